@@ -1,0 +1,351 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * hob/ext/plugin.h - the plugin ABI: the uniform call and the tables.
+ *
+ * A plugin is a shared library with one exported function,
+ * hob_plugin_entry(), and a manifest. The entry is cheap, may be called any
+ * number of times and returns a constant table; it touches no device.
+ *
+ * Order of calls: entry; then, once a runtime, open; then device_open for
+ * each device that the program asks for; then calls; then device_close and
+ * close in the opposite order. open and close run on one thread; everything
+ * that takes a device may be called from several threads at once, except that
+ * device_close is called last and alone. A plugin keeps no state of its own
+ * outside the instances that it returned.
+ *
+ * Tables start with struct_size and grow at their end only. A NULL member
+ * means "not supported" unless its comment says "required". Strings and
+ * tables that a plugin returns live as long as the process.
+ */
+#ifndef HOB_EXT_PLUGIN_H
+#define HOB_EXT_PLUGIN_H
+
+#include <hob/host.h>
+
+HOB_BEGIN_DECLS
+
+/* ---- the uniform call: fixed within an ABI major ---- */
+
+enum hob_call_flags {
+    HOB_CALL_DYNAMIC = 1 /* result sizes depend on data */
+};
+
+/*
+ * One call on its way down the layers. At a backend, rets holds allocated
+ * tensors (unless HOB_CALL_DYNAMIC) and the arguments are in its memory.
+ */
+struct hob_call {
+    const struct hob_host *host;
+    uint32_t op;    /* number of the op in this runtime */
+    uint32_t flags; /* enum hob_call_flags */
+    hob_scope *scope;
+    hob_device *device; /* the joined device of the call, whole stack */
+    int32_t level;      /* the layer that has the call now; 0 is the base */
+    uint16_t arg_count;
+    uint16_t ret_count;
+    hob_value *args;             /* arg_count, in the signature's order */
+    hob_value *rets;             /* ret_count tensors */
+    const struct hob_meta *metas; /* ret_count: the inferred results */
+    void *stream;                /* of the device; NULL on a CPU */
+    void *workspace;             /* as prepare asked, 64-byte aligned */
+    const void *prepared;        /* what prepare returned */
+    const char *op_name;         /* as in "demo.square", borrowed */
+    struct hob_call_state *core; /* the core's own */
+};
+
+/* Argument INDEX as a view; NULL if it is absent. */
+static inline struct hob_view *hob_arg_view(const struct hob_call *call,
+                                            uint32_t index)
+{
+    return call->args[index].tag == HOB_TAG_TENSOR
+               ? hob_tensor_view(call->args[index].u.tensor)
+               : NULL;
+}
+
+/* Tensor ITEM of list argument INDEX as a view. */
+static inline struct hob_view *hob_arg_item(const struct hob_call *call,
+                                            uint32_t index, uint32_t item)
+{
+    return hob_tensor_view(call->args[index].u.tensors[item]);
+}
+
+/* Result INDEX as a view to write to. */
+static inline struct hob_view *hob_ret_view(const struct hob_call *call,
+                                            uint32_t index)
+{
+    return hob_tensor_view(call->rets[index].u.tensor);
+}
+
+/* ---- functions of an op ---- */
+
+/*
+ * Compute the results' metadata of CALL into OUT (call->ret_count entries).
+ * The core has filled in each dtype that the signature gives; the function
+ * writes rank and shape, and a dtype where it is another. It sees metadata
+ * only: elements must not be read. Failures go through host->fail.
+ */
+typedef hob_status (*hob_infer_fn)(struct hob_call *call, struct hob_meta *out);
+
+/*
+ * Run the op as a composition of other ops in SCOPE, at whose level they are
+ * dispatched. OUT receives call->ret_count tensors owned by SCOPE.
+ */
+typedef hob_status (*hob_body_fn)(hob_scope *scope, const struct hob_call *call,
+                                  hob_tensor **out);
+
+/* ---- backends ---- */
+
+enum hob_entry_flags {
+    HOB_ENTRY_CONTIGUOUS = 1, /* wants its tensor arguments contiguous */
+    HOB_ENTRY_IN_PLACE = 2,   /* a result may be the very same elements as an
+                                 argument of the same dtype and shape */
+    HOB_ENTRY_DYNAMIC = 4     /* allocates its results with host->result */
+};
+
+/* What prepare answers, besides its status. */
+struct hob_prepare {
+    uint32_t struct_size;
+    uint32_t reserved;
+    uint64_t workspace_bytes;
+    const void *prepared; /* lives as long as the device instance */
+};
+
+/*
+ * One kernel: how this backend computes OP. SIGNATURE is the text that the
+ * kernel was written for; the core compares it with the op's. DTYPES holds a
+ * mask for each tensor parameter, in order; a list parameter has one mask for
+ * all. Outside the masks, or where prepare answers HOB_ERR_UNSUPPORTED, the
+ * core runs the op's body.
+ */
+struct hob_entry {
+    const char *op;        /* required, as in "matmul" */
+    const char *signature; /* required */
+    const uint32_t *dtypes;
+    uint32_t dtype_count;
+    uint32_t flags; /* enum hob_entry_flags */
+    /* NULL: no workspace. */
+    hob_status (*prepare)(void *device, const struct hob_call *call,
+                          struct hob_prepare *out);
+    /* Required. DEVICE is what device_open returned. */
+    hob_status (*execute)(void *device, struct hob_call *call);
+};
+
+struct hob_device_info {
+    char name[128];       /* of the hardware, for people */
+    uint64_t memory_bytes; /* 0: unknown */
+    uint64_t reserved[8];
+};
+
+struct hob_backend {
+    uint32_t struct_size;
+    uint32_t entry_count;
+    const struct hob_entry *entries;
+
+    /* How many devices there are. Required. */
+    hob_status (*device_count)(void *instance, uint32_t *out_count);
+    hob_status (*device_info)(void *instance, uint32_t ordinal,
+                              struct hob_device_info *out);
+    /* OPTIONS is a JSON object or NULL. Required. */
+    hob_status (*device_open)(void *instance, uint32_t ordinal,
+                              const char *options, void **out_device,
+                              char **out_message);
+    void (*device_close)(void *device); /* required */
+
+    /* Memory of the device; HOB_ERR_MEMORY if there is none. Required. A
+     * block is 64-byte aligned; its content is undefined. */
+    hob_status (*alloc)(void *device, uint64_t bytes, void **out_data);
+    void (*free)(void *device, void *data, uint64_t bytes); /* required */
+    /* Copies between this device and the host; both wait. Required. */
+    hob_status (*upload)(void *device, void *data, const void *host_data,
+                         uint64_t bytes);
+    hob_status (*download)(void *device, void *host_data, const void *data,
+                           uint64_t bytes);
+    /* Wait for all work; NULL: work is done when execute returns. */
+    hob_status (*sync)(void *device);
+    const void *(*interface)(void *device, const char *name, uint32_t version);
+    uint32_t flags; /* enum hob_backend_flags */
+    uint32_t reserved;
+};
+
+enum hob_backend_flags {
+    HOB_BACKEND_HOST_MEMORY = 1 /* data are host pointers, read at any time */
+};
+
+struct hob_op_impl; /* below, with extensions */
+
+/* ---- decorators ---- */
+
+/* What a layer did with a call. */
+enum hob_verdict {
+    HOB_LAYER_DONE = 0,    /* handled: status and rets are set */
+    HOB_LAYER_PASS = 1,    /* nothing to do: run it below, results as they are */
+    HOB_LAYER_NO_RULE = 2  /* something to do, but no rule: the core runs the
+                              body here, or follows the "unlisted" policy */
+};
+
+struct hob_decorator {
+    uint32_t struct_size;
+    uint32_t reserved;
+    /* BELOW is the device one level down, LEVEL this layer's. Required. */
+    hob_status (*layer_open)(void *instance, hob_device *below, int32_t level,
+                             const char *options, void **out_layer,
+                             char **out_message);
+    void (*layer_close)(void *layer); /* required */
+    /*
+     * Look at CALL, whose level is this layer's. IMPL is an extension's
+     * implementation for this layer's selector, or NULL. Required.
+     */
+    int32_t (*call)(void *layer, struct hob_call *call,
+                    const struct hob_op_impl *impl, hob_status *out_status);
+    /* Give a state word back: its handle dies. Required if it sets any. */
+    void (*state_release)(void *layer, void *state);
+    /* One more handle carries STATE; returns the word for it. */
+    void *(*state_retain)(void *layer, void *state);
+    const void *(*interface)(void *layer, const char *name, uint32_t version);
+};
+
+/* ---- backward rules: autodiff's own and those of extensions ---- */
+
+enum hob_backward_flags {
+    HOB_BACKWARD_MEMORY_BOUND = 1 /* cheap to run again: may be recomputed
+                                     instead of saved */
+};
+
+/*
+ * What a backward function gets. Tensors of the op, in the order of the
+ * signature, lists flattened, an absent optional one slot: INPUT_COUNT slots.
+ * args is the call's argument array with its tensors taken out (their tags
+ * stay), so attributes are read by position as in the call.
+ */
+struct hob_grad_call {
+    const struct hob_host *host;
+    const char *op_name;
+    const hob_value *args;
+    uint16_t arg_count;
+    uint16_t input_count;
+    uint16_t ret_count;
+    uint16_t reserved;
+    hob_tensor *const *inputs;          /* NULL where it was not saved */
+    const struct hob_meta *input_metas; /* of all inputs; rank 0, dtype NONE
+                                           where absent */
+    hob_tensor *const *rets;            /* NULL where it was not saved */
+    const struct hob_meta *ret_metas;
+    hob_tensor *const *grads; /* one a result; NULL means zero */
+    const uint8_t *needs_grad; /* one an input */
+    hob_tensor **out_grads; /* one an input, NULL at first; leave NULL for
+                               zero. A gradient may have the broadcast shape:
+                               it is summed back to the input's. */
+};
+
+struct hob_backward {
+    uint32_t struct_size;
+    uint32_t flags; /* enum hob_backward_flags */
+    uint32_t save_args; /* bit i: parameter i's tensors are needed */
+    uint32_t save_rets; /* bit i: result i is needed */
+    /* Bit i set in save_if[j]: parameter i is needed for the gradient of
+     * parameter j only. NULL: save_args holds whenever anything is tracked. */
+    const uint32_t *save_if;
+    /* Run in SCOPE, one level below the layer that recorded the op. */
+    hob_status (*backward)(hob_scope *scope, const struct hob_grad_call *call);
+};
+
+/* ---- extensions ---- */
+
+/* An implementation of an op for one selector. Set what fits the selector. */
+struct hob_op_impl {
+    const char *selector; /* required, as in "flex" or "autodiff" */
+    const struct hob_entry *entry;       /* a backend's or family's kernel */
+    const struct hob_backward *backward; /* for "autodiff" */
+    /* Any decorator: the whole call at that layer, in place of its rule. */
+    hob_status (*layer)(void *instance, struct hob_call *call);
+    const void *reserved[4];
+};
+
+struct hob_extension_op {
+    const char *name;      /* required, with namespace: "demo.square" */
+    const char *signature; /* required; equals the manifest's */
+    hob_infer_fn infer;    /* NULL: the manifest names a standard one */
+    hob_body_fn body;      /* NULL: no default body */
+    const struct hob_op_impl *impls;
+    uint32_t impl_count;
+    uint32_t reserved;
+};
+
+struct hob_extension {
+    uint32_t struct_size;
+    uint32_t op_count;
+    const struct hob_extension_op *ops;
+    /* Kernels for ops declared elsewhere; the manifest lists them too. */
+    const struct hob_extension_op *implements;
+    uint32_t implements_count;
+    uint32_t reserved;
+};
+
+/* ---- the plugin ---- */
+
+/* "HOBPLUG1", little-endian. */
+#define HOB_PLUGIN_MAGIC UINT64_C(0x3147554c50424f48)
+
+/* hob_plugin.sanitizers: what the library was built with. */
+enum { HOB_SANITIZER_ADDRESS = 1, HOB_SANITIZER_THREAD = 2 };
+
+struct hob_plugin {
+    uint64_t magic;
+    uint32_t struct_size;
+    uint16_t abi_major;
+    uint16_t abi_minor_built;
+    uint16_t abi_minor_required; /* the lowest minor that has all it uses */
+    uint16_t reserved0;
+    uint32_t sanitizers;
+    const char *id;      /* equals the manifest's */
+    const char *version; /* of the plugin */
+    const char *build;   /* compiler, libc; for people */
+
+    /* Make and end this plugin's instance in a runtime. NULL: none needed. */
+    hob_status (*open)(const struct hob_host *host, const char *options,
+                       void **out_instance, char **out_message);
+    void (*close)(void *instance);
+    /* Called in a forked child before anything else; NULL: this plugin does
+     * not work in a forked child. */
+    void (*after_fork_child)(void *instance);
+
+    /* What the plugin is; at least one is set, as its manifest's kind. */
+    const struct hob_backend *backend;
+    const struct hob_decorator *decorator;
+    const struct hob_extension *extension;
+    const void *reserved1[6];
+};
+
+/*
+ * Messages: an out_message is allocated with host->mem_alloc and freed by the
+ * core with host->mem_free.
+ */
+typedef const struct hob_plugin *(*hob_plugin_entry_fn)(
+    const struct hob_host *host);
+
+/* The one symbol that a plugin exports. */
+HOB_EXPORT const struct hob_plugin *
+hob_plugin_entry(const struct hob_host *host);
+
+#define HOB_PLUGIN_INIT_HEAD                                                   \
+    .magic = HOB_PLUGIN_MAGIC, .struct_size = sizeof(struct hob_plugin),       \
+    .abi_major = HOB_ABI_MAJOR, .abi_minor_built = HOB_ABI_MINOR,              \
+    .abi_minor_required = HOB_ABI_MINOR, .sanitizers = HOB_BUILD_SANITIZERS,   \
+    .build = HOB_BUILD_TEXT
+
+#if defined(__SANITIZE_ADDRESS__)
+#define HOB_BUILD_SANITIZERS HOB_SANITIZER_ADDRESS
+#elif defined(__SANITIZE_THREAD__)
+#define HOB_BUILD_SANITIZERS HOB_SANITIZER_THREAD
+#else
+#define HOB_BUILD_SANITIZERS 0
+#endif
+#if defined(__VERSION__)
+#define HOB_BUILD_TEXT __VERSION__
+#else
+#define HOB_BUILD_TEXT "unknown compiler"
+#endif
+
+HOB_END_DECLS
+
+#endif
