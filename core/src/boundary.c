@@ -1,0 +1,673 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * boundary.c - where a call enters: everything is checked here, once.
+ *
+ * In order: bind the arguments (defaults, tags), look at the tensors (errors,
+ * moves, kinds, dtypes, devices), place the call on a device, check scalars,
+ * reserve random numbers, infer. The layers below rely on all of it.
+ */
+#include "dispatch.h"
+
+#include "error.h"
+#include "runtime.h"
+
+#include <hob/ops.h>
+
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+/* ---- binding ---- */
+
+static const char *type_text(const struct hob__param *param)
+{
+    static const char *const texts[] = {
+        "",        "a tensor",  "a list of tensors",   "a scalar",
+        "an f64",  "an i64",    "a bool",              "a string",
+        "a dtype", "a shape",   "a device",            "a list of i64",
+        "a list of f64", "an enumerator", "a value of an extension type"};
+
+    return texts[param->type];
+}
+
+/* Whether VALUE fits PARAM; numbers are converted to the type on the way. */
+static int bind_attribute(const struct hob__param *param, hob_value *value)
+{
+    switch (param->type) {
+    case HOB__TYPE_SCALAR:
+        return value->tag >= HOB_TAG_I64 && value->tag <= HOB_TAG_BOOL;
+    case HOB__TYPE_F64:
+        if (value->tag == HOB_TAG_I64)
+            *value = hob_f64((double)value->u.i64);
+        else if (value->tag == HOB_TAG_U64)
+            *value = hob_f64((double)value->u.u64);
+        return value->tag == HOB_TAG_F64;
+    case HOB__TYPE_I64:
+        if (value->tag == HOB_TAG_U64 && value->u.u64 <= INT64_MAX)
+            value->tag = HOB_TAG_I64;
+        return value->tag == HOB_TAG_I64;
+    case HOB__TYPE_BOOL:
+        if (value->tag == HOB_TAG_I64)
+            *value = hob_bool(value->u.i64 != 0);
+        return value->tag == HOB_TAG_BOOL;
+    case HOB__TYPE_STR:
+        return value->tag == HOB_TAG_STR;
+    case HOB__TYPE_DTYPE:
+        return value->tag == HOB_TAG_DTYPE && value->u.i64 > HOB_DTYPE_NONE &&
+               value->u.i64 < HOB_DTYPE_COUNT_;
+    case HOB__TYPE_DEVICE:
+        return value->tag == HOB_TAG_DEVICE;
+    case HOB__TYPE_SHAPE:
+    case HOB__TYPE_I64S:
+        return value->tag == HOB_TAG_I64S && (value->u.i64s || !value->count);
+    case HOB__TYPE_F64S:
+        return value->tag == HOB_TAG_F64S && (value->u.f64s || !value->count);
+    case HOB__TYPE_ENUM:
+        return value->tag == HOB_TAG_ENUM && value->u.i64 >= 0 &&
+               value->u.i64 < param->enumerator_count;
+    default:
+        return 0;
+    }
+}
+
+static hob_status bind_one(struct hob_call *call,
+                           const struct hob__param *param, hob_value *value)
+{
+    if (value->tag == HOB_TAG_ABSENT) {
+        if (param->flags & HOB__PARAM_DEFAULT)
+            *value = param->value;
+        else if (!(param->flags & (HOB__PARAM_OPTIONAL | HOB__PARAM_HIDDEN)))
+            return hob__call_fail(call, HOB_ERR_ARGUMENT,
+                                  "argument %s is missing: give %s",
+                                  param->name, type_text(param));
+        return HOB_OK;
+    }
+    if (param->type == HOB__TYPE_TENSOR) {
+        if (value->tag == HOB_TAG_TENSOR && value->u.tensor)
+            return HOB_OK;
+    } else if (param->type == HOB__TYPE_TENSORS) {
+        if (value->tag == HOB_TAG_TENSORS && value->count && value->u.tensors)
+            return HOB_OK;
+        if (value->tag == HOB_TAG_TENSORS)
+            return hob__call_fail(call, HOB_ERR_ARGUMENT,
+                                  "argument %s is an empty list: give at "
+                                  "least one tensor",
+                                  param->name);
+    } else if (bind_attribute(param, value)) {
+        return HOB_OK;
+    }
+    return hob__call_fail(call, HOB_ERR_ARGUMENT, "argument %s must be %s",
+                          param->name, type_text(param));
+}
+
+static hob_status bind(struct hob_call *call, const hob_value *args,
+                       uint32_t arg_count)
+{
+    const struct hob__signature *signature = &call->core->op->signature;
+    hob_status status = HOB_OK;
+
+    if (arg_count > signature->param_count)
+        return hob__call_fail(call, HOB_ERR_ARGUMENT,
+                              "%" PRIu32 " arguments were given, it takes %u",
+                              arg_count, (unsigned)signature->param_count);
+    for (uint32_t i = 0; i < signature->param_count && !status; i++) {
+        call->args[i] = i < arg_count ? args[i] : hob_none();
+        /* The common case first: a tensor where one is due. */
+        if (signature->params[i].type == HOB__TYPE_TENSOR &&
+            call->args[i].tag == HOB_TAG_TENSOR && call->args[i].u.tensor)
+            continue;
+        status = bind_one(call, &signature->params[i], &call->args[i]);
+    }
+    return status;
+}
+
+/* ---- tensors ---- */
+
+/* A short name of parameter INDEX's tensor, as in "rhs: f32[2,3] on flex". */
+static const char *tensor_text(const hob_tensor *tensor, char *text,
+                               size_t size)
+{
+    struct hob_meta meta = hob__tensor_meta(tensor);
+
+    return hob__meta_text(&meta, text, size);
+}
+
+static hob_status mixed_devices(struct hob_call *call, uint32_t index,
+                                const hob_tensor *tensor)
+{
+    const struct hob__signature *signature = &call->core->op->signature;
+    const hob_device *a = call->device;
+    const hob_device *b = tensor->device;
+    const char *first = signature->params[call->core->routing_param].name;
+    const char *second = signature->params[index].name;
+
+    if (a->runtime != b->runtime)
+        return hob__call_fail(call, HOB_ERR_DEVICE,
+                              "arguments %s and %s belong to two runtimes: "
+                              "read one and make it again in the other",
+                              first, second);
+    if (a->at[0] == b->at[0])
+        return hob__call_fail(
+            call, HOB_ERR_DEVICE,
+            "argument %s is on %s and argument %s on %s: neither stack "
+            "contains the other, layers with different options cannot be "
+            "joined; bring one over with hob_to_device()",
+            first, a->name, second, b->name);
+    return hob__call_fail(call, HOB_ERR_DEVICE,
+                          "argument %s is on %s and argument %s on %s: "
+                          "nothing moves by itself; bring one over with "
+                          "hob_to_device()",
+                          first, a->name, second, b->name);
+}
+
+static hob_status check_dtype(struct hob_call *call, uint32_t index,
+                              const hob_tensor *tensor)
+{
+    const struct hob__op *op = call->core->op;
+    const struct hob__param *param = &op->signature.params[index];
+    const hob_tensor *partner;
+    uint32_t other = op->partner[index];
+    char text[HOB__META_TEXT];
+    char other_text[HOB__META_TEXT];
+
+    if (!(param->mask & HOB_DTYPE_BIT(tensor->view.dtype)))
+        return hob__call_fail(call, HOB_ERR_DTYPE,
+                              "argument %s is %s, it must be %s: use "
+                              "hob_cast()",
+                              param->name,
+                              tensor_text(tensor, text, sizeof(text)),
+                              param->kind);
+    if (other == HOB__NO_PARTNER || call->args[other].tag == HOB_TAG_ABSENT)
+        return HOB_OK;
+    partner = call->args[other].tag == HOB_TAG_TENSORS
+                  ? call->args[other].u.tensors[0]
+                  : call->args[other].u.tensor;
+    if (partner->view.dtype == tensor->view.dtype)
+        return HOB_OK;
+    return hob__call_fail(
+        call, HOB_ERR_DTYPE,
+        "argument %s is %s and argument %s is %s: there is no implicit "
+        "promotion; cast one with hob_cast(scope, %s, HOB_DTYPE_...)",
+        op->signature.params[other].name,
+        tensor_text(partner, other_text, sizeof(other_text)), param->name,
+        tensor_text(tensor, text, sizeof(text)), param->name);
+}
+
+/* An argument that carries a failure: the call ends with the same one. */
+static hob_status dead_tensor(struct hob_call *call, const char *name,
+                              hob_tensor *tensor)
+{
+    hob_error why = HOB_ERROR_INIT;
+    hob_status status;
+
+    if (tensor->flags & HOB__TENSOR_ERROR) {
+        call->core->cause = tensor->failure;
+        return tensor->failure ? tensor->failure->status : HOB_ERR_MEMORY;
+    }
+    status = hob__tensor_check(tensor, &why);
+    hob__call_fail(call, status, "argument %s cannot be used: %s", name,
+                   hob__error_text(&why));
+    hob_error_release(&why);
+    return status;
+}
+
+static hob_status see_tensor(struct hob_call *call, uint32_t index,
+                             hob_tensor *tensor)
+{
+    hob_device *joined;
+
+    if (tensor->flags & (HOB__TENSOR_ERROR | HOB__TENSOR_MOVED))
+        return dead_tensor(call, call->core->op->signature.params[index].name,
+                           tensor);
+    if (!call->device) {
+        call->device = tensor->device;
+        call->core->routing_param = (uint8_t)index;
+    } else if (call->device != tensor->device) {
+        joined = hob__device_join(call->device, tensor->device);
+        if (!joined)
+            return mixed_devices(call, index, tensor);
+        call->device = joined;
+    }
+    return check_dtype(call, index, tensor);
+}
+
+static int appears_once(const struct hob_call *call, const hob_tensor *tensor)
+{
+    int seen = 0;
+
+    for (uint32_t i = 0; i < call->arg_count; i++) {
+        const hob_value *value = &call->args[i];
+
+        if (value->tag == HOB_TAG_TENSOR)
+            seen += value->u.tensor == tensor;
+        else if (value->tag == HOB_TAG_TENSORS)
+            for (uint32_t k = 0; k < value->count; k++)
+                seen += value->u.tensors[k] == tensor;
+    }
+    return seen == 1;
+}
+
+/* Decide, for each argument that was said to be used for the last time,
+ * whether that holds; see "Last use" in docs/DESIGN.md. */
+static uint32_t settle_moves(struct hob_call *call)
+{
+    uint32_t moved = 0;
+
+    for (uint32_t i = 0; i < call->arg_count; i++) {
+        hob_value *value = &call->args[i];
+        hob_tensor *tensor = value->u.tensor;
+
+        if (value->tag != HOB_TAG_TENSOR ||
+            !((value->flags & HOB_VALUE_MOVE) ||
+              (tensor->flags & HOB__TENSOR_LAST_USE)))
+            continue;
+        value->flags &= (uint8_t)~HOB_VALUE_MOVE;
+        if (atomic_load_explicit(&tensor->refs, memory_order_acquire) == 1 &&
+            appears_once(call, tensor)) {
+            value->flags |= HOB_VALUE_MOVE;
+            moved |= UINT32_C(1) << i;
+        }
+    }
+    for (uint32_t i = 0; i < call->arg_count; i++)
+        if (call->args[i].tag == HOB_TAG_TENSOR)
+            call->args[i].u.tensor->flags &= ~(uint32_t)HOB__TENSOR_LAST_USE;
+    return moved;
+}
+
+static hob_status see_tensors(struct hob_call *call, uint32_t *out_moved)
+{
+    hob_status status = HOB_OK;
+    uint32_t any_last_use = 0;
+
+    *out_moved = 0;
+    for (uint32_t i = 0; i < call->arg_count && !status; i++) {
+        const hob_value *value = &call->args[i];
+
+        if (value->tag == HOB_TAG_TENSOR) {
+            any_last_use |= (value->flags & HOB_VALUE_MOVE) |
+                            (value->u.tensor->flags & HOB__TENSOR_LAST_USE);
+            status = see_tensor(call, i, value->u.tensor);
+        } else if (value->tag == HOB_TAG_TENSORS) {
+            for (uint32_t k = 0; k < value->count && !status; k++) {
+                if (!value->u.tensors[k])
+                    status = hob__call_fail(
+                        call, HOB_ERR_ARGUMENT,
+                        "item %" PRIu32 " of argument %s is NULL", k,
+                        call->core->op->signature.params[i].name);
+                else
+                    status = see_tensor(call, i, value->u.tensors[k]);
+                /* Items share one dtype. */
+                if (!status && k && value->u.tensors[k]->view.dtype !=
+                                        value->u.tensors[0]->view.dtype)
+                    status = hob__call_fail(
+                        call, HOB_ERR_DTYPE,
+                        "item %" PRIu32 " of argument %s is %s, item 0 is "
+                        "%s: cast one with hob_cast()",
+                        k, call->core->op->signature.params[i].name,
+                        hob_dtype_name(value->u.tensors[k]->view.dtype),
+                        hob_dtype_name(value->u.tensors[0]->view.dtype));
+            }
+        }
+    }
+    if (any_last_use)
+        *out_moved = settle_moves(call);
+    return status;
+}
+
+/* ---- the device of a call without tensors ---- */
+
+static hob_status place(struct hob_call *call)
+{
+    const struct hob__op *op = call->core->op;
+    const struct hob__manifest_op *manifest = op->manifest;
+
+    for (uint32_t i = 0; i < call->arg_count; i++) {
+        if (call->args[i].tag != HOB_TAG_DEVICE)
+            continue;
+        call->device = call->args[i].u.device;
+        if (call->device->runtime != call->core->runtime)
+            return hob__call_fail(call, HOB_ERR_DEVICE,
+                                  "device %s belongs to another runtime",
+                                  call->device->name);
+        return HOB_OK;
+    }
+    if (manifest && manifest->selector_count == 1 &&
+        strcmp(manifest->selectors[0].name, "*")) {
+        hob_error why = HOB_ERROR_INIT;
+        hob_status status =
+            hob_device_open(call->core->runtime, manifest->selectors[0].name,
+                            &call->device, &why);
+
+        if (status)
+            hob__call_fail(call, status, "%s", hob__error_text(&why));
+        hob_error_release(&why);
+        if (!status) /* it lives as long as the runtime */
+            hob_device_unref(call->device);
+        return status;
+    }
+    return hob__call_fail(call, HOB_ERR_ARGUMENT,
+                          "no tensor input to select a backend from: give it "
+                          "a tensor or a device");
+}
+
+/* ---- scalars ---- */
+
+static const int64_t int_min[HOB_DTYPE_COUNT_] = {
+    [HOB_DTYPE_I64] = INT64_MIN, [HOB_DTYPE_I32] = INT32_MIN,
+    [HOB_DTYPE_I16] = INT16_MIN, [HOB_DTYPE_I8] = INT8_MIN};
+static const uint64_t int_max[HOB_DTYPE_COUNT_] = {
+    [HOB_DTYPE_I64] = INT64_MAX,  [HOB_DTYPE_I32] = INT32_MAX,
+    [HOB_DTYPE_I16] = INT16_MAX,  [HOB_DTYPE_I8] = INT8_MAX,
+    [HOB_DTYPE_U64] = UINT64_MAX, [HOB_DTYPE_U32] = UINT32_MAX,
+    [HOB_DTYPE_U16] = UINT16_MAX, [HOB_DTYPE_U8] = UINT8_MAX,
+    [HOB_DTYPE_BOOL] = 1};
+
+/* Make VALUE an I64 or U64 that DTYPE, an integer or bool, can hold. */
+static int fit_integer(hob_value *value, uint32_t dtype)
+{
+    if (value->tag == HOB_TAG_F64) {
+        double number = value->u.f64;
+
+        if (!(number >= -9223372036854775808.0 &&
+              number < 18446744073709551616.0) ||
+            number != floor(number))
+            return 0;
+        if (number < 9223372036854775808.0)
+            *value = hob_i64((int64_t)number);
+        else
+            *value = hob_u64((uint64_t)number);
+    }
+    if (value->tag == HOB_TAG_U64)
+        return value->u.u64 <= int_max[dtype];
+    return value->u.i64 < 0 ? value->u.i64 >= int_min[dtype]
+                            : (uint64_t)value->u.i64 <= int_max[dtype];
+}
+
+static hob_status scalar_fails(struct hob_call *call, const char *name,
+                               const hob_value *value, uint32_t dtype)
+{
+    const char *dtype_name = hob_dtype_name(dtype);
+
+    if (value->tag == HOB_TAG_F64)
+        return hob__call_fail(call, HOB_ERR_RANGE,
+                              "scalar %s = %.17g does not fit %s: cast the "
+                              "tensor first",
+                              name, value->u.f64, dtype_name);
+    if (value->tag == HOB_TAG_U64)
+        return hob__call_fail(call, HOB_ERR_RANGE,
+                              "scalar %s = %" PRIu64 " does not fit %s: cast "
+                              "the tensor first",
+                              name, value->u.u64, dtype_name);
+    return hob__call_fail(call, HOB_ERR_RANGE,
+                          "scalar %s = %" PRId64 " does not fit %s: cast the "
+                          "tensor first",
+                          name, value->u.i64, dtype_name);
+}
+
+static uint32_t value_dtype(const hob_value *value)
+{
+    if (value->tag == HOB_TAG_TENSOR)
+        return value->u.tensor->view.dtype;
+    if (value->tag == HOB_TAG_TENSORS)
+        return value->u.tensors[0]->view.dtype;
+    return value->tag == HOB_TAG_DTYPE ? (uint32_t)value->u.i64
+                                       : HOB_DTYPE_NONE;
+}
+
+/* A scalar takes the dtype of its tensor; it must fit. */
+static hob_status check_scalars(struct hob_call *call)
+{
+    const struct hob__op *op = call->core->op;
+    uint32_t dtype;
+
+    if (op->scalar_like == HOB__NO_PARTNER)
+        return HOB_OK;
+    dtype = value_dtype(&call->args[op->scalar_like]);
+    for (uint32_t i = 0; i < call->arg_count; i++) {
+        hob_value *value = &call->args[i];
+
+        if (op->signature.params[i].type != HOB__TYPE_SCALAR ||
+            value->tag == HOB_TAG_ABSENT ||
+            (HOB_MASK_FLOAT & HOB_DTYPE_BIT(dtype)))
+            continue;
+        if (!fit_integer(value, dtype))
+            return scalar_fails(call, op->signature.params[i].name, value,
+                                dtype);
+    }
+    return HOB_OK;
+}
+
+/* ---- inference ---- */
+
+static void preset_dtypes(const struct hob_call *call, struct hob_meta *metas)
+{
+    const struct hob__signature *signature = &call->core->op->signature;
+
+    for (uint32_t i = 0; i < signature->result_count; i++) {
+        const struct hob__result *result = &signature->results[i];
+
+        metas[i].rank = 0;
+        metas[i].reserved0 = 0;
+        metas[i].reserved1 = 0;
+        if (result->source == HOB__RESULT_DTYPE)
+            metas[i].dtype = result->dtype;
+        else if (result->source == HOB__RESULT_INFERRED)
+            metas[i].dtype = HOB_DTYPE_NONE;
+        else
+            metas[i].dtype =
+                (uint8_t)value_dtype(&call->args[result->param]);
+    }
+}
+
+static hob_infer_fn find_infer(struct hob_call *call, hob_status *out_status)
+{
+    const struct hob__op *op = call->core->op;
+    hob_error why = HOB_ERROR_INIT;
+    const struct hob_extension_op *table;
+
+    *out_status = HOB_OK;
+    if (op->decl->infer)
+        return op->decl->infer;
+    *out_status = hob__op_load(call->core->runtime, op, &why);
+    if (*out_status)
+        hob__call_fail(call, *out_status, "%s", hob__error_text(&why));
+    hob_error_release(&why);
+    table = atomic_load(&op->table);
+    return table ? table->infer : NULL;
+}
+
+static hob_status infer(struct hob_call *call, struct hob_meta *metas)
+{
+    const struct hob__op *op = call->core->op;
+    char text[HOB__META_TEXT];
+    uint64_t bytes;
+    hob_status status;
+    hob_infer_fn fn = op->decl->infer;
+
+    preset_dtypes(call, metas);
+    if (!fn)
+        fn = find_infer(call, &status);
+    if (!fn && (op->flags & HOB__OP_DYNAMIC))
+        return HOB_OK;
+    if (!fn)
+        return status ? status
+                      : hob__call_fail(call, HOB_ERR_PLUGIN,
+                                       "its extension supplies no inference "
+                                       "of shapes");
+    status = fn(call, metas);
+    if (status)
+        return status;
+    for (uint32_t i = 0; i < call->ret_count; i++)
+        if (hob__meta_bytes(&metas[i], &bytes))
+            return hob__call_fail(
+                call, HOB_ERR_SHAPE,
+                "result %" PRIu32 " would be %s, larger than any memory", i,
+                hob__meta_text(&metas[i], text, sizeof(text)));
+    return HOB_OK;
+}
+
+/* Random ops get the range of counters that they may use. */
+static void reserve_random(struct hob_call *call, hob_scope *scope)
+{
+    hob_value *seed = &call->args[call->arg_count - 2];
+    hob_value *offset = &call->args[call->arg_count - 1];
+    const struct hob_meta *meta = &call->metas[0];
+    uint64_t blocks = 1;
+    uint64_t seed_bits;
+    uint64_t offset_bits;
+
+    if (seed->tag != HOB_TAG_ABSENT && offset->tag != HOB_TAG_ABSENT)
+        return;
+    for (uint32_t i = 0; i < meta->rank; i++)
+        blocks *= (uint64_t)meta->shape[i];
+    hob__generator_reserve(scope->generator, blocks, &seed_bits,
+                           &offset_bits);
+    *seed = hob_i64((int64_t)seed_bits);
+    *offset = hob_i64((int64_t)offset_bits);
+}
+
+/* ---- the call ---- */
+
+static hob_status run(struct hob_call *call, const hob_value *args,
+                      uint32_t arg_count, struct hob_meta *metas,
+                      uint32_t *out_moved)
+{
+    hob_scope *scope = call->scope;
+    hob_status status = bind(call, args, arg_count);
+
+    if (!status)
+        status = see_tensors(call, out_moved);
+    if (!status && !call->device)
+        status = place(call);
+    if (!status && call->device->runtime != scope->runtime)
+        status = hob__call_fail(call, HOB_ERR_DEVICE,
+                                "the tensors belong to another runtime than "
+                                "the scope");
+    if (!status)
+        status = check_scalars(call);
+    if (!status)
+        status = infer(call, metas);
+    if (status)
+        return status;
+    if (call->core->op->flags & HOB__OP_RANDOM)
+        reserve_random(call, scope);
+    if (call->core->op->flags & HOB__OP_DYNAMIC)
+        call->flags |= HOB_CALL_DYNAMIC;
+    return hob__walk(call, call->device->depth < scope->level
+                               ? call->device->depth
+                               : scope->level);
+}
+
+/* The call failed: make the scope's failure of it and tell the policy. */
+static hob_tensor *report(struct hob_call *call, hob_status status)
+{
+    hob_scope *scope = call->scope;
+    struct hob__failure *failure = call->core->cause;
+
+    if (failure) { /* told before, when it happened */
+        hob__failure_ref(failure);
+        return hob__scope_failure(scope, failure);
+    }
+    failure = hob__failure_new(status, call->op_name, call->core->index,
+                               hob__error_text(call->core->error));
+    if (failure && !(scope->flags & HOB__SCOPE_INNER))
+        hob__panic(scope->runtime, failure);
+    return hob__scope_failure(scope, failure);
+}
+
+static hob_status adopt_results(struct hob_call *call, hob_tensor **out)
+{
+    hob_status status = HOB_OK;
+
+    for (uint32_t i = 0; i < call->ret_count; i++) {
+        out[i] = call->rets[i].u.tensor;
+        call->rets[i].u.tensor = NULL;
+        if (!status)
+            status = hob__scope_adopt(call->scope, out[i]);
+        else
+            hob__tensor_unref(out[i]);
+    }
+    if (status)
+        hob__call_fail(call, status, "no memory for the scope's list");
+    return status;
+}
+
+static hob_status check_room(struct hob_call *call, uint32_t capacity)
+{
+    if (call->ret_count <= capacity)
+        return HOB_OK;
+    return hob__call_fail(call, HOB_ERR_ARGUMENT,
+                          "it has %u results, the caller has room for "
+                          "%" PRIu32,
+                          (unsigned)call->ret_count, capacity);
+}
+
+hob_status hob__call(hob_scope *scope, uint32_t id, const hob_value *args,
+                     uint32_t arg_count, hob_tensor **out,
+                     uint32_t out_capacity, uint32_t *out_count)
+{
+    const struct hob__registry *registry = &scope->runtime->registry;
+    hob_value values[HOB_MAX_PARAMS];
+    hob_value rets[HOB_MAX_RESULTS];
+    struct hob_meta metas[HOB_MAX_RESULTS];
+    hob_error error = HOB_ERROR_INIT;
+    struct hob_call_state state;
+    struct hob_call call;
+    uint32_t moved = 0;
+    hob_status status;
+
+    *out_count = 0;
+    if (!id || id >= registry->op_count) {
+        hob_tensor *failed = hob__scope_fail(
+            scope, HOB_ERR_NOT_FOUND,
+            "there is no op with the number %" PRIu32
+            " in this runtime: the extension that declares it is not "
+            "installed (see hob ops)",
+            id);
+        for (uint32_t i = 0; i < out_capacity; i++)
+            out[i] = failed;
+        return HOB_ERR_NOT_FOUND;
+    }
+    state.op = &registry->ops[id];
+    state.runtime = scope->runtime;
+    state.error = &error;
+    state.cause = NULL;
+    state.index = ++scope->calls;
+    state.routing_param = 0;
+    call.host = &scope->runtime->host;
+    call.op = id;
+    call.flags = 0;
+    call.scope = scope;
+    call.device = NULL;
+    call.level = 0;
+    call.arg_count = state.op->signature.param_count;
+    call.ret_count = state.op->signature.result_count;
+    call.args = values;
+    call.rets = rets;
+    call.metas = metas;
+    call.stream = NULL;
+    call.workspace = NULL;
+    call.prepared = NULL;
+    call.op_name = state.op->name;
+    call.core = &state;
+    for (uint32_t i = 0; i < call.ret_count; i++)
+        rets[i] = hob_value_make(HOB_TAG_TENSOR, 1);
+
+    status = check_room(&call, out_capacity);
+    if (!status)
+        status = run(&call, args, arg_count, metas, &moved);
+    if (!status)
+        status = adopt_results(&call, out);
+    for (uint32_t i = 0; moved; i++, moved >>= 1)
+        if (moved & 1)
+            hob__tensor_bury(values[i].u.tensor, id, state.index);
+    if (status) {
+        hob_tensor *failed = report(&call, status);
+
+        for (uint32_t i = 0; i < out_capacity; i++)
+            out[i] = failed;
+        hob_error_release(&error);
+    }
+    *out_count = call.ret_count;
+    return status;
+}

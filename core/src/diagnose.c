@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * diagnose.c - the panic of an op that no listed backend supplies.
+ *
+ * It names the op and its extension, the routing tensor, each selector that
+ * the op lists and why it does not serve here, and what to do.
+ */
+#include "dispatch.h"
+
+#include "error.h"
+#include "runtime.h"
+#include "text.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* The tensor that chose the base: the first Float one, else the first. */
+static const hob_tensor *routing_tensor(const struct hob_call *call,
+                                        uint32_t *out_param)
+{
+    const hob_tensor *first = NULL;
+
+    for (uint32_t i = 0; i < call->arg_count; i++) {
+        const hob_value *value = &call->args[i];
+        const hob_tensor *tensor =
+            value->tag == HOB_TAG_TENSOR    ? value->u.tensor
+            : value->tag == HOB_TAG_TENSORS ? value->u.tensors[0]
+                                            : NULL;
+
+        if (!tensor)
+            continue;
+        if (!first) {
+            first = tensor;
+            *out_param = i;
+        }
+        if (HOB_MASK_FLOAT & HOB_DTYPE_BIT(tensor->view.dtype)) {
+            *out_param = i;
+            return tensor;
+        }
+    }
+    return first;
+}
+
+static void tell_routing(const struct hob_call *call, struct hob__text *text)
+{
+    char meta_text[HOB__META_TEXT];
+    uint32_t param = 0;
+    const hob_tensor *tensor = routing_tensor(call, &param);
+    struct hob_meta meta;
+
+    if (!tensor) {
+        hob__text_printf(text, "  device    %s\n", call->device->name);
+        return;
+    }
+    meta = hob__tensor_meta(tensor);
+    hob__text_printf(text, "  routed by %s: %s on %s\n",
+                     call->core->op->signature.params[param].name,
+                     hob__meta_text(&meta, meta_text, sizeof(meta_text)),
+                     call->device->name);
+}
+
+/* Why SELECTOR does not serve the base of CALL. */
+static void tell_selector(const struct hob_call *call,
+                          const struct hob__manifest_selector *selector,
+                          struct hob__text *text)
+{
+    struct hob__loader *loader = call->core->runtime->loader;
+    const hob_device *base = call->device->at[0];
+    const struct hob__op *op = call->core->op;
+    const struct hob__candidate *candidate;
+
+    hob__text_printf(text, "  lists     %s: ", selector->name);
+    if (!hob__loader_condition(loader, op->candidate, selector)) {
+        hob__text_printf(
+            text, "its condition %s:%s is false\n",
+            selector->when == HOB__WHEN_FEATURE ? "feature" : "plugin",
+            selector->when_name ? selector->when_name : "");
+        return;
+    }
+    if (hob__loader_find(loader, HOB__KIND_DECORATOR, selector->name)) {
+        hob__text_puts(text, "a decorator, which computes nothing itself\n");
+        return;
+    }
+    candidate = hob__loader_find(loader, HOB__KIND_BACKEND, selector->name);
+    if (candidate) {
+        hob__text_printf(text, "another backend, the tensors are on %s\n",
+                         base->selector);
+        return;
+    }
+    candidate = hob__loader_find_id(loader, selector->name);
+    if (candidate) {
+        const struct hob__record *record = hob__candidate_record(candidate);
+
+        hob__text_printf(text, "%s (%s%s%s)\n", hob__state_name(record->state),
+                         hob__reason_name(record->reason),
+                         record->detail ? ": " : "",
+                         record->detail ? record->detail : "");
+        return;
+    }
+    hob__text_puts(text, "not installed\n");
+}
+
+static void tell_extension(const struct hob_call *call, struct hob__text *text)
+{
+    const struct hob__op *op = call->core->op;
+    const struct hob__manifest_op *manifest = op->manifest;
+
+    hob__text_printf(text, "extension %s %s does not supply it for %s\n",
+                     op->candidate->manifest->id,
+                     op->candidate->manifest->version,
+                     call->device->at[0]->selector);
+    tell_routing(call, text);
+    for (uint32_t i = 0; i < manifest->selector_count; i++)
+        tell_selector(call, &manifest->selectors[i], text);
+    hob__text_printf(text,
+                     "  to do     bring the tensors to a listed backend with "
+                     "hob_to_device(), install one of them, or install an "
+                     "extension that implements %s for %s",
+                     op->name, call->device->at[0]->selector);
+}
+
+static void tell_builtin(const struct hob_call *call, struct hob__text *text)
+{
+    const hob_device *base = call->device->at[0];
+
+    hob__text_printf(text,
+                     "%s supplies no kernel for it and the op has no default "
+                     "body\n",
+                     base->selector);
+    tell_routing(call, text);
+    hob__text_printf(text,
+                     "  to do     use a backend that has it (hob ops %s), or "
+                     "install an extension that implements it for %s",
+                     call->op_name, base->selector);
+}
+
+hob_status hob__diagnose_unlisted(struct hob_call *call,
+                                  const struct hob__route *route)
+{
+    struct hob__text text = HOB__TEXT_INIT;
+    char *message;
+
+    (void)route;
+    if (call->core->op->is_extension)
+        tell_extension(call, &text);
+    else
+        tell_builtin(call, &text);
+    message = hob__text_take(&text);
+    hob__call_fail(call, HOB_ERR_UNSUPPORTED, "%s",
+                   message ? message : "no backend supplies it");
+    free(message);
+    return HOB_ERR_UNSUPPORTED;
+}

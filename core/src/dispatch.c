@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "dispatch.h"
+
+#include "error.h"
+#include "runtime.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+
+hob_status hob__call_fail(struct hob_call *call, hob_status status,
+                          const char *format, ...)
+{
+    va_list args;
+
+    va_start(args, format);
+    hob__error_setv(call->core->error, status, format, args);
+    va_end(args);
+    return status;
+}
+
+void hob__drop_rets(struct hob_call *call)
+{
+    for (uint32_t i = 0; i < call->ret_count; i++) {
+        hob__tensor_unref(call->rets[i].u.tensor);
+        call->rets[i].u.tensor = NULL;
+    }
+}
+
+/* ---- bodies ---- */
+
+/* The body made other metadata than was inferred: a bug in the op. */
+static hob_status check_metas(struct hob_call *call)
+{
+    char made_text[HOB__META_TEXT];
+    char want_text[HOB__META_TEXT];
+
+    if (call->flags & HOB_CALL_DYNAMIC)
+        return HOB_OK;
+    for (uint32_t i = 0; i < call->ret_count; i++) {
+        struct hob_meta made = hob__tensor_meta(call->rets[i].u.tensor);
+        const struct hob_meta *want = &call->metas[i];
+        int differs = made.dtype != want->dtype || made.rank != want->rank;
+
+        for (uint32_t k = 0; k < made.rank && !differs; k++)
+            differs = made.shape[k] != want->shape[k];
+        if (differs)
+            return hob__call_fail(
+                call, HOB_ERR_PLUGIN,
+                "its body made result %" PRIu32 " as %s, inferred was %s: "
+                "a bug of whoever declares the op",
+                i, hob__meta_text(&made, made_text, sizeof(made_text)),
+                hob__meta_text(want, want_text, sizeof(want_text)));
+    }
+    return HOB_OK;
+}
+
+static hob_status body_failed(struct hob_call *call, const hob_scope *scope,
+                              hob_status status)
+{
+    hob_error why = HOB_ERROR_INIT;
+    hob_status first = hob_scope_error(scope, &why);
+
+    if (first)
+        status = hob__call_fail(call, first, "in its body, %s",
+                                hob__error_text(&why));
+    else
+        hob__call_fail(call, status, "its body failed without a message");
+    hob_error_release(&why);
+    return status;
+}
+
+/* Results of a body belong to its scope: take them over as the call's. A
+ * body may return an argument as it is, which gets a handle of its own. */
+static hob_status take_results(struct hob_call *call, hob_tensor **made)
+{
+    for (uint32_t i = 0; i < call->ret_count; i++) {
+        hob_tensor *tensor = made[i];
+        int is_argument = 0;
+
+        for (uint32_t k = 0; k < call->arg_count; k++)
+            is_argument |= call->args[k].tag == HOB_TAG_TENSOR &&
+                           call->args[k].u.tensor == tensor;
+        if (is_argument || tensor->device != call->device) {
+            int32_t levels = tensor->device->depth;
+
+            tensor = hob__tensor_share(tensor, call->device, levels);
+            if (!tensor)
+                return hob__call_fail(call, HOB_ERR_MEMORY,
+                                      "no memory for a tensor handle");
+        } else {
+            hob__tensor_ref(tensor);
+        }
+        call->rets[i].u.tensor = tensor;
+    }
+    return HOB_OK;
+}
+
+hob_status hob__run_body(struct hob_call *call, hob_body_fn body,
+                         int32_t level)
+{
+    struct hob_scope_frame frame;
+    hob_scope *scope = hob__scope_enter(call->scope, &frame, level);
+    hob_tensor *made[HOB_MAX_RESULTS] = {NULL};
+    hob_status status = body(scope, call, made);
+
+    if (status || scope->failure) {
+        status = body_failed(call, scope, status);
+        goto out;
+    }
+    for (uint32_t i = 0; i < call->ret_count; i++)
+        if (!made[i]) {
+            status = hob__call_fail(call, HOB_ERR_PLUGIN,
+                                    "its body returned no result %" PRIu32, i);
+            goto out;
+        }
+    status = take_results(call, made);
+    if (!status)
+        status = check_metas(call);
+out:
+    if (status)
+        hob__drop_rets(call);
+    hob__scope_leave(scope);
+    return status;
+}
+
+/* ---- the walk ---- */
+
+/* A layer has something to do for CALL but no rule for it. */
+static hob_status no_rule(struct hob_call *call, const hob_device *layer,
+                          const struct hob__route *route)
+{
+    if (route->body)
+        return hob__run_body(call, route->body, call->level);
+    if (layer->unlisted == HOB__UNLISTED_PASS)
+        return hob__walk(call, call->level - 1);
+    return hob__call_fail(
+        call, HOB_ERR_UNSUPPORTED,
+        "%s on %s has no rule for it, and the op has no body%s that it could "
+        "use; supply one in an extension, or call it on hob_detach()ed tensors",
+        layer->selector, call->device->name,
+        call->core->op->is_extension ? " listed for this layer" : "");
+}
+
+hob_status hob__walk(struct hob_call *call, int32_t level)
+{
+    int32_t entered = call->level;
+    hob_status status = HOB_OK;
+
+    for (; level > 0; level--) {
+        hob_device *layer = call->device->at[level];
+        const struct hob__route *route =
+            hob__route_get(layer, call->core->op);
+        int32_t verdict;
+
+        call->level = level;
+        if (route->status) {
+            status = hob__call_fail(call, route->status, "%s", route->message);
+            goto out;
+        }
+        if (route->impl && route->impl->layer) {
+            status = route->impl->layer(route->entry_instance, call);
+            goto out;
+        }
+        verdict = layer->decorator->call(layer->instance, call, route->impl,
+                                         &status);
+        if (verdict == HOB_LAYER_DONE)
+            goto out;
+        if (verdict != HOB_LAYER_PASS) {
+            status = no_rule(call, layer, route);
+            goto out;
+        }
+    }
+    call->level = 0;
+    status = hob__base(call);
+out:
+    if (status)
+        hob__drop_rets(call);
+    call->level = entered;
+    return status;
+}

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * dispatch.h - from the outer boundary to the base.
+ *
+ *   boundary.c  fill, check, join, infer: once, for whoever calls
+ *   dispatch.c  the walk down the layers
+ *   base.c      views, kernels, allocation, reuse, the body as a fallback
+ */
+#ifndef HOB__DISPATCH_H
+#define HOB__DISPATCH_H
+
+#include "registry.h"
+#include "scope.h"
+
+/* The core's own part of a call. */
+struct hob_call_state {
+    const struct hob__op *op;
+    hob_runtime *runtime;
+    hob_error *error; /* where host->fail puts the message */
+    uint64_t index;   /* of the call in its scope */
+    struct hob__failure *cause; /* borrowed from an error tensor argument */
+    uint8_t routing_param; /* the first tensor parameter that was given */
+};
+
+/*
+ * The outer boundary: validate ARGS, infer, run, let SCOPE own the results.
+ * On failure OUT is set to SCOPE's error tensor throughout, the policy is
+ * told, and the status returned.
+ */
+hob_status hob__call(hob_scope *scope, uint32_t op, const hob_value *args,
+                     uint32_t arg_count, hob_tensor **out,
+                     uint32_t out_capacity, uint32_t *out_count);
+
+/*
+ * Run CALL at LEVEL and below. On success call->rets hold one reference each;
+ * on failure they are NULL and the message is on the call.
+ */
+hob_status hob__walk(struct hob_call *call, int32_t level);
+
+/* Run CALL at the base. */
+hob_status hob__base(struct hob_call *call);
+
+/* Run the op's BODY at LEVEL. */
+hob_status hob__run_body(struct hob_call *call, hob_body_fn body,
+                         int32_t level);
+
+/* Put a message on CALL and return STATUS. */
+hob_status hob__call_fail(struct hob_call *call, hob_status status,
+                          const char *format, ...) HOB_PRINTF(3, 4);
+
+/* Give back what call->rets hold. */
+void hob__drop_rets(struct hob_call *call);
+
+/*
+ * A reference to TENSOR itself if it is row-major, else to a row-major copy
+ * on its base. Outside any call; used when elements leave Hob.
+ */
+HOB_MUST_CHECK hob_status hob__contiguous(hob_tensor *tensor,
+                                          hob_tensor **out_tensor,
+                                          hob_error *error);
+
+/* For host->result: allocate result INDEX of CALL. */
+hob_status hob__call_result(struct hob_call *call, uint32_t index,
+                            const struct hob_meta *meta);
+
+/* The panic of an op that no listed backend supplies; see diagnose.c. */
+hob_status hob__diagnose_unlisted(struct hob_call *call,
+                                  const struct hob__route *route);
+
+#endif

@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * registry.h - the ops of a runtime, and how each runs on each layer.
+ *
+ * The ops are known when the runtime is opened: built-ins by their fixed
+ * numbers, then those of all usable extension manifests, in the loader's
+ * order. Their libraries open when a call first needs them.
+ *
+ * A route says how one op runs at one layer; it is worked out once, kept by
+ * the device and read without a lock.
+ */
+#ifndef HOB__REGISTRY_H
+#define HOB__REGISTRY_H
+
+#include "device.h"
+#include "loader.h"
+#include "schema.h"
+
+#include <pthread.h>
+
+/* A tensor parameter without a partner of its kind before it. */
+enum { HOB__NO_PARTNER = 0xff };
+
+struct hob__op {
+    const char *name;
+    uint32_t id;
+    uint8_t fuse;
+    uint8_t flags; /* enum hob__op_flags */
+    uint8_t is_extension;
+    uint8_t scalar_like; /* parameter whose dtype scalars take */
+    /* The earlier tensor parameter of the same kind, whose dtype this one
+     * must have. */
+    uint8_t partner[HOB_MAX_PARAMS];
+    struct hob__signature signature;
+    const struct hob__op_decl *decl; /* a built-in's; else &own */
+    struct hob__op_decl own;
+    const struct hob__candidate *candidate;    /* the declarer, or NULL */
+    const struct hob__manifest_op *manifest;   /* what it declared, or NULL */
+    const struct hob_extension_op *_Atomic table; /* once its library is open */
+};
+
+/* How an op runs at one layer. */
+struct hob__route {
+    /* base: the kernel, or NULL for the body */
+    const struct hob_entry *entry;
+    void *entry_instance; /* passed to prepare and execute */
+    /* decorator: an extension's implementation for it, or NULL */
+    const struct hob_op_impl *impl;
+    hob_body_fn body;  /* allowed at this layer; NULL if not */
+    hob_status status; /* not HOB_OK: every call fails with message */
+    char *message;
+    struct hob__route *next; /* all routes of the registry, for freeing */
+};
+
+struct hob__registry {
+    struct hob__op *ops; /* by number; 0 is unused */
+    uint32_t op_count;   /* one past the highest number */
+    uint32_t *by_name;   /* open addressing over names */
+    uint32_t by_name_size;
+    pthread_mutex_t lock; /* routes */
+    struct hob__route *routes;
+};
+
+/* Fill RUNTIME's registry from the built-in table and the manifests. */
+HOB_MUST_CHECK hob_status hob__registry_init(hob_runtime *runtime,
+                                             hob_error *error);
+void hob__registry_release(struct hob__registry *registry);
+
+/* The op called NAME, or NULL. */
+const struct hob__op *hob__registry_find(const struct hob__registry *registry,
+                                         const char *name);
+
+/* The name nearest to NAME, for "did you mean"; NULL if none is near. */
+const char *hob__registry_nearest(const struct hob__registry *registry,
+                                  const char *name);
+
+/*
+ * How OP runs at the top layer of DEVICE. Never NULL: a failure is a route
+ * with a status. Loads what it needs on first use.
+ */
+const struct hob__route *hob__route_get(hob_device *device,
+                                        const struct hob__op *op);
+
+/* Open the library of extension op OP and find its table. */
+HOB_MUST_CHECK hob_status hob__op_load(hob_runtime *runtime,
+                                       const struct hob__op *op,
+                                       hob_error *error);
+
+#endif

@@ -1,0 +1,237 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * report.c - what a runtime tells about plugins, devices and ops.
+ */
+#include "dispatch.h"
+#include "error.h"
+#include "runtime.h"
+#include "text.h"
+
+#include <hob/scope.h>
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#ifdef HAVE_CONFIG_H
+#include "config.h"
+#endif
+#ifndef PACKAGE_VERSION
+#define PACKAGE_VERSION "0.1.0"
+#endif
+
+const char *hob_version(void)
+{
+    return PACKAGE_VERSION;
+}
+
+/* ---- plugins ---- */
+
+void hob_runtime_report(hob_runtime *runtime,
+                        int (*visit)(void *context,
+                                     const struct hob_plugin_record *record),
+                        void *context)
+{
+    uint32_t count = hob__loader_count(runtime->loader);
+    int stop = 0;
+
+    for (uint32_t i = 0; i < count && !stop; i++) {
+        const struct hob__candidate *candidate =
+            hob__loader_get(runtime->loader, i);
+        const struct hob__record *from = hob__candidate_record(candidate);
+        const struct hob__manifest *manifest = candidate->manifest;
+        struct hob_plugin_record record;
+
+        memset(&record, 0, sizeof(record));
+        record.id = from->id;
+        record.version = manifest ? manifest->version : NULL;
+        record.kind = manifest ? hob__plugin_kind_name(manifest->kind) : NULL;
+        record.manifest = from->path;
+        record.manifest_real = from->real_path;
+        record.library = from->library ? from->library : candidate->library;
+        record.rule = hob__rule_name(from->rule);
+        record.state = hob__state_name(from->state);
+        record.reason = hob__reason_name(from->reason);
+        record.severity =
+            hob__severity_name(hob__reason_severity(from->reason));
+        record.detail = from->detail;
+        record.hint = from->hint;
+        record.time_ns = from->time_ns;
+        stop = visit(context, &record);
+    }
+}
+
+struct searched_visit {
+    int (*visit)(void *context, const char *rule, const char *path,
+                 const char *outcome);
+    void *context;
+};
+
+static bool visit_searched(void *context, const struct hob__searched *searched)
+{
+    const struct searched_visit *to = context;
+    char outcome[64];
+
+    if (searched->reason == HOB__REASON_OK)
+        snprintf(outcome, sizeof(outcome), "%" PRIu32 " found",
+                 searched->found);
+    else
+        snprintf(outcome, sizeof(outcome), "%s",
+                 hob__reason_name(searched->reason));
+    return !to->visit(to->context, hob__rule_name(searched->rule),
+                      searched->path, outcome);
+}
+
+void hob_runtime_searched(hob_runtime *runtime,
+                          int (*visit)(void *context, const char *rule,
+                                       const char *path, const char *outcome),
+                          void *context)
+{
+    struct searched_visit to = {visit, context};
+
+    hob__loader_searched(runtime->loader, visit_searched, &to);
+}
+
+/* ---- devices ---- */
+
+static int visit_backend(hob_runtime *runtime,
+                         const struct hob__candidate *candidate,
+                         int (*visit)(void *context,
+                                      const struct hob_device_record *record),
+                         void *context)
+{
+    const struct hob__manifest *manifest = candidate->manifest;
+    const struct hob__instance *instance = NULL;
+    const struct hob_backend *backend;
+    struct hob_device_record record;
+    hob_error error = HOB_ERROR_INIT;
+    uint32_t count = 0;
+    int stop = 0;
+    hob_status status;
+
+    memset(&record, 0, sizeof(record));
+    record.plugin = manifest->id;
+    record.spec = manifest->backend.selector;
+    status = hob__runtime_instance(runtime, candidate, &instance, &error);
+    if (!status) {
+        backend = instance->plugin->table.backend;
+        status = backend->device_count(instance->instance, &count);
+    }
+    if (status || !count) {
+        record.problem = status ? hob__error_text(&error)
+                                : "the plugin found no device";
+        stop = visit(context, &record);
+        hob_error_release(&error);
+        return stop;
+    }
+    for (uint32_t i = 0; i < count && !stop; i++) {
+        struct hob_device_info info;
+        char spec[128];
+
+        memset(&info, 0, sizeof(info));
+        if (backend->device_info)
+            status = backend->device_info(instance->instance, i, &info);
+        snprintf(spec, sizeof(spec), "%s:%" PRIu32, manifest->backend.selector,
+                 i);
+        record.spec = i || count > 1 ? spec : manifest->backend.selector;
+        record.hardware = status ? NULL : info.name;
+        record.memory_bytes = info.memory_bytes;
+        record.problem = status ? hob_status_name(status) : NULL;
+        stop = visit(context, &record);
+    }
+    return stop;
+}
+
+void hob_runtime_devices(hob_runtime *runtime,
+                         int (*visit)(void *context,
+                                      const struct hob_device_record *record),
+                         void *context)
+{
+    uint32_t count = hob__loader_count(runtime->loader);
+    int stop = 0;
+
+    for (uint32_t i = 0; i < count && !stop; i++) {
+        const struct hob__candidate *candidate =
+            hob__loader_get(runtime->loader, i);
+
+        if (hob__candidate_usable(candidate) &&
+            candidate->manifest->kind == HOB__KIND_BACKEND)
+            stop = visit_backend(runtime, candidate, visit, context);
+    }
+}
+
+/* ---- ops ---- */
+
+static void list_selectors(const struct hob__op *op, struct hob__text *text)
+{
+    if (!op->manifest) {
+        hob__text_puts(text, "*");
+        return;
+    }
+    for (uint32_t i = 0; i < op->manifest->selector_count; i++)
+        hob__text_printf(text, "%s%s", i ? "," : "",
+                         op->manifest->selectors[i].name);
+}
+
+static const char *fuse_name(uint8_t fuse)
+{
+    static const char *const names[] = {"opaque", "elementwise", "reduce",
+                                        "view", "inline"};
+
+    return fuse < sizeof(names) / sizeof(names[0]) ? names[fuse] : "?";
+}
+
+void hob_runtime_ops(hob_runtime *runtime,
+                     int (*visit)(void *context,
+                                  const struct hob_op_record *record),
+                     void *context)
+{
+    const struct hob__registry *registry = &runtime->registry;
+    int stop = 0;
+
+    for (uint32_t id = 1; id < registry->op_count && !stop; id++) {
+        const struct hob__op *op = &registry->ops[id];
+        struct hob__text selectors = HOB__TEXT_INIT;
+        struct hob_op_record record;
+
+        if (!op->decl)
+            continue;
+        list_selectors(op, &selectors);
+        memset(&record, 0, sizeof(record));
+        record.name = op->name;
+        record.signature = op->decl->signature;
+        record.doc = op->decl->doc;
+        record.family = op->decl->family;
+        record.fuse = fuse_name(op->fuse);
+        record.id = id;
+        record.has_body = op->manifest ? op->manifest->has_body
+                                       : op->decl->body != NULL;
+        record.selectors = selectors.data ? selectors.data : "";
+        stop = visit(context, &record);
+        hob__text_release(&selectors);
+    }
+}
+
+hob_status hob_op_find(hob_runtime *runtime, const char *name,
+                       uint32_t *out_id, hob_error *error)
+{
+    const struct hob__op *op = hob__registry_find(&runtime->registry, name);
+    const char *nearest;
+
+    *out_id = op ? op->id : 0;
+    if (op)
+        return HOB_OK;
+    nearest = hob__registry_nearest(&runtime->registry, name);
+    return hob_error_set(error, HOB_ERR_NOT_FOUND,
+                         "there is no op \"%s\"%s%s%s: hob ops lists them all",
+                         name, nearest ? "; did you mean \"" : "",
+                         nearest ? nearest : "", nearest ? "\"" : "");
+}
+
+hob_status hob_call_op(hob_scope *scope, uint32_t op, const hob_value *args,
+                       uint32_t arg_count, hob_tensor **out,
+                       uint32_t out_capacity, uint32_t *out_count)
+{
+    return hob__call(scope, op, args, arg_count, out, out_capacity, out_count);
+}

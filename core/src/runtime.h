@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * runtime.h - one opened Hob: loader, registry, devices, threads.
+ */
+#ifndef HOB__RUNTIME_H
+#define HOB__RUNTIME_H
+
+#include "device.h"
+#include "loader.h"
+#include "pool.h"
+#include "random.h"
+#include "registry.h"
+#include "tensor.h"
+
+#include <hob/runtime.h>
+
+#include <pthread.h>
+
+/* An opened plugin of this runtime. */
+struct hob__instance {
+    struct hob__instance *next; /* opened before this one */
+    const struct hob__plugin *plugin;
+    void *instance;
+};
+
+struct hob_runtime {
+    struct hob_host host; /* &host is the table; host.runtime is this */
+    uint32_t serial;      /* unique in the process */
+    uint32_t policy;      /* enum hob_policy */
+    uint32_t debug;
+    hob_panic_fn on_panic;
+    void *on_panic_context;
+    struct hob__loader *loader;
+    struct hob__registry registry;
+    struct hob__pool *pool;
+    struct hob__generator *generator; /* of new scope trees */
+    hob_tensor *no_memory; /* the error tensor when there is none to make */
+    pthread_mutex_t lock;  /* devices, instances */
+    hob_device *devices;
+    struct hob__instance *instances; /* latest first */
+    atomic_int_fast64_t live_tensors;
+    atomic_int_fast64_t live_scopes;
+    atomic_int_fast64_t live_grads;
+};
+
+/*
+ * Open CANDIDATE's library and its instance in RUNTIME, once. Fails as
+ * hob__loader_load() does, or with the plugin's own status and message.
+ */
+HOB_MUST_CHECK hob_status
+hob__runtime_instance(hob_runtime *runtime,
+                      const struct hob__candidate *candidate,
+                      const struct hob__instance **out_instance,
+                      hob_error *error);
+
+/* Fill RUNTIME's host table. */
+void hob__host_init(hob_runtime *runtime);
+
+/* Tell FAILURE to RUNTIME's policy: returns, or aborts the process. */
+void hob__panic(hob_runtime *runtime, const struct hob__failure *failure);
+
+#endif

@@ -1,0 +1,263 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "scope.h"
+
+#include "error.h"
+#include "runtime.h"
+
+#include <inttypes.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+_Static_assert(sizeof(struct hob_scope) <= sizeof(struct hob_scope_frame),
+               "a scope must fit into the frame that plugins reserve");
+
+static void scope_init(hob_scope *scope, hob_runtime *runtime,
+                       hob_scope *parent, int32_t level, uint32_t flags)
+{
+    scope->head.host = &runtime->host;
+    scope->runtime = runtime;
+    scope->parent = parent;
+    scope->child = NULL;
+    scope->older = NULL;
+    scope->newer = NULL;
+    scope->level = level;
+    scope->flags = flags;
+    scope->calls = 0;
+    scope->generator = parent ? parent->generator : runtime->generator;
+    scope->failure = NULL;
+    scope->error_tensor = NULL;
+    scope->owned = scope->owned_inline;
+    scope->owned_count = 0;
+    scope->owned_capacity = HOB__SCOPE_INLINE;
+}
+
+static void release_owned(hob_scope *scope)
+{
+    /* Backwards, so that results go before what they were made from. */
+    while (scope->owned_count) {
+        hob_tensor *tensor = scope->owned[--scope->owned_count];
+
+        if (tensor->owner == scope)
+            tensor->owner = NULL;
+        hob__tensor_unref(tensor);
+    }
+    if (scope->owned != scope->owned_inline)
+        free(scope->owned);
+    scope->owned = scope->owned_inline;
+    scope->owned_capacity = HOB__SCOPE_INLINE;
+    if (scope->error_tensor)
+        hob__tensor_unref(scope->error_tensor);
+    hob__failure_unref(scope->failure);
+    if (scope->flags & HOB__SCOPE_GENERATOR)
+        hob__generator_unref(scope->generator);
+}
+
+static hob_status grow(hob_scope *scope)
+{
+    uint32_t capacity = scope->owned_capacity * 2;
+    int is_inline = scope->owned == scope->owned_inline;
+    hob_tensor **owned =
+        realloc(is_inline ? NULL : scope->owned, capacity * sizeof(*owned));
+
+    if (!owned)
+        return HOB_ERR_MEMORY;
+    if (is_inline)
+        memcpy(owned, scope->owned_inline, sizeof(scope->owned_inline));
+    scope->owned = owned;
+    scope->owned_capacity = capacity;
+    return HOB_OK;
+}
+
+hob_status hob__scope_adopt(hob_scope *scope, hob_tensor *tensor)
+{
+    if (scope->owned_count == scope->owned_capacity && grow(scope)) {
+        hob__tensor_unref(tensor);
+        return HOB_ERR_MEMORY;
+    }
+    if (!tensor->owner) {
+        tensor->owner = scope;
+        tensor->owner_index = scope->owned_count;
+    }
+    scope->owned[scope->owned_count++] = tensor;
+    return HOB_OK;
+}
+
+void hob__scope_disown(hob_scope *scope, hob_tensor *tensor)
+{
+    uint32_t index = tensor->owner_index;
+    hob_tensor *last;
+
+    if (tensor->owner != scope)
+        for (index = scope->owned_count; index--;)
+            if (scope->owned[index] == tensor)
+                break;
+    if (index >= scope->owned_count)
+        return;
+    last = scope->owned[--scope->owned_count];
+    scope->owned[index] = last;
+    if (last->owner == scope)
+        last->owner_index = index;
+    if (tensor->owner == scope)
+        tensor->owner = NULL;
+    hob__tensor_unref(tensor);
+}
+
+hob_tensor *hob__scope_failure(hob_scope *scope, struct hob__failure *failure)
+{
+    if (failure && !scope->failure)
+        scope->failure = failure;
+    else
+        hob__failure_unref(failure);
+    if (!scope->error_tensor && scope->failure)
+        scope->error_tensor = hob__tensor_error(scope->failure);
+    return scope->error_tensor ? scope->error_tensor
+                               : scope->runtime->no_memory;
+}
+
+static hob_tensor *scope_failv(hob_scope *scope, hob_status status,
+                               const char *format, va_list args)
+{
+    hob_error error = HOB_ERROR_INIT;
+    struct hob__failure *failure;
+
+    hob__error_setv(&error, status, format, args);
+    failure = hob__failure_new(status, NULL, 0, hob__error_text(&error));
+    hob_error_release(&error);
+    if (failure && !(scope->flags & HOB__SCOPE_INNER))
+        hob__panic(scope->runtime, failure);
+    return hob__scope_failure(scope, failure);
+}
+
+hob_tensor *hob__scope_fail(hob_scope *scope, hob_status status,
+                            const char *format, ...)
+{
+    va_list args;
+    hob_tensor *tensor;
+
+    va_start(args, format);
+    tensor = scope_failv(scope, status, format, args);
+    va_end(args);
+    return tensor;
+}
+
+hob_scope *hob__scope_enter(hob_scope *parent, struct hob_scope_frame *frame,
+                            int32_t level)
+{
+    hob_scope *scope = (hob_scope *)(void *)frame;
+
+    scope_init(scope, parent->runtime, parent,
+               level >= 0 ? level : parent->level,
+               HOB__SCOPE_INNER | HOB__SCOPE_FRAME);
+    return scope;
+}
+
+void hob__scope_leave(hob_scope *scope)
+{
+    release_owned(scope);
+}
+
+/* ---- public ---- */
+
+static hob_scope *scope_new(hob_runtime *runtime, hob_scope *parent,
+                            int32_t level)
+{
+    hob_scope *scope = malloc(sizeof(*scope));
+
+    if (!scope)
+        return NULL;
+    scope_init(scope, runtime, parent, level,
+               parent ? parent->flags & HOB__SCOPE_INNER : 0);
+    if (parent) {
+        scope->older = parent->child;
+        if (parent->child)
+            parent->child->newer = scope;
+        parent->child = scope;
+    }
+    atomic_fetch_add_explicit(&runtime->live_scopes, 1, memory_order_relaxed);
+    return scope;
+}
+
+hob_scope *hob_scope_open(hob_runtime *runtime)
+{
+    return scope_new(runtime, NULL, INT_MAX);
+}
+
+hob_scope *hob_scope_child(hob_scope *parent)
+{
+    return scope_new(parent->runtime, parent, parent->level);
+}
+
+static void unlink_child(hob_scope *scope)
+{
+    if (scope->newer)
+        scope->newer->older = scope->older;
+    else if (scope->parent && scope->parent->child == scope)
+        scope->parent->child = scope->older;
+    if (scope->older)
+        scope->older->newer = scope->newer;
+}
+
+static void close_one(hob_scope *scope)
+{
+    hob_runtime *runtime = scope->runtime;
+
+    unlink_child(scope);
+    release_owned(scope);
+    free(scope);
+    atomic_fetch_sub_explicit(&runtime->live_scopes, 1, memory_order_relaxed);
+}
+
+void hob_scope_close(hob_scope *scope)
+{
+    hob_scope *deepest;
+
+    if (!scope)
+        return;
+    /* Iterative, because programs can nest scopes without a limit. */
+    do {
+        for (deepest = scope; deepest->child; deepest = deepest->child)
+            ;
+        close_one(deepest);
+    } while (deepest != scope);
+}
+
+void hob_assign(hob_scope *owner, hob_tensor **slot, hob_tensor *tensor)
+{
+    hob_tensor *old = *slot;
+
+    if (old == tensor)
+        return;
+    hob__tensor_ref(tensor);
+    if (hob__scope_adopt(owner, tensor)) {
+        /* Nothing has changed: the old tensor stays in its slot. */
+        hob__scope_fail(owner, HOB_ERR_MEMORY,
+                        "assign: no memory to keep the new tensor");
+        return;
+    }
+    *slot = tensor;
+    if (old)
+        hob__scope_disown(owner, old);
+}
+
+hob_status hob_scope_error(const hob_scope *scope, hob_error *error)
+{
+    if (scope->failure && scope->error_tensor)
+        return hob__tensor_check(scope->error_tensor, error);
+    if (scope->failure)
+        return hob_error_set(error, scope->failure->status, "%s",
+                             scope->failure->message);
+    return HOB_OK;
+}
+
+void hob_scope_clear_error(hob_scope *scope)
+{
+    hob_tensor *tensor = scope->error_tensor;
+
+    hob__failure_unref(scope->failure);
+    scope->failure = NULL;
+    scope->error_tensor = NULL;
+    /* The program may still hold it: it lives until the scope closes. */
+    if (tensor && hob__scope_adopt(scope, tensor))
+        scope->error_tensor = NULL;
+}

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * scope.h - what a scope is inside.
+ *
+ * A scope is a list of owned handles, a level at which its ops start, a
+ * generator and the first error. Program scopes live on the heap; the scopes
+ * of layers and bodies live in a frame on the stack (scope_enter) and never
+ * panic: their error goes up with the call.
+ */
+#ifndef HOB__SCOPE_H
+#define HOB__SCOPE_H
+
+#include "random.h"
+#include "tensor.h"
+
+#include <hob/scope.h>
+
+enum hob__scope_flags {
+    HOB__SCOPE_INNER = 1,    /* inside a call: errors are passed up */
+    HOB__SCOPE_FRAME = 2,    /* lives in a hob_scope_frame */
+    HOB__SCOPE_GENERATOR = 4 /* owns its generator */
+};
+
+/* Handles that fit into the scope itself, before it asks for memory. */
+enum { HOB__SCOPE_INLINE = 8 };
+
+struct hob_scope {
+    struct hob_scope_head head; /* first: the inline functions read it */
+    hob_runtime *runtime;
+    hob_scope *parent;
+    hob_scope *child; /* the latest program scope in it */
+    hob_scope *older; /* siblings of a program scope */
+    hob_scope *newer;
+    int32_t level; /* ops start here or lower */
+    uint32_t flags;
+    uint64_t calls; /* ops called in it */
+    struct hob__generator *generator;
+    struct hob__failure *failure; /* the first error */
+    hob_tensor *error_tensor;     /* owned */
+    hob_tensor **owned;
+    uint32_t owned_count;
+    uint32_t owned_capacity;
+    hob_tensor *owned_inline[HOB__SCOPE_INLINE];
+};
+
+/*
+ * Let SCOPE own TENSOR, taking the caller's reference. Fails with
+ * HOB_ERR_MEMORY, and the reference is given back then.
+ */
+HOB_MUST_CHECK hob_status hob__scope_adopt(hob_scope *scope,
+                                           hob_tensor *tensor);
+
+/* Give back SCOPE's reference to TENSOR, if it has one. */
+void hob__scope_disown(hob_scope *scope, hob_tensor *tensor);
+
+/* Keep FAILURE if SCOPE has none yet and return SCOPE's error tensor. Takes
+ * the caller's reference. NULL stands for a failure without memory. */
+hob_tensor *hob__scope_failure(hob_scope *scope, struct hob__failure *failure);
+
+/*
+ * Make a failure of STATUS and a formatted message outside an op, tell the
+ * policy, and return SCOPE's error tensor.
+ */
+hob_tensor *hob__scope_fail(hob_scope *scope, hob_status status,
+                            const char *format, ...) HOB_PRINTF(3, 4);
+
+hob_scope *hob__scope_enter(hob_scope *parent, struct hob_scope_frame *frame,
+                            int32_t level);
+void hob__scope_leave(hob_scope *scope);
+
+#endif

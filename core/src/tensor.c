@@ -1,0 +1,385 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tensor.h"
+
+#include "device.h"
+#include "dispatch.h"
+#include "error.h"
+#include "runtime.h"
+#include "scope.h"
+#include "view.h"
+
+#include <hob/tensor.h>
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- failures ---- */
+
+static char *copy_text(const char *text)
+{
+    return text ? strdup(text) : NULL;
+}
+
+struct hob__failure *hob__failure_new(hob_status status, const char *op,
+                                      uint64_t call, const char *message)
+{
+    struct hob__failure *failure = calloc(1, sizeof(*failure));
+
+    if (!failure)
+        return NULL;
+    atomic_init(&failure->refs, 1);
+    failure->status = status;
+    failure->call = call;
+    failure->op = copy_text(op);
+    failure->message = copy_text(message ? message : "");
+    if ((op && !failure->op) || !failure->message) {
+        hob__failure_unref(failure);
+        return NULL;
+    }
+    return failure;
+}
+
+void hob__failure_ref(struct hob__failure *failure)
+{
+    atomic_fetch_add(&failure->refs, 1);
+}
+
+void hob__failure_unref(struct hob__failure *failure)
+{
+    if (!failure || atomic_fetch_sub(&failure->refs, 1) != 1)
+        return;
+    free(failure->op);
+    free(failure->message);
+    free(failure);
+}
+
+/* ---- metadata ---- */
+
+hob_status hob__meta_bytes(const struct hob_meta *meta, uint64_t *out_bytes)
+{
+    int64_t count = 1;
+    int64_t bytes;
+
+    for (uint32_t i = 0; i < meta->rank; i++)
+        if (meta->shape[i] < 0)
+            return HOB_ERR_SHAPE;
+        else if (meta->shape[i] == 0)
+            count = 0; /* whatever the other sizes are */
+    for (uint32_t i = 0; count && i < meta->rank; i++)
+        if (__builtin_mul_overflow(count, meta->shape[i], &count))
+            return HOB_ERR_SHAPE;
+    if (__builtin_mul_overflow(count, (int64_t)hob_dtype_size(meta->dtype),
+                               &bytes))
+        return HOB_ERR_SHAPE;
+    *out_bytes = (uint64_t)bytes;
+    return HOB_OK;
+}
+
+struct hob_meta hob__tensor_meta(const hob_tensor *tensor)
+{
+    struct hob_meta meta;
+
+    memset(&meta, 0, sizeof(meta));
+    meta.dtype = tensor->view.dtype;
+    meta.rank = tensor->view.rank;
+    memcpy(meta.shape, tensor->view.shape, meta.rank * sizeof(int64_t));
+    return meta;
+}
+
+char *hob__meta_text(const struct hob_meta *meta, char *text, size_t size)
+{
+    int used = snprintf(text, size, "%s[", hob_dtype_name(meta->dtype));
+
+    for (uint32_t i = 0; i < meta->rank && (size_t)used < size; i++)
+        used += snprintf(text + used, size - (size_t)used, "%s%" PRId64,
+                         i ? "," : "", meta->shape[i]);
+    if ((size_t)used < size)
+        snprintf(text + used, size - (size_t)used, "]");
+    return text;
+}
+
+/* ---- handles ---- */
+
+static hob_tensor *handle_new(hob_device *device)
+{
+    hob_tensor *tensor = malloc(sizeof(*tensor));
+
+    if (!tensor)
+        return NULL;
+    atomic_init(&tensor->refs, 1);
+    tensor->flags = 0;
+    tensor->device = device;
+    tensor->owner = NULL;
+    tensor->failure = NULL;
+    tensor->view.data = NULL;
+    tensor->view.storage = NULL;
+    tensor->view.reserved = 0;
+    for (int32_t i = 0; i < HOB_MAX_LEVELS; i++)
+        tensor->state[i] = NULL;
+    if (device)
+        atomic_fetch_add_explicit(&device->runtime->live_tensors, 1,
+                                  memory_order_relaxed);
+    return tensor;
+}
+
+hob_tensor *hob__tensor_blank(hob_device *device, const struct hob_meta *meta)
+{
+    hob_tensor *tensor = handle_new(device);
+    int64_t stride = 1;
+
+    if (!tensor)
+        return NULL;
+    tensor->view.dtype = meta->dtype;
+    tensor->view.rank = meta->rank;
+    tensor->view.flags = HOB_VIEW_CONTIGUOUS | HOB_VIEW_INJECTIVE;
+    for (int32_t i = (int32_t)meta->rank - 1; i >= 0; i--) {
+        tensor->view.shape[i] = meta->shape[i];
+        tensor->view.strides[i] = stride;
+        stride *= meta->shape[i];
+    }
+    return tensor;
+}
+
+hob_status hob__tensor_alloc(hob_device *device, const struct hob_meta *meta,
+                             hob_tensor **out_tensor)
+{
+    hob_tensor *tensor = NULL;
+    uint64_t bytes;
+    hob_status status = hob__meta_bytes(meta, &bytes);
+
+    *out_tensor = NULL;
+    if (status)
+        return status;
+    tensor = hob__tensor_blank(device, meta);
+    if (!tensor)
+        return HOB_ERR_MEMORY;
+    if (bytes) {
+        status = hob__storage_new(device->at[0], bytes, &tensor->view.storage);
+        if (status) {
+            hob__tensor_unref(tensor);
+            return status;
+        }
+        tensor->view.data = tensor->view.storage->data;
+    }
+    *out_tensor = tensor;
+    return HOB_OK;
+}
+
+/* One more handle carries the state words of SOURCE up to LEVELS. */
+static void retain_states(hob_tensor *tensor, const hob_tensor *source,
+                          int32_t levels)
+{
+    for (int32_t k = 1; k <= levels; k++) {
+        const hob_device *layer = source->device->at[k];
+        void *state = source->state[k - 1];
+
+        if (state && layer->decorator->state_retain)
+            tensor->state[k - 1] =
+                layer->decorator->state_retain(layer->instance, state);
+    }
+}
+
+hob_tensor *hob__tensor_share(hob_tensor *source, hob_device *device,
+                              int32_t levels)
+{
+    hob_tensor *tensor = handle_new(device);
+
+    if (!tensor)
+        return NULL;
+    tensor->view = source->view;
+    hob__storage_ref(tensor->view.storage);
+    retain_states(tensor, source, levels);
+    return tensor;
+}
+
+hob_tensor *hob__tensor_error(struct hob__failure *failure)
+{
+    hob_tensor *tensor = handle_new(NULL);
+
+    if (!tensor)
+        return NULL;
+    hob__failure_ref(failure);
+    tensor->failure = failure;
+    tensor->flags = HOB__TENSOR_ERROR;
+    tensor->view.dtype = HOB_DTYPE_NONE;
+    tensor->view.rank = 0;
+    tensor->view.flags = 0;
+    return tensor;
+}
+
+void hob__tensor_ref(hob_tensor *tensor)
+{
+    atomic_fetch_add_explicit(&tensor->refs, 1, memory_order_relaxed);
+}
+
+static void drop_contents(hob_tensor *tensor)
+{
+    const hob_device *device = tensor->device;
+
+    for (int32_t k = device ? device->depth : 0; k > 0; k--) {
+        void *state = tensor->state[k - 1];
+
+        tensor->state[k - 1] = NULL;
+        if (state && device->at[k]->decorator->state_release)
+            device->at[k]->decorator->state_release(device->at[k]->instance,
+                                                    state);
+    }
+    hob__storage_unref(tensor->view.storage);
+    tensor->view.storage = NULL;
+    tensor->view.data = NULL;
+}
+
+void hob__tensor_unref(hob_tensor *tensor)
+{
+    if (!tensor || atomic_fetch_sub_explicit(&tensor->refs, 1,
+                                             memory_order_acq_rel) != 1)
+        return;
+    drop_contents(tensor);
+    hob__failure_unref(tensor->failure);
+    if (tensor->device)
+        atomic_fetch_sub_explicit(&tensor->device->runtime->live_tensors, 1,
+                                  memory_order_relaxed);
+    free(tensor);
+}
+
+void hob__tensor_bury(hob_tensor *tensor, uint32_t op, uint64_t call)
+{
+    drop_contents(tensor);
+    tensor->flags = HOB__TENSOR_MOVED;
+    tensor->moved_op = op;
+    tensor->moved_call = call;
+}
+
+/* ---- for io ---- */
+
+hob_tensor *hob__tensor_new(hob_scope *scope, hob_device *device,
+                            const struct hob_meta *meta)
+{
+    char text[HOB__META_TEXT];
+    hob_tensor *tensor = NULL;
+    hob_status status;
+
+    if (device->runtime != scope->runtime)
+        return hob__scope_fail(scope, HOB_ERR_DEVICE,
+                               "device %s belongs to another runtime than the "
+                               "scope: open it in this one",
+                               device->name);
+    status = hob__tensor_alloc(device, meta, &tensor);
+    if (!status)
+        status = hob__scope_adopt(scope, tensor);
+    if (status == HOB_ERR_SHAPE)
+        return hob__scope_fail(scope, status,
+                               "a tensor %s is larger than any memory",
+                               hob__meta_text(meta, text, sizeof(text)));
+    if (status)
+        return hob__scope_fail(scope, status, "no memory on %s for %s",
+                               device->at[0]->name,
+                               hob__meta_text(meta, text, sizeof(text)));
+    return tensor;
+}
+
+hob_status hob__tensor_upload(hob_tensor *tensor, const void *data,
+                              uint64_t bytes, hob_error *error)
+{
+    const hob_device *base = tensor->device->at[0];
+    hob_status status = HOB_OK;
+
+    if (bytes)
+        status = base->backend->upload(base->instance, tensor->view.data, data,
+                                       bytes);
+    if (status)
+        return hob_error_set(error, status,
+                             "copying %" PRIu64 " bytes to %s failed", bytes,
+                             base->name);
+    return HOB_OK;
+}
+
+hob_status hob__tensor_download(hob_tensor *tensor, void *data, uint64_t bytes,
+                                hob_error *error)
+{
+    hob_tensor *source = NULL;
+    const hob_device *base;
+    uint64_t want;
+    struct hob_meta meta;
+    hob_status status = hob__tensor_check(tensor, error);
+
+    if (status)
+        return status;
+    meta = hob__tensor_meta(tensor);
+    status = hob__meta_bytes(&meta, &want);
+    if (status || want != bytes)
+        return hob_error_set(error, HOB_ERR_ARGUMENT,
+                             "reading needs a buffer of %" PRIu64
+                             " bytes, not %" PRIu64,
+                             want, bytes);
+    if (!bytes)
+        return HOB_OK;
+    base = tensor->device->at[0];
+    status = hob__contiguous(tensor, &source, error);
+    if (status)
+        return status;
+    if (base->backend->sync)
+        status = base->backend->sync(base->instance);
+    if (!status)
+        status = base->backend->download(base->instance, data,
+                                         source->view.data, bytes);
+    hob__tensor_unref(source);
+    if (status)
+        return hob_error_set(error, status,
+                             "copying %" PRIu64 " bytes from %s failed", bytes,
+                             base->name);
+    return HOB_OK;
+}
+
+static const char *moved_name(const hob_tensor *tensor)
+{
+    const struct hob__registry *registry = &tensor->device->runtime->registry;
+
+    return tensor->moved_op < registry->op_count
+               ? registry->ops[tensor->moved_op].name
+               : "a call";
+}
+
+hob_status hob__tensor_check(const hob_tensor *tensor, hob_error *error)
+{
+    const struct hob__failure *failure = tensor->failure;
+
+    if (tensor->flags & HOB__TENSOR_MOVED)
+        return hob_error_set(error, HOB_ERR_STATE,
+                             "the tensor was moved into %s, call %" PRIu64
+                             ": its elements are gone; take the hob_move() "
+                             "away there, or use the result",
+                             moved_name(tensor), tensor->moved_call);
+    if (!(tensor->flags & HOB__TENSOR_ERROR))
+        return HOB_OK;
+    if (!failure)
+        return hob_error_set(error, HOB_ERR_MEMORY, "out of memory");
+    if (!failure->op)
+        return hob_error_set(error, failure->status, "%s", failure->message);
+    return hob_error_set(error, failure->status, "%s (call %" PRIu64 "): %s",
+                         failure->op, failure->call, failure->message);
+}
+
+/* ---- public ---- */
+
+hob_device *hob_tensor_device(const hob_tensor *tensor)
+{
+    return tensor->device;
+}
+
+hob_status hob_tensor_status(const hob_tensor *tensor, hob_error *error)
+{
+    return hob__tensor_check(tensor, error);
+}
+
+void hob_tensor_ref(hob_tensor *tensor)
+{
+    hob__tensor_ref(tensor);
+}
+
+void hob_tensor_unref(hob_tensor *tensor)
+{
+    hob__tensor_unref(tensor);
+}

@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * tensor.h - the handle.
+ *
+ * One handle is a view of a storage, the device whose stack it carries, and
+ * one opaque state word a decorator level. It is counted; scopes hold
+ * references. A handle is in one of three conditions:
+ *
+ *   live    it has elements (a storage, unless it is empty)
+ *   error   HOB__TENSOR_ERROR: it carries the first cause
+ *   moved   HOB__TENSOR_MOVED: a tombstone that says which call took it
+ */
+#ifndef HOB__TENSOR_H
+#define HOB__TENSOR_H
+
+#include "storage.h"
+
+#include <hob/ext/plugin.h>
+
+enum hob__tensor_flags {
+    HOB__TENSOR_ERROR = 1,
+    HOB__TENSOR_MOVED = 2,
+    HOB__TENSOR_LAST_USE = 4 /* hob_move() was called, no op took it yet */
+};
+
+/* A failure, shared by a scope and the error tensors that came of it. */
+struct hob__failure {
+    atomic_uint refs;
+    hob_status status;
+    uint64_t call; /* index in its scope, from 1; 0 outside an op */
+    char *op;      /* NULL outside an op */
+    char *message;
+};
+
+struct hob_tensor {
+    struct hob_view view; /* first: kernels see only this */
+    atomic_uint refs;
+    uint32_t flags;     /* enum hob__tensor_flags */
+    hob_device *device; /* borrowed; NULL for an error tensor */
+    hob_scope *owner;   /* the scope that owns it first; may be NULL */
+    uint32_t owner_index; /* its place there */
+    uint32_t moved_op;    /* moved: the op's number */
+    uint64_t moved_call;  /* moved: the call's index */
+    struct hob__failure *failure; /* error tensors only */
+    void *state[HOB_MAX_LEVELS];  /* [k - 1] belongs to level k */
+};
+
+/*
+ * A new handle on DEVICE with META's dtype and shape, row-major, without a
+ * storage: the caller sets view.storage and view.data. One reference, no
+ * owner. NULL without memory.
+ */
+hob_tensor *hob__tensor_blank(hob_device *device, const struct hob_meta *meta);
+
+/* The same with elements on DEVICE's base. Fails with HOB_ERR_MEMORY. */
+HOB_MUST_CHECK hob_status hob__tensor_alloc(hob_device *device,
+                                            const struct hob_meta *meta,
+                                            hob_tensor **out_tensor);
+
+/*
+ * Another handle on TENSOR's elements, on DEVICE, with the state words of the
+ * levels up to LEVELS. One reference, no owner. NULL without memory.
+ */
+hob_tensor *hob__tensor_share(hob_tensor *tensor, hob_device *device,
+                              int32_t levels);
+
+/* A handle that carries FAILURE, of which it takes a reference. */
+hob_tensor *hob__tensor_error(struct hob__failure *failure);
+
+void hob__tensor_ref(hob_tensor *tensor);
+void hob__tensor_unref(hob_tensor *tensor); /* accepts NULL */
+
+/* Give up TENSOR's elements: from now on it is a tombstone. */
+void hob__tensor_bury(hob_tensor *tensor, uint32_t op, uint64_t call);
+
+/*
+ * For io: a tensor with uninitialised elements on DEVICE, owned by SCOPE;
+ * SCOPE's error tensor on failure.
+ */
+hob_tensor *hob__tensor_new(hob_scope *scope, hob_device *device,
+                            const struct hob_meta *meta);
+
+/* Fill a contiguous TENSOR from host memory; BYTES must be its size. */
+HOB_MUST_CHECK hob_status hob__tensor_upload(hob_tensor *tensor,
+                                             const void *data, uint64_t bytes,
+                                             hob_error *error);
+
+/* Copy TENSOR's elements, row-major, to host memory. Waits. */
+HOB_MUST_CHECK hob_status hob__tensor_download(hob_tensor *tensor, void *data,
+                                               uint64_t bytes,
+                                               hob_error *error);
+
+/* HOB_OK if TENSOR is live, else what is the matter with it. */
+HOB_MUST_CHECK hob_status hob__tensor_check(const hob_tensor *tensor,
+                                            hob_error *error);
+
+/* The bytes of META's elements. Fails with HOB_ERR_SHAPE on overflow. */
+HOB_MUST_CHECK hob_status hob__meta_bytes(const struct hob_meta *meta,
+                                          uint64_t *out_bytes);
+
+/* META of a live tensor. */
+struct hob_meta hob__tensor_meta(const hob_tensor *tensor);
+
+/* Put "f32[2,3]" into TEXT of SIZE bytes and return TEXT. */
+enum { HOB__META_TEXT = 200 };
+char *hob__meta_text(const struct hob_meta *meta, char *text, size_t size);
+
+struct hob__failure *hob__failure_new(hob_status status, const char *op,
+                                      uint64_t call, const char *message);
+void hob__failure_ref(struct hob__failure *failure);
+void hob__failure_unref(struct hob__failure *failure); /* accepts NULL */
+
+#endif

@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * transfer.c - hob_to_device().
+ *
+ * Within one base, lifting and stripping decorators shares the elements.
+ * Between bases the elements go through host memory; nothing else does.
+ */
+#include "error.h"
+#include "runtime.h"
+#include "scope.h"
+
+#include <hob/tensor.h>
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+/* Whether the levels of A and B are the same up to LEVEL. */
+static int32_t common_levels(const hob_device *a, const hob_device *b)
+{
+    int32_t level = 0;
+
+    while (level < a->depth && level < b->depth &&
+           a->at[level + 1] == b->at[level + 1])
+        level++;
+    return level;
+}
+
+static hob_tensor *adopt(hob_scope *scope, hob_tensor *tensor)
+{
+    if (tensor && !hob__scope_adopt(scope, tensor))
+        return tensor;
+    return hob__scope_fail(scope, HOB_ERR_MEMORY,
+                           "to_device: no memory for a tensor handle");
+}
+
+static hob_tensor *copy_over(hob_scope *scope, hob_tensor *tensor,
+                             hob_device *device)
+{
+    struct hob_meta meta = hob__tensor_meta(tensor);
+    hob_error error = HOB_ERROR_INIT;
+    hob_tensor *result = NULL;
+    void *buffer = NULL;
+    uint64_t bytes = 0;
+    hob_status status = hob__meta_bytes(&meta, &bytes);
+
+    if (!status && bytes) {
+        buffer = malloc(bytes);
+        status = buffer ? HOB_OK : HOB_ERR_MEMORY;
+    }
+    if (!status)
+        status = hob__tensor_download(tensor, buffer, bytes, &error);
+    if (!status) {
+        result = hob__tensor_new(scope, device, &meta);
+        if (!(result->flags & HOB__TENSOR_ERROR))
+            status = hob__tensor_upload(result, buffer, bytes, &error);
+    }
+    free(buffer);
+    if (status)
+        result = hob__scope_fail(scope, status, "to_device: %s",
+                                 error.message ? error.message
+                                               : "no memory for the copy");
+    hob_error_release(&error);
+    return result;
+}
+
+/* A copy between bases is no op yet, so it has no gradient: say so rather
+ * than lose one. */
+static int carries_state(const hob_tensor *tensor)
+{
+    for (int32_t k = 0; k < tensor->device->depth; k++)
+        if (tensor->state[k])
+            return 1;
+    return 0;
+}
+
+hob_tensor *hob_to_device(hob_scope *scope, hob_tensor *tensor,
+                          hob_device *device)
+{
+    if (tensor->flags & HOB__TENSOR_ERROR) {
+        if (tensor->failure)
+            hob__failure_ref(tensor->failure);
+        return hob__scope_failure(scope, tensor->failure);
+    }
+    if (tensor->flags & HOB__TENSOR_MOVED) {
+        hob_error why = HOB_ERROR_INIT;
+        hob_status status = hob__tensor_check(tensor, &why);
+        hob_tensor *failed =
+            hob__scope_fail(scope, status, "%s", hob__error_text(&why));
+
+        hob_error_release(&why);
+        return failed;
+    }
+    if (device->at[0] == tensor->device->at[0])
+        return adopt(scope,
+                     hob__tensor_share(tensor, device,
+                                       common_levels(tensor->device, device)));
+    if (carries_state(tensor))
+        return hob__scope_fail(
+            scope, HOB_ERR_UNSUPPORTED,
+            "to_device: a tracked tensor cannot go from %s to %s yet: "
+            "hob_detach() it first",
+            tensor->device->name, device->name);
+    return copy_over(scope, tensor, device);
+}
