@@ -558,6 +558,17 @@ static hob_status run(struct hob_call *call, const hob_value *args,
                                : scope->level);
 }
 
+/* MESSAGE without the name of its op in front: kernels and inference begin
+ * with it, and so does the diagnostic that the message becomes part of. */
+static const char *without_name(const char *message, const char *name)
+{
+    size_t size = strlen(name);
+
+    if (!strncmp(message, name, size) && !strncmp(message + size, ": ", 2))
+        return message + size + 2;
+    return message;
+}
+
 /* The call failed: make the scope's failure of it and tell the policy. */
 static hob_tensor *report(struct hob_call *call, hob_status status)
 {
@@ -569,7 +580,8 @@ static hob_tensor *report(struct hob_call *call, hob_status status)
         return hob__scope_failure(scope, failure);
     }
     failure = hob__failure_new(status, call->op_name, call->core->index,
-                               hob__error_text(call->core->error));
+                               without_name(hob__error_text(call->core->error),
+                                            call->op_name));
     if (failure && !(scope->flags & HOB__SCOPE_INNER))
         hob__panic(scope->runtime, failure);
     return hob__scope_failure(scope, failure);

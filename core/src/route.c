@@ -194,74 +194,21 @@ static void consider_others(hob_device *layer, const struct hob__op *op,
 
 /* ---- extension libraries ---- */
 
-/* MAN-5: what a table must hold for manifest op DECLARED. */
-static hob_status check_op(hob_runtime *runtime,
-                           const struct hob__candidate *candidate,
-                           const struct hob__manifest_op *declared,
-                           const struct hob_extension_op *table,
-                           enum hob__reason *out_reason, hob_error *error)
-{
-    *out_reason = HOB__REASON_SIGNATURE;
-    if (!table)
-        return hob_error_set(error, HOB_ERR_PLUGIN,
-                             "op %s is in the manifest, not in the library",
-                             declared->full_name);
-    if (!table->signature || strcmp(table->signature, declared->signature))
-        return hob_error_set(error, HOB_ERR_PLUGIN,
-                             "op %s: the library was built for \"%s\", the "
-                             "manifest says \"%s\"",
-                             declared->full_name,
-                             table->signature ? table->signature : "",
-                             declared->signature);
-    *out_reason = HOB__REASON_NO_IMPLEMENTATION;
-    for (uint32_t i = 0; i < declared->selector_count && !table->body; i++) {
-        const struct hob__manifest_selector *selector =
-            &declared->selectors[i];
-        uint32_t k = 0;
-
-        if (!hob__loader_condition(runtime->loader, candidate, selector))
-            continue;
-        while (k < table->impl_count &&
-               strcmp(table->impls[k].selector, selector->name))
-            k++;
-        if (k == table->impl_count)
-            return hob_error_set(error, HOB_ERR_PLUGIN,
-                                 "op %s lists %s, but has neither an "
-                                 "implementation for it nor a default body",
-                                 declared->full_name, selector->name);
-    }
-    return HOB_OK;
-}
-
 hob_status hob__op_load(hob_runtime *runtime, const struct hob__op *op,
                         hob_error *error)
 {
-    const struct hob__candidate *candidate = op->candidate;
     const struct hob__instance *instance = NULL;
     const struct hob_extension *extension;
-    enum hob__reason reason = HOB__REASON_OK;
     hob_status status;
 
-    if (!candidate || atomic_load(&op->table))
+    if (!op->candidate || atomic_load(&op->table))
         return HOB_OK;
-    status = hob__runtime_instance(runtime, candidate, &instance, error);
+    status = hob__runtime_instance(runtime, op->candidate, &instance, error);
     if (status)
         return status;
+    /* The loader has checked that the table holds what the manifest says;
+     * the registry's ops are const only for their readers. */
     extension = &instance->plugin->extension;
-    for (uint32_t i = 0; i < candidate->manifest->op_count && !status; i++) {
-        const struct hob__manifest_op *declared = &candidate->manifest->ops[i];
-
-        status = check_op(runtime, candidate, declared,
-                          find_table(extension->ops, extension->op_count,
-                                     declared->full_name),
-                          &reason, error);
-    }
-    if (status) {
-        hob__loader_refuse(runtime->loader, candidate, HOB__STATE_REFUSED,
-                           reason, error ? hob__error_text(error) : NULL);
-        return status;
-    }
-    /* The registry's ops are the runtime's: const only for their readers. */
     atomic_store(&((struct hob__op *)(uintptr_t)op)->table,
                  find_table(extension->ops, extension->op_count, op->name));
     return HOB_OK;

@@ -204,6 +204,8 @@ static void runtime_free(hob_runtime *runtime)
     if (runtime->registry.ops)
         hob__registry_release(&runtime->registry);
     hob__tensor_unref(runtime->no_memory);
+    hob__slab_release(&runtime->tensors);
+    hob__slab_release(&runtime->storages);
     hob__pool_free(runtime->pool);
     if (runtime->generator)
         hob__generator_unref(runtime->generator);
@@ -249,6 +251,10 @@ hob_status hob_runtime_open(const struct hob_runtime_options *given,
     runtime->debug = options.debug;
     runtime->on_panic = options.on_panic;
     runtime->on_panic_context = options.on_panic_context;
+    hob__slab_init(&runtime->tensors, sizeof(struct hob_tensor),
+                   runtime->debug != 0);
+    hob__slab_init(&runtime->storages, sizeof(struct hob_storage),
+                   runtime->debug != 0);
     hob__host_init(runtime);
     status = make_parts(runtime, &options, error);
     if (!status)
@@ -272,7 +278,7 @@ hob_status hob_runtime_close(hob_runtime *runtime, hob_error *error)
 
     if (!runtime)
         return HOB_OK;
-    tensors = atomic_load(&runtime->live_tensors);
+    tensors = hob__slab_live(&runtime->tensors);
     scopes = atomic_load(&runtime->live_scopes);
     grads = atomic_load(&runtime->live_grads);
     for (hob_device *device = runtime->devices; device; device = device->next)

@@ -10,6 +10,7 @@
 #include "pool.h"
 #include "random.h"
 #include "registry.h"
+#include "slab.h"
 #include "tensor.h"
 
 #include <hob/runtime.h>
@@ -38,7 +39,8 @@ struct hob_runtime {
     pthread_mutex_t lock;  /* devices, instances */
     hob_device *devices;
     struct hob__instance *instances; /* latest first */
-    atomic_int_fast64_t live_tensors;
+    struct hob__slab tensors;  /* handles, but for error tensors */
+    struct hob__slab storages;
     atomic_int_fast64_t live_scopes;
     atomic_int_fast64_t live_grads;
 };

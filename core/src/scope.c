@@ -154,6 +154,14 @@ hob_scope *hob__scope_enter(hob_scope *parent, struct hob_scope_frame *frame,
 
 void hob__scope_leave(hob_scope *scope)
 {
+    hob_scope *parent = scope->parent;
+
+    /* A layer's own scope: its failure is its parent's, for the message. */
+    if (scope->failure && (parent->flags & HOB__SCOPE_INNER) &&
+        !parent->failure) {
+        hob__failure_ref(scope->failure);
+        parent->failure = scope->failure;
+    }
     release_owned(scope);
 }
 
@@ -210,16 +218,21 @@ static void close_one(hob_scope *scope)
 
 void hob_scope_close(hob_scope *scope)
 {
-    hob_scope *deepest;
+    hob_scope *at = scope;
+    hob_scope *parent;
 
     if (!scope)
         return;
     /* Iterative, because programs can nest scopes without a limit. */
-    do {
-        for (deepest = scope; deepest->child; deepest = deepest->child)
-            ;
-        close_one(deepest);
-    } while (deepest != scope);
+    for (;;) {
+        while (at->child)
+            at = at->child;
+        parent = at->parent;
+        close_one(at);
+        if (at == scope)
+            break;
+        at = parent;
+    }
 }
 
 void hob_assign(hob_scope *owner, hob_tensor **slot, hob_tensor *tensor)

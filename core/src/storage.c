@@ -4,7 +4,6 @@
 #include "device.h"
 #include "runtime.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 /* A value that stands out in a debugger and is a NaN as any float. */
@@ -13,7 +12,7 @@ enum { POISON_BYTE = 0xff };
 static struct hob_storage *storage_struct(hob_device *base, uint64_t bytes,
                                           uint32_t flags)
 {
-    struct hob_storage *storage = malloc(sizeof(*storage));
+    struct hob_storage *storage = hob__slab_take(&base->runtime->storages);
 
     if (!storage)
         return NULL;
@@ -38,7 +37,8 @@ hob_status hob__storage_new(hob_device *base, uint64_t bytes,
     if (storage)
         status = base->backend->alloc(base->instance, bytes, &storage->data);
     if (status) {
-        free(storage);
+        if (storage)
+            hob__slab_give(&base->runtime->storages, storage);
         return status;
     }
     *out_storage = storage;
@@ -89,5 +89,5 @@ void hob__storage_unref(struct hob_storage *storage)
     } else if (storage->deleter) {
         storage->deleter(storage->context);
     }
-    free(storage);
+    hob__slab_give(&base->runtime->storages, storage);
 }

@@ -102,9 +102,12 @@ char *hob__meta_text(const struct hob_meta *meta, char *text, size_t size)
 
 /* ---- handles ---- */
 
+/* An error tensor has no device and comes from malloc: it is rare, and must
+ * not count as something that the program still holds. */
 static hob_tensor *handle_new(hob_device *device)
 {
-    hob_tensor *tensor = malloc(sizeof(*tensor));
+    hob_tensor *tensor = device ? hob__slab_take(&device->runtime->tensors)
+                                : malloc(sizeof(*tensor));
 
     if (!tensor)
         return NULL;
@@ -118,9 +121,6 @@ static hob_tensor *handle_new(hob_device *device)
     tensor->view.reserved = 0;
     for (int32_t i = 0; i < HOB_MAX_LEVELS; i++)
         tensor->state[i] = NULL;
-    if (device)
-        atomic_fetch_add_explicit(&device->runtime->live_tensors, 1,
-                                  memory_order_relaxed);
     return tensor;
 }
 
@@ -239,9 +239,9 @@ void hob__tensor_unref(hob_tensor *tensor)
     drop_contents(tensor);
     hob__failure_unref(tensor->failure);
     if (tensor->device)
-        atomic_fetch_sub_explicit(&tensor->device->runtime->live_tensors, 1,
-                                  memory_order_relaxed);
-    free(tensor);
+        hob__slab_give(&tensor->device->runtime->tensors, tensor);
+    else
+        free(tensor);
 }
 
 void hob__tensor_bury(hob_tensor *tensor, uint32_t op, uint64_t call)

@@ -107,6 +107,28 @@ HOB_API void hob_runtime_searched(hob_runtime *runtime,
                                   void *context);
 
 /*
+ * Tell, as text for people, what became of plugin ID (an id or a selector):
+ * all its records, and the places that were searched if there is none. The
+ * caller frees *OUT_TEXT with hob_text_free(). Fails with HOB_ERR_MEMORY.
+ */
+HOB_API HOB_MUST_CHECK hob_status hob_plugin_why(hob_runtime *runtime,
+                                                 const char *id,
+                                                 char **out_text,
+                                                 hob_error *error);
+
+/*
+ * The merged configuration as a JSON object: "files" that were read, "device",
+ * "plugins", "log", "cache_dir", "notes". The caller frees *OUT_JSON with
+ * hob_text_free(). Fails with HOB_ERR_MEMORY.
+ */
+HOB_API HOB_MUST_CHECK hob_status hob_runtime_config(hob_runtime *runtime,
+                                                     char **out_json,
+                                                     hob_error *error);
+
+/* Free a text that Hob handed over. Accepts NULL. */
+HOB_API void hob_text_free(char *text);
+
+/*
  * Open the device that SPEC names, as in "autodiff(flex)",
  * "autodiff{checkpoint=balanced}(flex)" or "cube-cuda:1". A NULL or empty
  * SPEC means HOB_DEVICE, else the config's "device" list, of which the first
