@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * main.c - hob-sdk: the tool of those who write ops.
+ */
+#ifdef HAVE_CONFIG_H
+#include <config.h>
+#endif
+
+#include "gen.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#ifndef PACKAGE_VERSION
+#define PACKAGE_VERSION "0.1.0"
+#endif
+
+enum { EXIT_BAD_INPUT = 1, EXIT_USAGE = 2 };
+
+static const char usage_text[] =
+    "usage: hob-sdk gen builtin --ops-dir DIR [--header FILE] [--table FILE]\n"
+    "               [--bodies FILE] [--infer FILE] [--markdown FILE]\n"
+    "       hob-sdk gen extension MANIFEST [--header FILE] [--glue FILE]\n"
+    "       hob-sdk --help | --version\n"
+    "\n"
+    "gen builtin reads the schemas of the built-in ops, gen extension the\n"
+    "manifest of an extension, and writes C from them: a header with one\n"
+    "typed function an op, and the tables that hang them in. Without outputs\n"
+    "it only checks. Errors are FILE:LINE:COLUMN: POINTER: message.\n"
+    "\n"
+    "  --header FILE    the typed functions\n"
+    "  --table FILE     core/src/ops_table.c\n"
+    "  --bodies FILE    prototypes of the default bodies\n"
+    "  --infer FILE     prototypes of infer functions and views\n"
+    "  --markdown FILE  the reference page\n"
+    "  --glue FILE      what the extension's C file includes\n"
+    "\n"
+    "Exit status: 0 done, 1 an error in the input, 2 a wrong command line.\n";
+
+static int usage_error(const char *what, const char *name)
+{
+    (void)fprintf(stderr, "hob-sdk: %s%s\nTry 'hob-sdk --help'.\n", what, name);
+    return EXIT_USAGE;
+}
+
+/* The file name of PATH, under which the glue includes the header. */
+static const char *base_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+
+    return slash ? slash + 1 : path;
+}
+
+static hob_status write_builtin(const struct gen_schema *schema,
+                                const struct gen_options *options,
+                                hob_error *error)
+{
+    const struct {
+        const char *path;
+        void (*write)(struct hob__text *out, const struct gen_schema *schema);
+    } outputs[] = {{options->header, gen_header_builtin},
+                   {options->table, gen_table},
+                   {options->bodies, gen_bodies},
+                   {options->infer, gen_infer},
+                   {options->markdown, gen_page}};
+    hob_status st = HOB_OK;
+
+    for (size_t i = 0; i < sizeof(outputs) / sizeof(outputs[0]) && !st; i++) {
+        struct hob__text text = HOB__TEXT_INIT;
+
+        if (!outputs[i].path)
+            continue;
+        outputs[i].write(&text, schema);
+        st = gen_write(outputs[i].path, &text, error);
+    }
+    return st;
+}
+
+static hob_status write_extension(const struct gen_schema *schema,
+                                  const struct gen_options *options,
+                                  hob_error *error)
+{
+    struct hob__text text = HOB__TEXT_INIT;
+    hob_status st = HOB_OK;
+
+    if (options->header) {
+        gen_header_extension(&text, schema);
+        st = gen_write(options->header, &text, error);
+    }
+    if (!st && options->glue) {
+        gen_glue(&text, schema,
+                 options->header ? base_name(options->header) : NULL);
+        st = gen_write(options->glue, &text, error);
+    }
+    return st;
+}
+
+static int generate(const struct gen_options *options)
+{
+    struct gen_schema schema;
+    hob_error error = HOB_ERROR_INIT;
+    hob_status st;
+
+    memset(&schema, 0, sizeof(schema));
+    schema.is_extension = options->manifest != NULL;
+    if (schema.is_extension)
+        st = gen_read_extension(&schema, options->manifest, &error);
+    else
+        st = gen_read_builtin(&schema, options->ops_dir, &error);
+    if (!st)
+        st = gen_check(&schema, &error);
+    if (!st)
+        st = schema.is_extension ? write_extension(&schema, options, &error)
+                                 : write_builtin(&schema, options, &error);
+    if (st)
+        (void)fprintf(stderr, "%s\n",
+                      error.message ? error.message : "out of memory");
+    hob_error_release(&error);
+    gen_schema_release(&schema);
+    return st ? EXIT_BAD_INPUT : EXIT_SUCCESS;
+}
+
+/* Read --NAME FILE pairs and, for extensions, the manifest. */
+static int read_options(int argc, char **argv, bool is_extension,
+                        struct gen_options *options)
+{
+    const struct {
+        const char *name;
+        const char **value;
+        bool extension;
+        bool builtin;
+    } known[] = {{"--ops-dir", &options->ops_dir, false, true},
+                 {"--header", &options->header, true, true},
+                 {"--table", &options->table, false, true},
+                 {"--bodies", &options->bodies, false, true},
+                 {"--infer", &options->infer, false, true},
+                 {"--markdown", &options->markdown, false, true},
+                 {"--glue", &options->glue, true, false}};
+    const size_t known_count = sizeof(known) / sizeof(known[0]);
+
+    for (int i = 0; i < argc; i++) {
+        size_t k = 0;
+
+        if (argv[i][0] != '-' && is_extension && !options->manifest) {
+            options->manifest = argv[i];
+            continue;
+        }
+        while (k < known_count &&
+               (strcmp(known[k].name, argv[i]) != 0 ||
+                !(is_extension ? known[k].extension : known[k].builtin)))
+            k++;
+        if (k == known_count)
+            return usage_error("unknown argument ", argv[i]);
+        if (++i == argc)
+            return usage_error("no file after ", argv[i - 1]);
+        *known[k].value = argv[i];
+    }
+    if (is_extension && !options->manifest)
+        return usage_error("which manifest?", "");
+    if (!is_extension && !options->ops_dir)
+        return usage_error("--ops-dir is missing", "");
+    return EXIT_SUCCESS;
+}
+
+static int run_gen(int argc, char **argv)
+{
+    struct gen_options options;
+    bool is_extension;
+    int status;
+
+    memset(&options, 0, sizeof(options));
+    if (argc < 1 ||
+        (strcmp(argv[0], "builtin") != 0 && strcmp(argv[0], "extension") != 0))
+        return usage_error("gen builtin or gen extension?", "");
+    is_extension = !strcmp(argv[0], "extension");
+    status = read_options(argc - 1, argv + 1, is_extension, &options);
+    return status ? status : generate(&options);
+}
+
+int main(int argc, char **argv)
+{
+    if (argc == 2 && !strcmp(argv[1], "--help"))
+        return fputs(usage_text, stdout) < 0 ? EXIT_BAD_INPUT : EXIT_SUCCESS;
+    if (argc == 2 && !strcmp(argv[1], "--version"))
+        return puts("hob-sdk " PACKAGE_VERSION) < 0 ? EXIT_BAD_INPUT
+                                                    : EXIT_SUCCESS;
+    if (argc < 2)
+        return usage_error("no command", "");
+    if (!strcmp(argv[1], "gen"))
+        return run_gen(argc - 2, argv + 2);
+    return usage_error("unknown command ", argv[1]);
+}
