@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * cmd_install.c - hob install and hob remove.
+ */
+#include "cmd.h"
+
+#include <hob/install.h>
+
+#include <stdio.h>
+
+/* Take --user and --system out of ARGV; -1 if both are there. */
+static int take_where(int *argc, char **argv)
+{
+    int user = cmd_flag(argc, argv, "--user");
+    int system = cmd_flag(argc, argv, "--system");
+
+    if (user && system)
+        return -1;
+    return user ? HOB_INSTALL_USER
+                : system ? HOB_INSTALL_SYSTEM : HOB_INSTALL_DEFAULT;
+}
+
+static const char *text_of(const cJSON *json, const char *key)
+{
+    const cJSON *item = cJSON_GetObjectItemCaseSensitive(json, key);
+
+    return cJSON_IsString(item) ? item->valuestring : "-";
+}
+
+static void print_done(const char *verb, char *text, int as_json)
+{
+    cJSON *json = cJSON_Parse(text);
+
+    hob_text_free(text);
+    if (as_json) {
+        cmd_print_json(json);
+        return;
+    }
+    printf("%s %s %s\n  %s\n  %s\n", verb, text_of(json, "id"),
+           text_of(json, "version"), text_of(json, "manifest"),
+           text_of(json, "library"));
+    cJSON_Delete(json);
+}
+
+int cmd_install(const struct cmd *cmd, int argc, char **argv)
+{
+    hob_error error = HOB_ERROR_INIT;
+    int as_json = cmd_flag(&argc, argv, "--json");
+    int where = take_where(&argc, argv);
+    char *text = NULL;
+
+    if (where < 0 || argc != 1 || argv[0][0] == '-')
+        return cmd_usage(cmd);
+    if (hob_install(argv[0], (uint32_t)where, &text, &error))
+        return cmd_failed(cmd, &error);
+    print_done("installed", text, as_json);
+    return EXIT_DONE;
+}
+
+int cmd_remove(const struct cmd *cmd, int argc, char **argv)
+{
+    hob_error error = HOB_ERROR_INIT;
+    int as_json = cmd_flag(&argc, argv, "--json");
+    int where = take_where(&argc, argv);
+    char *text = NULL;
+
+    if (where < 0 || argc != 1 || argv[0][0] == '-')
+        return cmd_usage(cmd);
+    if (hob_remove(argv[0], (uint32_t)where, &text, &error))
+        return cmd_failed(cmd, &error);
+    print_done("removed", text, as_json);
+    return EXIT_DONE;
+}

@@ -1,0 +1,574 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "run.h"
+
+#include "signature.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- bindings ---- */
+
+hob_tensor *run_find(const struct run *run, const char *name)
+{
+    for (uint32_t i = run->count; i--;)
+        if (!strcmp(run->bindings[i].name, name))
+            return run->bindings[i].tensor;
+    return NULL;
+}
+
+static hob_status bind_value(struct run *run, const char *name,
+                             hob_tensor *tensor, hob_error *error)
+{
+    struct binding *grown =
+        realloc(run->bindings, (run->count + 1) * sizeof(*grown));
+
+    if (grown)
+        run->bindings = grown;
+    if (!grown || !(grown[run->count].name = strdup(name)))
+        return hob_error_set(error, HOB_ERR_MEMORY, "no memory for \"%s\"",
+                             name);
+    grown[run->count++].tensor = tensor;
+    return HOB_OK;
+}
+
+/* ---- inputs ---- */
+
+/* Element INDEX of DATA, of DTYPE, from JSON. Floats go through f64. */
+static int put_element(void *data, size_t index, uint32_t dtype,
+                       const cJSON *json)
+{
+    double number;
+    int64_t integer;
+
+    if (dtype == HOB_DTYPE_F64 || (HOB_MASK_FLOAT & HOB_DTYPE_BIT(dtype))) {
+        if (!number_from_json(json, &number))
+            return 0;
+        ((double *)data)[index] = number;
+        return 1;
+    }
+    if (!integer_from_json(json, &integer))
+        return 0;
+    ((int64_t *)data)[index] = integer;
+    return 1;
+}
+
+/* Data are made in the widest dtype of their kind, then cast. */
+static hob_tensor *make_tensor(struct run *run, const cJSON *data,
+                               uint32_t dtype, const int64_t *shape,
+                               int32_t rank, hob_error *error)
+{
+    int is_float = (HOB_MASK_FLOAT & HOB_DTYPE_BIT(dtype)) != 0;
+    size_t count = (size_t)cJSON_GetArraySize(data);
+    int64_t want = 1;
+    int64_t *numbers = malloc((count + 1) * sizeof(*numbers));
+    hob_tensor *tensor = NULL;
+    const cJSON *item;
+    size_t i = 0;
+
+    for (int32_t k = 0; k < rank; k++)
+        want *= shape[k];
+    if (!numbers || (int64_t)count != want) {
+        hob_error_set(error, numbers ? HOB_ERR_FORMAT : HOB_ERR_MEMORY,
+                      "\"data\" has %zu elements, its shape needs %" PRId64,
+                      count, want);
+        goto out;
+    }
+    cJSON_ArrayForEach(item, data)
+    {
+        if (!put_element(numbers, i++, dtype, item)) {
+            hob_error_set(error, HOB_ERR_FORMAT,
+                          "element %zu of \"data\" is no %s", i - 1,
+                          hob_dtype_name(dtype));
+            goto out;
+        }
+    }
+    tensor = is_float ? hob_from_f64(run->scope, run->device,
+                                     (const double *)(void *)numbers, shape,
+                                     rank)
+                      : hob_from_i64(run->scope, run->device, numbers, shape,
+                                     rank);
+    if (dtype != HOB_DTYPE_F64 && dtype != HOB_DTYPE_I64)
+        tensor = hob_cast(run->scope, tensor, (hob_dtype)dtype);
+    if (hob_scope_error(run->scope, error))
+        tensor = NULL;
+out:
+    free(numbers);
+    return tensor;
+}
+
+static hob_status make_input(struct run *run, const cJSON *input, int tracked,
+                             hob_error *error)
+{
+    const cJSON *name = cJSON_GetObjectItemCaseSensitive(input, "name");
+    const cJSON *dtype_name = cJSON_GetObjectItemCaseSensitive(input, "dtype");
+    const cJSON *wants =
+        cJSON_GetObjectItemCaseSensitive(input, "requires_grad");
+    uint32_t dtype = cJSON_IsString(dtype_name)
+                         ? dtype_from_name(dtype_name->valuestring)
+                         : HOB_DTYPE_NONE;
+    int64_t shape[HOB_MAX_RANK];
+    int32_t rank = 0;
+    hob_tensor *tensor;
+    hob_status status;
+
+    if (!cJSON_IsString(name) || !dtype)
+        return hob_error_set(error, HOB_ERR_FORMAT,
+                             "an input needs \"name\" and a \"dtype\" that "
+                             "exists");
+    status = shape_from_json(cJSON_GetObjectItemCaseSensitive(input, "shape"),
+                             shape, &rank, error);
+    if (status)
+        return status;
+    tensor = make_tensor(run, cJSON_GetObjectItemCaseSensitive(input, "data"),
+                         dtype, shape, rank, error);
+    if (tensor && cJSON_IsTrue(wants) && tracked) {
+        tensor = hob_require_grad(run->scope, tensor);
+        if (hob_scope_error(run->scope, error))
+            tensor = NULL;
+    }
+    return tensor ? bind_value(run, name->valuestring, tensor, error)
+                  : HOB_ERR_FORMAT;
+}
+
+/* ---- steps ---- */
+
+/* Memory of one step's arguments. */
+struct arguments {
+    hob_value values[HOB_MAX_PARAMS];
+    void *owned[HOB_MAX_PARAMS];
+};
+
+static void arguments_release(struct arguments *arguments)
+{
+    for (uint32_t i = 0; i < HOB_MAX_PARAMS; i++)
+        free(arguments->owned[i]);
+}
+
+static hob_status list_value(const cJSON *json, int as_integers,
+                             struct arguments *arguments, uint32_t index,
+                             const char *name, hob_error *error)
+{
+    uint32_t count = cJSON_IsArray(json) ? (uint32_t)cJSON_GetArraySize(json)
+                                         : 1;
+    int64_t *numbers = calloc(count + 1, sizeof(*numbers));
+    int ok = numbers != NULL;
+
+    arguments->owned[index] = numbers;
+    for (uint32_t i = 0; i < count && ok; i++) {
+        const cJSON *item =
+            cJSON_IsArray(json) ? cJSON_GetArrayItem(json, (int)i) : json;
+
+        ok = as_integers
+                 ? integer_from_json(item, &numbers[i])
+                 : number_from_json(item, &((double *)(void *)numbers)[i]);
+    }
+    if (!ok)
+        return hob_error_set(error, HOB_ERR_FORMAT,
+                             "attribute \"%s\" must be a list of numbers",
+                             name);
+    arguments->values[index] =
+        as_integers ? hob_value_i64s(numbers, count)
+                    : hob_value_f64s((const double *)(void *)numbers, count);
+    return HOB_OK;
+}
+
+static int scalar_value(const cJSON *json, hob_value *out)
+{
+    double number;
+    int64_t integer;
+
+    if (cJSON_IsBool(json))
+        *out = hob_bool(cJSON_IsTrue(json));
+    else if (integer_from_json(json, &integer))
+        *out = hob_i64(integer);
+    else if (number_from_json(json, &number))
+        *out = hob_f64(number);
+    else
+        return 0;
+    return 1;
+}
+
+static int enum_value(const struct hob__param *param, const cJSON *json,
+                      hob_value *out)
+{
+    for (uint32_t i = 0; cJSON_IsString(json) && i < param->enumerator_count;
+         i++)
+        if (!strcmp(param->enumerators[i], json->valuestring)) {
+            *out = hob_value_enum(i);
+            return 1;
+        }
+    return 0;
+}
+
+static hob_status attribute_value(const struct run *run,
+                                  const struct hob__param *param,
+                                  const cJSON *json,
+                                  struct arguments *arguments, uint32_t index,
+                                  hob_error *error)
+{
+    hob_value *out = &arguments->values[index];
+    double number;
+    int64_t integer;
+    int ok = 0;
+
+    if (param->type == HOB__TYPE_DEVICE) {
+        *out = hob_value_device(run->device);
+        return HOB_OK;
+    }
+    if (!json || cJSON_IsNull(json))
+        return HOB_OK; /* absent: the core says if it is needed */
+    switch (param->type) {
+    case HOB__TYPE_SCALAR:
+        ok = scalar_value(json, out);
+        break;
+    case HOB__TYPE_F64:
+        ok = number_from_json(json, &number);
+        *out = hob_f64(ok ? number : 0);
+        break;
+    case HOB__TYPE_I64:
+        ok = integer_from_json(json, &integer);
+        *out = hob_i64(ok ? integer : 0);
+        break;
+    case HOB__TYPE_BOOL:
+        ok = cJSON_IsBool(json);
+        *out = hob_bool(cJSON_IsTrue(json));
+        break;
+    case HOB__TYPE_STR:
+        ok = cJSON_IsString(json);
+        *out = hob_value_str(ok ? json->valuestring : NULL);
+        break;
+    case HOB__TYPE_DTYPE:
+        ok = cJSON_IsString(json) && dtype_from_name(json->valuestring);
+        *out = hob_value_dtype(ok ? dtype_from_name(json->valuestring) : 0);
+        break;
+    case HOB__TYPE_ENUM:
+        ok = enum_value(param, json, out);
+        break;
+    case HOB__TYPE_SHAPE:
+    case HOB__TYPE_I64S:
+        return list_value(json, 1, arguments, index, param->name, error);
+    case HOB__TYPE_F64S:
+        return list_value(json, 0, arguments, index, param->name, error);
+    default:
+        break;
+    }
+    return ok ? HOB_OK
+              : hob_error_set(error, HOB_ERR_FORMAT,
+                              "attribute \"%s\" has the wrong type",
+                              param->name);
+}
+
+/* The value that ITEM names; NULL, with a message, if there is none. */
+static hob_tensor *argument_tensor(const struct run *run, const cJSON *item,
+                                   hob_error *error)
+{
+    hob_tensor *tensor =
+        cJSON_IsString(item) ? run_find(run, item->valuestring) : NULL;
+
+    if (!tensor)
+        hob_error_set(error, HOB_ERR_FORMAT, "there is no value \"%s\"",
+                      cJSON_IsString(item) ? item->valuestring : "?");
+    return tensor;
+}
+
+/* A list parameter takes all names that later tensor parameters leave. */
+static hob_status list_argument(const struct run *run, const cJSON *names,
+                                int first, int count,
+                                struct arguments *arguments, uint32_t index,
+                                hob_error *error)
+{
+    hob_tensor **tensors = calloc((size_t)count + 1, sizeof(*tensors));
+
+    arguments->owned[index] = tensors;
+    if (!tensors)
+        return hob_error_set(error, HOB_ERR_MEMORY, "no memory for a list");
+    for (int i = 0; i < count; i++) {
+        tensors[i] =
+            argument_tensor(run, cJSON_GetArrayItem(names, first + i), error);
+        if (!tensors[i])
+            return HOB_ERR_FORMAT;
+    }
+    arguments->values[index] = hob_value_tensors(tensors, (uint32_t)count);
+    return HOB_OK;
+}
+
+static hob_status make_arguments(const struct run *run,
+                                 const struct hob__signature *signature,
+                                 const cJSON *step,
+                                 struct arguments *arguments, hob_error *error)
+{
+    const cJSON *names = cJSON_GetArrayItem(step, 2);
+    const cJSON *attrs = cJSON_GetArrayItem(step, 3);
+    int given = cJSON_GetArraySize(names);
+    int left = signature->tensor_count;
+    int next = 0;
+    hob_status status = HOB_OK;
+
+    for (uint32_t i = 0; i < signature->param_count && !status; i++) {
+        const struct hob__param *param = &signature->params[i];
+
+        arguments->values[i] = hob_none();
+        if (param->type == HOB__TYPE_TENSORS) {
+            int count = given - next - --left;
+
+            status = list_argument(run, names, next, count > 0 ? count : 0,
+                                   arguments, i, error);
+            next += count;
+        } else if (param->type == HOB__TYPE_TENSOR) {
+            const cJSON *item = cJSON_GetArrayItem(names, next++);
+
+            left--;
+            if (!item || cJSON_IsNull(item))
+                continue;
+            arguments->values[i] =
+                hob_value_tensor(argument_tensor(run, item, error));
+            if (!arguments->values[i].u.tensor)
+                status = HOB_ERR_FORMAT;
+        } else {
+            status = attribute_value(
+                run, param,
+                cJSON_GetObjectItemCaseSensitive(attrs, param->name),
+                arguments, i, error);
+        }
+    }
+    if (!status && next < given)
+        status = hob_error_set(error, HOB_ERR_FORMAT,
+                               "%d tensors are given, the op takes %d", given,
+                               next);
+    return status;
+}
+
+/* An attribute that the op does not have is never dropped silently. */
+static hob_status check_attributes(const struct hob__signature *signature,
+                                   const cJSON *step, hob_error *error)
+{
+    const cJSON *attribute;
+
+    cJSON_ArrayForEach(attribute, cJSON_GetArrayItem(step, 3))
+    {
+        uint32_t i = 0;
+
+        while (i < signature->param_count &&
+               strcmp(signature->params[i].name, attribute->string))
+            i++;
+        if (i == signature->param_count)
+            return hob_error_set(error, HOB_ERR_FORMAT,
+                                 "the op has no attribute \"%s\"",
+                                 attribute->string);
+    }
+    return HOB_OK;
+}
+
+static hob_status bind_results(struct run *run, const cJSON *result,
+                               hob_tensor **tensors, uint32_t count,
+                               hob_error *error)
+{
+    hob_status status = HOB_OK;
+
+    if (cJSON_IsString(result))
+        return bind_value(run, result->valuestring, tensors[0], error);
+    if ((uint32_t)cJSON_GetArraySize(result) > count)
+        return hob_error_set(error, HOB_ERR_FORMAT,
+                             "%d results are named, the op has %" PRIu32,
+                             cJSON_GetArraySize(result), count);
+    for (int i = 0; i < cJSON_GetArraySize(result) && !status; i++) {
+        const cJSON *name = cJSON_GetArrayItem(result, i);
+
+        if (cJSON_IsString(name))
+            status = bind_value(run, name->valuestring, tensors[i], error);
+    }
+    return status;
+}
+
+struct wanted_op {
+    const char *name;
+    char *signature;
+};
+
+static int visit_op(void *context, const struct hob_op_record *record)
+{
+    struct wanted_op *wanted = context;
+
+    if (strcmp(record->name, wanted->name))
+        return 0;
+    wanted->signature = strdup(record->signature);
+    return 1;
+}
+
+static hob_status call_step(struct run *run, const char *name, uint32_t id,
+                            const cJSON *step, hob_error *error)
+{
+    struct wanted_op wanted = {name, NULL};
+    struct hob__signature signature;
+    struct arguments arguments;
+    hob_tensor *tensors[HOB_MAX_RESULTS];
+    const char *message = "";
+    uint32_t count = 0;
+    int column = 0;
+    hob_status status;
+
+    hob_runtime_ops(hob_device_runtime(run->device), visit_op, &wanted);
+    if (!wanted.signature ||
+        hob__signature_parse(wanted.signature, &signature, &column, &message)) {
+        free(wanted.signature);
+        return hob_error_set(error, HOB_ERR_INTERNAL,
+                             "%s: its signature cannot be read: %s", name,
+                             message);
+    }
+    memset(&arguments, 0, sizeof(arguments));
+    status = make_arguments(run, &signature, step, &arguments, error);
+    if (!status)
+        status = check_attributes(&signature, step, error);
+    if (!status) {
+        status = hob_call_op(run->scope, id, arguments.values,
+                             signature.param_count, tensors, HOB_MAX_RESULTS,
+                             &count);
+        if (status)
+            hob_scope_error(run->scope, error);
+        else
+            status = bind_results(run, cJSON_GetArrayItem(step, 0), tensors,
+                                  count, error);
+    }
+    arguments_release(&arguments);
+    hob__signature_release(&signature);
+    free(wanted.signature);
+    return status;
+}
+
+static hob_status run_own_step(struct run *run, const cJSON *step,
+                               char **out_missing, hob_error *error)
+{
+    const cJSON *name = cJSON_GetArrayItem(step, 1);
+    uint32_t id = 0;
+    hob_status status;
+
+    if (!cJSON_IsString(name))
+        return hob_error_set(error, HOB_ERR_FORMAT,
+                             "a step is [result, op, [arguments], "
+                             "{attributes}]");
+    /* What only the decorators above know; the API has no op for it. */
+    if (!strcmp(name->valuestring, "detach")) {
+        hob_tensor *tensor = argument_tensor(
+            run, cJSON_GetArrayItem(cJSON_GetArrayItem(step, 2), 0), error);
+
+        if (!tensor)
+            return HOB_ERR_FORMAT;
+        tensor = hob_detach(run->scope, tensor);
+        status = hob_scope_error(run->scope, error);
+        return status ? status
+                      : bind_results(run, cJSON_GetArrayItem(step, 0), &tensor,
+                                     1, error);
+    }
+    status = hob_op_find(hob_device_runtime(run->device), name->valuestring,
+                         &id, error);
+    if (status) {
+        free(*out_missing);
+        *out_missing = strdup(name->valuestring);
+        return status;
+    }
+    return call_step(run, name->valuestring, id, step, error);
+}
+
+static hob_tensor *find_value(const void *values, const char *name)
+{
+    return run_find(values, name);
+}
+
+/* The rank that the map promises for what STEP made; -1: any. */
+static hob_status check_rank(const struct run *run, const cJSON *step,
+                             int32_t rank, hob_error *error)
+{
+    const cJSON *name = cJSON_GetArrayItem(step, 0);
+    hob_tensor *tensor =
+        cJSON_IsString(name) ? run_find(run, name->valuestring) : NULL;
+
+    if (rank < 0 || !tensor || hob_tensor_rank(tensor) == rank)
+        return HOB_OK;
+    return hob_error_set(error, HOB_ERR_SHAPE,
+                         "%s has %" PRId32 " dimensions, %" PRId32
+                         " are wanted",
+                         name->valuestring, hob_tensor_rank(tensor), rank);
+}
+
+static hob_status run_translated(struct run *run,
+                                 const struct translation *translation,
+                                 char **out_missing, hob_error *error)
+{
+    hob_status status = HOB_OK;
+
+    for (int i = 0; i < translation_count(translation) && !status; i++) {
+        cJSON *step = NULL;
+        int32_t rank;
+
+        status = translation_step(translation, i, &step, &rank, error);
+        if (!status)
+            status = run_own_step(run, step, out_missing, error);
+        if (!status)
+            status = check_rank(run, step, rank, error);
+        cJSON_Delete(step);
+    }
+    return status;
+}
+
+/* A name without a rule may be one of Hob's. */
+static hob_status run_step(struct run *run, const cJSON *step,
+                           const struct names *names, char **out_missing,
+                           hob_error *error)
+{
+    struct translation translation;
+
+    return names && names_choose(names, step, find_value, run, &translation)
+               ? run_translated(run, &translation, out_missing, error)
+               : run_own_step(run, step, out_missing, error);
+}
+
+static hob_status run_backward(struct run *run, const char *of,
+                               hob_error *error)
+{
+    hob_tensor *tensor = run_find(run, of);
+
+    if (!tensor)
+        return hob_error_set(error, HOB_ERR_FORMAT,
+                             "backward: there is no value \"%s\"", of);
+    return hob_backward(run->scope, tensor, 0, &run->grads, error);
+}
+
+hob_status run_program(const struct program *program, hob_device *device,
+                       const struct names *names, struct run *run,
+                       char **out_missing, hob_error *error)
+{
+    int tracked = program->backward != NULL;
+    const cJSON *item;
+    hob_status status = HOB_OK;
+
+    memset(run, 0, sizeof(*run));
+    *out_missing = NULL;
+    run->device = device;
+    run->scope = hob_scope_open(hob_device_runtime(device));
+    if (!run->scope)
+        return hob_error_set(error, HOB_ERR_MEMORY, "no memory for a scope");
+    cJSON_ArrayForEach(item, program->inputs)
+    {
+        status = make_input(run, item, tracked, error);
+        if (status)
+            return status;
+    }
+    cJSON_ArrayForEach(item, program->steps)
+    {
+        status = run_step(run, item, names, out_missing, error);
+        if (status)
+            return status;
+    }
+    return tracked ? run_backward(run, program->backward, error) : HOB_OK;
+}
+
+void run_release(struct run *run)
+{
+    for (uint32_t i = 0; i < run->count; i++)
+        free(run->bindings[i].name);
+    free(run->bindings);
+    hob_grads_free(run->grads);
+    hob_scope_close(run->scope);
+    memset(run, 0, sizeof(*run));
+}

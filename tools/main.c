@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * main.c - hob: what is installed, what it can do, and small programs.
+ */
+#include "cmd.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static const struct cmd commands[] = {
+    {"plugins", "[--all] [--json]",
+     "list the plugins that were found, and those refused with the reason",
+     cmd_plugins},
+    {"why", "PLUGIN [--json]",
+     "tell what became of one plugin and where it was searched", cmd_why},
+    {"devices", "[--json]", "list the devices of all backends", cmd_devices},
+    {"ops", "[NAME] [--json]", "list the operations, or describe one",
+     cmd_ops},
+    {"config", "[--json]", "show the configuration and where it came from",
+     cmd_config},
+    {"eval",
+     "PROGRAM.json [--device D]... [--json]\n"
+     "   or: hob eval --cases FILE.jsonl [--names MAP.json] [--device D] "
+     "[--only TEXT]",
+     "run a program, compare devices, or run a file of cases", cmd_eval},
+    {"install", "FOLDER [--user | --system] [--json]",
+     "check a plugin and install it", cmd_install},
+    {"remove", "ID [--user | --system] [--json]", "remove an installed plugin",
+     cmd_remove}};
+
+enum { COMMAND_COUNT = sizeof(commands) / sizeof(commands[0]) };
+
+static int help(FILE *stream, int code)
+{
+    fprintf(stream, "usage: hob COMMAND [ARGUMENTS]\n\n");
+    for (int i = 0; i < COMMAND_COUNT; i++)
+        fprintf(stream, "  %-8s %s\n", commands[i].name, commands[i].help);
+    fprintf(stream, "\nEvery command takes --json and --help. See man hob.\n"
+                    "Exit codes: 0 done, 1 failed, 2 wrong call.\n");
+    return code;
+}
+
+int main(int argc, char **argv)
+{
+    if (argc < 2)
+        return help(stderr, EXIT_USAGE);
+    if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "help"))
+        return help(stdout, EXIT_DONE);
+    if (!strcmp(argv[1], "--version")) {
+        printf("hob %s\n", hob_version());
+        return EXIT_DONE;
+    }
+    for (int i = 0; i < COMMAND_COUNT; i++) {
+        const struct cmd *cmd = &commands[i];
+        int rest = argc - 2;
+
+        if (strcmp(cmd->name, argv[1]))
+            continue;
+        if (cmd_flag(&rest, argv + 2, "--help")) {
+            printf("hob %s - %s\nusage: hob %s %s\n", cmd->name, cmd->help,
+                   cmd->name, cmd->usage);
+            return EXIT_DONE;
+        }
+        return cmd->run(cmd, rest, argv + 2);
+    }
+    fprintf(stderr, "hob: there is no command \"%s\"\n\n", argv[1]);
+    return help(stderr, EXIT_USAGE);
+}
