@@ -46,6 +46,11 @@ static hob_status copy_contiguous(struct hob_call *call, hob_tensor *tensor,
     hob_status status;
 
     *out_copy = NULL;
+    state.moved = 0;
+    status = hob__meta_bytes(&meta, &state.bytes[0]);
+    if (status)
+        return hob__call_fail(call, status,
+                              "a row-major copy is larger than any memory");
     if (!route->entry)
         return hob__call_fail(call, HOB_ERR_PLUGIN,
                               "%s cannot copy strided tensors: it supplies no "
@@ -206,7 +211,7 @@ static int reusable_argument(const struct hob_call *call,
 {
     const struct hob__op *op = call->core->op;
 
-    if (!(entry->flags & HOB_ENTRY_IN_PLACE))
+    if (!call->core->moved || !(entry->flags & HOB_ENTRY_IN_PLACE))
         return -1;
     for (uint32_t i = 0; i < op->decl->alias_count; i++)
         if (op->decl->aliases[i].result == index &&
@@ -260,7 +265,8 @@ static hob_status allocate_results(struct hob_call *call,
                 status = HOB_ERR_MEMORY;
             }
         } else {
-            status = hob__tensor_alloc(call->device, meta, &tensor);
+            status = hob__tensor_alloc(call->device, meta,
+                                       call->core->bytes[i], &tensor);
         }
         if (status)
             return no_result_memory(call, status, meta);
@@ -273,6 +279,7 @@ hob_status hob__call_result(struct hob_call *call, uint32_t index,
                             const struct hob_meta *meta)
 {
     hob_tensor *tensor = NULL;
+    uint64_t bytes = 0;
     hob_status status;
 
     if (index >= call->ret_count || call->rets[index].u.tensor)
@@ -280,7 +287,9 @@ hob_status hob__call_result(struct hob_call *call, uint32_t index,
                               "the kernel asked for result %" PRIu32
                               " twice, or there is none: a bug of its author",
                               index);
-    status = hob__tensor_alloc(call->device, meta, &tensor);
+    status = hob__meta_bytes(meta, &bytes);
+    if (!status)
+        status = hob__tensor_alloc(call->device, meta, bytes, &tensor);
     if (status)
         return no_result_memory(call, status, meta);
     call->rets[index].u.tensor = tensor;

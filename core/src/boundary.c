@@ -9,6 +9,7 @@
 #include "dispatch.h"
 
 #include "error.h"
+#include "process.h"
 #include "runtime.h"
 
 #include <hob/ops.h>
@@ -249,10 +250,8 @@ static int appears_once(const struct hob_call *call, const hob_tensor *tensor)
 
 /* Decide, for each argument that was said to be used for the last time,
  * whether that holds; see "Last use" in docs/DESIGN.md. */
-static uint32_t settle_moves(struct hob_call *call)
+static void settle_moves(struct hob_call *call)
 {
-    uint32_t moved = 0;
-
     for (uint32_t i = 0; i < call->arg_count; i++) {
         hob_value *value = &call->args[i];
         hob_tensor *tensor = value->u.tensor;
@@ -265,21 +264,19 @@ static uint32_t settle_moves(struct hob_call *call)
         if (atomic_load_explicit(&tensor->refs, memory_order_acquire) == 1 &&
             appears_once(call, tensor)) {
             value->flags |= HOB_VALUE_MOVE;
-            moved |= UINT32_C(1) << i;
+            call->core->moved |= UINT32_C(1) << i;
         }
     }
     for (uint32_t i = 0; i < call->arg_count; i++)
         if (call->args[i].tag == HOB_TAG_TENSOR)
             call->args[i].u.tensor->flags &= ~(uint32_t)HOB__TENSOR_LAST_USE;
-    return moved;
 }
 
-static hob_status see_tensors(struct hob_call *call, uint32_t *out_moved)
+static hob_status see_tensors(struct hob_call *call)
 {
     hob_status status = HOB_OK;
     uint32_t any_last_use = 0;
 
-    *out_moved = 0;
     for (uint32_t i = 0; i < call->arg_count && !status; i++) {
         const hob_value *value = &call->args[i];
 
@@ -310,7 +307,7 @@ static hob_status see_tensors(struct hob_call *call, uint32_t *out_moved)
         }
     }
     if (any_last_use)
-        *out_moved = settle_moves(call);
+        settle_moves(call);
     return status;
 }
 
@@ -480,7 +477,6 @@ static hob_status infer(struct hob_call *call, struct hob_meta *metas)
 {
     const struct hob__op *op = call->core->op;
     char text[HOB__META_TEXT];
-    uint64_t bytes;
     hob_status status;
     hob_infer_fn fn = op->decl->infer;
 
@@ -498,7 +494,7 @@ static hob_status infer(struct hob_call *call, struct hob_meta *metas)
     if (status)
         return status;
     for (uint32_t i = 0; i < call->ret_count; i++)
-        if (hob__meta_bytes(&metas[i], &bytes))
+        if (hob__meta_bytes(&metas[i], &call->core->bytes[i]))
             return hob__call_fail(
                 call, HOB_ERR_SHAPE,
                 "result %" PRIu32 " would be %s, larger than any memory", i,
@@ -528,15 +524,31 @@ static void reserve_random(struct hob_call *call, hob_scope *scope)
 
 /* ---- the call ---- */
 
+static hob_status refuse_fork(struct hob_call *call)
+{
+    hob_error why = HOB_ERROR_INIT;
+    hob_status status = hob__runtime_after_fork(call->core->runtime, &why);
+
+    if (status)
+        hob__call_fail(call, status, "%s", hob__error_text(&why));
+    hob_error_release(&why);
+    return status;
+}
+
 static hob_status run(struct hob_call *call, const hob_value *args,
-                      uint32_t arg_count, struct hob_meta *metas,
-                      uint32_t *out_moved)
+                      uint32_t arg_count, struct hob_meta *metas)
 {
     hob_scope *scope = call->scope;
-    hob_status status = bind(call, args, arg_count);
+    hob_status status = HOB_OK;
 
+    if (hob__process_forks() != atomic_load_explicit(
+                                    &scope->runtime->forks,
+                                    memory_order_relaxed))
+        status = refuse_fork(call);
     if (!status)
-        status = see_tensors(call, out_moved);
+        status = bind(call, args, arg_count);
+    if (!status)
+        status = see_tensors(call);
     if (!status && !call->device)
         status = place(call);
     if (!status && call->device->runtime != scope->runtime)
@@ -625,7 +637,6 @@ hob_status hob__call(hob_scope *scope, uint32_t id, const hob_value *args,
     hob_error error = HOB_ERROR_INIT;
     struct hob_call_state state;
     struct hob_call call;
-    uint32_t moved = 0;
     hob_status status;
 
     *out_count = 0;
@@ -644,6 +655,7 @@ hob_status hob__call(hob_scope *scope, uint32_t id, const hob_value *args,
     state.runtime = scope->runtime;
     state.error = &error;
     state.cause = NULL;
+    state.moved = 0;
     state.index = ++scope->calls;
     state.routing_param = 0;
     call.host = &scope->runtime->host;
@@ -667,11 +679,11 @@ hob_status hob__call(hob_scope *scope, uint32_t id, const hob_value *args,
 
     status = check_room(&call, out_capacity);
     if (!status)
-        status = run(&call, args, arg_count, metas, &moved);
+        status = run(&call, args, arg_count, metas);
     if (!status)
         status = adopt_results(&call, out);
-    for (uint32_t i = 0; moved; i++, moved >>= 1)
-        if (moved & 1)
+    for (uint32_t i = 0; state.moved; i++, state.moved >>= 1)
+        if (state.moved & 1)
             hob__tensor_bury(values[i].u.tensor, id, state.index);
     if (status) {
         hob_tensor *failed = report(&call, status);

@@ -19,6 +19,8 @@ struct hob_call_state {
     hob_error *error; /* where host->fail puts the message */
     uint64_t index;   /* of the call in its scope */
     struct hob__failure *cause; /* borrowed from an error tensor argument */
+    uint32_t moved;      /* bit i: argument i is used for the last time */
+    uint64_t bytes[HOB_MAX_RESULTS]; /* of the results, as inferred */
     uint8_t routing_param; /* the first tensor parameter that was given */
 };
 

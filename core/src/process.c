@@ -18,6 +18,8 @@ struct shared {
 static pthread_mutex_t list_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct shared *list;
 static atomic_uint last_serial;
+static atomic_uint forks;
+static pthread_once_t watch_once = PTHREAD_ONCE_INIT;
 
 static struct shared *find_or_add_locked(const char *key)
 {
@@ -53,6 +55,27 @@ void *hob__process_shared(const char *key, void *(*make)(void))
     made = item->made;
     pthread_mutex_unlock(&item->lock);
     return made;
+}
+
+static void count_fork(void)
+{
+    atomic_fetch_add(&forks, 1);
+}
+
+static void watch(void)
+{
+    /* Without memory nothing is counted: calls in a child go unrefused. */
+    (void)pthread_atfork(NULL, NULL, count_fork);
+}
+
+void hob__process_watch_forks(void)
+{
+    (void)pthread_once(&watch_once, watch);
+}
+
+uint32_t hob__process_forks(void)
+{
+    return atomic_load_explicit(&forks, memory_order_relaxed);
 }
 
 uint32_t hob__process_serial(void)

@@ -17,6 +17,13 @@
  */
 void *hob__process_shared(const char *key, void *(*make)(void));
 
+/* How often this process's line of ancestors forked since the first call:
+ * one load, so that every op can ask whether it runs in a child (LOAD-5). */
+uint32_t hob__process_forks(void);
+
+/* Begin to count forks; any number of times, from any thread. */
+void hob__process_watch_forks(void);
+
 /* A number that no other runtime of this process has or had; never 0. */
 uint32_t hob__process_serial(void);
 

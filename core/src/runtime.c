@@ -117,6 +117,19 @@ hob_status hob__runtime_instance(hob_runtime *runtime,
     return HOB_OK;
 }
 
+hob_status hob__runtime_after_fork(hob_runtime *runtime, hob_error *error)
+{
+    const struct hob__instance *instance = runtime->instances;
+
+    for (; instance; instance = instance->next)
+        if (!instance->plugin->table.after_fork_child)
+            return hob__loader_check_fork(runtime->loader, error);
+    for (instance = runtime->instances; instance; instance = instance->next)
+        instance->plugin->table.after_fork_child(instance->instance);
+    atomic_store(&runtime->forks, hob__process_forks());
+    return HOB_OK;
+}
+
 /* ---- opening ---- */
 
 /* Split PATHS into manifests (*.json) and directories for the loader. */
@@ -246,6 +259,8 @@ hob_status hob_runtime_open(const struct hob_runtime_options *given,
                given->struct_size < sizeof(options) ? given->struct_size
                                                     : sizeof(options));
     pthread_mutex_init(&runtime->lock, NULL);
+    hob__process_watch_forks();
+    atomic_init(&runtime->forks, hob__process_forks());
     runtime->serial = hob__process_serial();
     runtime->policy = options.policy;
     runtime->debug = options.debug;

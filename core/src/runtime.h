@@ -27,6 +27,7 @@ struct hob__instance {
 struct hob_runtime {
     struct hob_host host; /* &host is the table; host.runtime is this */
     uint32_t serial;      /* unique in the process */
+    atomic_uint forks;    /* hob__process_forks() when it was last alright */
     uint32_t policy;      /* enum hob_policy */
     uint32_t debug;
     hob_panic_fn on_panic;
@@ -54,6 +55,13 @@ hob__runtime_instance(hob_runtime *runtime,
                       const struct hob__candidate *candidate,
                       const struct hob__instance **out_instance,
                       hob_error *error);
+
+/*
+ * This process is a fork of the one that opened RUNTIME. HOB_OK if every
+ * plugin that is open can go on here, and was told; else HOB_ERR_FORKED.
+ */
+HOB_MUST_CHECK hob_status hob__runtime_after_fork(hob_runtime *runtime,
+                                                  hob_error *error);
 
 /* Fill RUNTIME's host table. */
 void hob__host_init(hob_runtime *runtime);

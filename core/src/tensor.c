@@ -5,7 +5,6 @@
 #include "dispatch.h"
 #include "error.h"
 #include "runtime.h"
-#include "scope.h"
 #include "view.h"
 
 #include <hob/tensor.h>
@@ -143,16 +142,12 @@ hob_tensor *hob__tensor_blank(hob_device *device, const struct hob_meta *meta)
 }
 
 hob_status hob__tensor_alloc(hob_device *device, const struct hob_meta *meta,
-                             hob_tensor **out_tensor)
+                             uint64_t bytes, hob_tensor **out_tensor)
 {
-    hob_tensor *tensor = NULL;
-    uint64_t bytes;
-    hob_status status = hob__meta_bytes(meta, &bytes);
+    hob_tensor *tensor = hob__tensor_blank(device, meta);
+    hob_status status;
 
     *out_tensor = NULL;
-    if (status)
-        return status;
-    tensor = hob__tensor_blank(device, meta);
     if (!tensor)
         return HOB_ERR_MEMORY;
     if (bytes) {
@@ -253,32 +248,6 @@ void hob__tensor_bury(hob_tensor *tensor, uint32_t op, uint64_t call)
 }
 
 /* ---- for io ---- */
-
-hob_tensor *hob__tensor_new(hob_scope *scope, hob_device *device,
-                            const struct hob_meta *meta)
-{
-    char text[HOB__META_TEXT];
-    hob_tensor *tensor = NULL;
-    hob_status status;
-
-    if (device->runtime != scope->runtime)
-        return hob__scope_fail(scope, HOB_ERR_DEVICE,
-                               "device %s belongs to another runtime than the "
-                               "scope: open it in this one",
-                               device->name);
-    status = hob__tensor_alloc(device, meta, &tensor);
-    if (!status)
-        status = hob__scope_adopt(scope, tensor);
-    if (status == HOB_ERR_SHAPE)
-        return hob__scope_fail(scope, status,
-                               "a tensor %s is larger than any memory",
-                               hob__meta_text(meta, text, sizeof(text)));
-    if (status)
-        return hob__scope_fail(scope, status, "no memory on %s for %s",
-                               device->at[0]->name,
-                               hob__meta_text(meta, text, sizeof(text)));
-    return tensor;
-}
 
 hob_status hob__tensor_upload(hob_tensor *tensor, const void *data,
                               uint64_t bytes, hob_error *error)

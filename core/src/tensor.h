@@ -52,9 +52,11 @@ struct hob_tensor {
  */
 hob_tensor *hob__tensor_blank(hob_device *device, const struct hob_meta *meta);
 
-/* The same with elements on DEVICE's base. Fails with HOB_ERR_MEMORY. */
+/* The same with elements on DEVICE's base: BYTES of them, as
+ * hob__meta_bytes() says. Fails with HOB_ERR_MEMORY. */
 HOB_MUST_CHECK hob_status hob__tensor_alloc(hob_device *device,
                                             const struct hob_meta *meta,
+                                            uint64_t bytes,
                                             hob_tensor **out_tensor);
 
 /*
@@ -72,13 +74,6 @@ void hob__tensor_unref(hob_tensor *tensor); /* accepts NULL */
 
 /* Give up TENSOR's elements: from now on it is a tombstone. */
 void hob__tensor_bury(hob_tensor *tensor, uint32_t op, uint64_t call);
-
-/*
- * For io: a tensor with uninitialised elements on DEVICE, owned by SCOPE;
- * SCOPE's error tensor on failure.
- */
-hob_tensor *hob__tensor_new(hob_scope *scope, hob_device *device,
-                            const struct hob_meta *meta);
 
 /* Fill a contiguous TENSOR from host memory; BYTES must be its size. */
 HOB_MUST_CHECK hob_status hob__tensor_upload(hob_tensor *tensor,

@@ -6,6 +6,7 @@
  * Between bases the elements go through host memory; nothing else does.
  */
 #include "error.h"
+#include "host_data.h"
 #include "runtime.h"
 #include "scope.h"
 
@@ -49,11 +50,9 @@ static hob_tensor *copy_over(hob_scope *scope, hob_tensor *tensor,
     }
     if (!status)
         status = hob__tensor_download(tensor, buffer, bytes, &error);
-    if (!status) {
-        result = hob__tensor_new(scope, device, &meta);
-        if (!(result->flags & HOB__TENSOR_ERROR))
-            status = hob__tensor_upload(result, buffer, bytes, &error);
-    }
+    if (!status)
+        status = hob__elements_put(scope, device, &meta, buffer, &result,
+                                   &error);
     free(buffer);
     if (status)
         result = hob__scope_fail(scope, status, "to_device: %s",

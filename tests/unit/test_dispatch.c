@@ -10,6 +10,8 @@
 #include <hob/hob.h>
 
 #include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 static hob_error error = HOB_ERROR_INIT;
 static hob_runtime *runtime;
@@ -421,6 +423,23 @@ START_TEST(test_to_device_shares_within_a_base)
 }
 END_TEST
 
+START_TEST(test_fork_is_refused_in_the_child)
+{
+    hob_tensor *x = vector(calc, 1, 2);
+    pid_t child = fork();
+    int code = 0;
+
+    if (!child) {
+        hob_status status = hob_tensor_status(hob_add(scope, x, x), NULL);
+
+        _exit(status == HOB_ERR_FORKED ? 0 : 1);
+    }
+    ck_assert_int_eq(waitpid(child, &code, 0), child);
+    ck_assert(WIFEXITED(code) && !WEXITSTATUS(code));
+    assert_vector(hob_add(scope, x, x), 2, 4); /* the parent goes on */
+}
+END_TEST
+
 START_TEST(test_empty_tensors_launch_nothing)
 {
     int64_t shape[] = {0, 3};
@@ -464,6 +483,7 @@ int main(void)
     tcase_add_test(tc, test_scope_close_closes_children);
     tcase_add_test(tc, test_keep_outlives_the_inner_scope);
     tcase_add_test(tc, test_to_device_shares_within_a_base);
+    tcase_add_test(tc, test_fork_is_refused_in_the_child);
     tcase_add_test(tc, test_empty_tensors_launch_nothing);
     suite_add_tcase(suite, tc);
     return hob_check_main(suite);
