@@ -1,14 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * device.c - specs, and the stacks that they name.
- *
- *   spec    := base | layer '(' spec ')'
- *   base    := selector [ ':' ordinal ]
- *   layer   := selector [ options ]
- *   options := '{' name '=' value { ',' name '=' value } '}'
+ * device.c - the stacks that specs name, made once and kept.
  */
 #include "device.h"
 
+#include "device_spec.h"
 #include "error.h"
 #include "runtime.h"
 
@@ -16,200 +12,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* One layer of a parsed spec; the texts point into the spec. */
-struct part {
-    const char *name;
-    size_t name_size;
-    const char *options; /* between the braces */
-    size_t options_size;
-    uint32_t ordinal;
-};
-
-struct spec {
-    struct part parts[HOB_MAX_LEVELS + 1]; /* top first; the last is the base */
-    uint32_t count;
-};
-
-/* ---- parsing ---- */
-
-static hob_status malformed(const char *spec, const char *at, const char *what,
-                            hob_error *error)
-{
-    return hob_error_set(error, HOB_ERR_ARGUMENT,
-                         "device \"%s\": %s at character %td: write it as in "
-                         "\"autodiff{checkpoint=balanced}(flex)\" or "
-                         "\"cube-cuda:1\"",
-                         spec, what, at - spec + 1);
-}
-
-static int is_name_char(char c)
-{
-    return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-' ||
-           c == '_' || c == '.';
-}
-
-static const char *skip_spaces(const char *at)
-{
-    while (*at == ' ')
-        at++;
-    return at;
-}
-
-static hob_status parse_ordinal(const char *spec, const char **at,
-                                struct part *part, hob_error *error)
-{
-    uint64_t number = 0;
-    const char *start = ++*at;
-
-    for (; **at >= '0' && **at <= '9' && number <= UINT16_MAX; ++*at)
-        number = number * 10 + (uint64_t)(**at - '0');
-    if (*at == start || number > UINT16_MAX)
-        return malformed(spec, start, "expected the number of a device",
-                         error);
-    part->ordinal = (uint32_t)number;
-    return HOB_OK;
-}
-
-static hob_status parse_part(const char *spec, const char **at,
-                             struct part *part, hob_error *error)
-{
-    memset(part, 0, sizeof(*part));
-    *at = skip_spaces(*at);
-    part->name = *at;
-    while (is_name_char(**at))
-        ++*at;
-    part->name_size = (size_t)(*at - part->name);
-    if (!part->name_size)
-        return malformed(spec, *at, "expected a name", error);
-    if (**at == '{') {
-        part->options = ++*at;
-        *at = strchr(*at, '}');
-        if (!*at)
-            return malformed(spec, part->options, "\"{\" is never closed",
-                             error);
-        part->options_size = (size_t)(*at - part->options);
-        ++*at;
-    }
-    if (**at == ':')
-        return parse_ordinal(spec, at, part, error);
-    *at = skip_spaces(*at);
-    return HOB_OK;
-}
-
-static hob_status parse_spec(const char *text, struct spec *out,
-                             hob_error *error)
-{
-    const char *at = text;
-    uint32_t open = 0;
-    hob_status status;
-
-    out->count = 0;
-    for (;;) {
-        if (out->count > HOB_MAX_LEVELS)
-            return malformed(text, at, "more layers than are allowed", error);
-        status = parse_part(text, &at, &out->parts[out->count++], error);
-        if (status)
-            return status;
-        at = skip_spaces(at);
-        if (*at != '(')
-            break;
-        open++;
-        at++;
-    }
-    for (; open; open--) {
-        at = skip_spaces(at);
-        if (*at != ')')
-            return malformed(text, at, "expected \")\"", error);
-        at++;
-    }
-    at = skip_spaces(at);
-    return *at ? malformed(text, at, "unexpected text", error) : HOB_OK;
-}
-
-/* ---- options ---- */
-
-static void append_json_string(FILE *stream, const char *text, size_t size)
-{
-    fputc('"', stream);
-    for (size_t i = 0; i < size; i++) {
-        if (text[i] == '"' || text[i] == '\\')
-            fputc('\\', stream);
-        fputc(text[i], stream);
-    }
-    fputc('"', stream);
-}
-
-/* The value of option NAME in the braces of PART, or NULL. */
-static const char *given_option(const struct part *part, const char *name,
-                                size_t name_size, size_t *out_size)
-{
-    const char *at = part->options;
-    const char *end = at ? at + part->options_size : at;
-
-    while (at && at < end) {
-        const char *comma = memchr(at, ',', (size_t)(end - at));
-        const char *stop = comma ? comma : end;
-        const char *equals = memchr(at, '=', (size_t)(stop - at));
-
-        if (equals && (size_t)(equals - at) == name_size &&
-            !memcmp(at, name, name_size)) {
-            *out_size = (size_t)(stop - equals - 1);
-            return equals + 1;
-        }
-        at = stop + 1;
-    }
-    return NULL;
-}
-
-/* The options of PART as a JSON object: the config's, then the spec's. NULL
- * if there are none; the caller frees it. Values are strings. */
-static char *options_json(const hob_runtime *runtime, const char *id,
-                          const struct part *part)
-{
-    const struct hob__conf_plugin *conf =
-        hob__conf_find(hob__loader_conf(runtime->loader), id);
-    const char *at = part->options;
-    const char *end = at ? at + part->options_size : at;
-    char *text = NULL;
-    size_t size = 0;
-    uint32_t written = 0;
-    FILE *stream = open_memstream(&text, &size);
-
-    if (!stream)
-        return NULL;
-    fputc('{', stream);
-    for (uint32_t i = 0; conf && i < conf->option_count; i++) {
-        const struct hob__conf_setting *setting = &conf->options[i];
-        size_t ignored;
-
-        if (given_option(part, setting->name, strlen(setting->name), &ignored))
-            continue;
-        fputs(written++ ? "," : "", stream);
-        append_json_string(stream, setting->name, strlen(setting->name));
-        fputc(':', stream);
-        append_json_string(stream, setting->value, strlen(setting->value));
-    }
-    while (at && at < end) {
-        const char *comma = memchr(at, ',', (size_t)(end - at));
-        const char *stop = comma ? comma : end;
-        const char *equals = memchr(at, '=', (size_t)(stop - at));
-        const char *name_end = equals ? equals : stop;
-
-        fputs(written++ ? "," : "", stream);
-        append_json_string(stream, at, (size_t)(name_end - at));
-        fputc(':', stream);
-        append_json_string(stream, equals ? equals + 1 : "",
-                           equals ? (size_t)(stop - equals - 1) : 0);
-        at = stop + 1;
-    }
-    fputc('}', stream);
-    if (fclose(stream) || !written) {
-        free(text);
-        return NULL;
-    }
-    return text;
-}
 
 /* ---- interning ---- */
 
@@ -222,26 +24,41 @@ static hob_device *find_device_locked(const hob_runtime *runtime,
     return NULL;
 }
 
-static char *canonical_name(const struct part *part, const hob_device *below)
+/* The canonical name and the options of PART on BELOW. */
+static hob_status describe(const hob_runtime *runtime,
+                           const struct hob__spec_part *part,
+                           const struct hob__manifest *manifest,
+                           const hob_device *below, char **out_name,
+                           char **out_options, hob_error *error)
 {
-    char *text = NULL;
-    size_t size = 0;
-    FILE *stream = open_memstream(&text, &size);
+    struct hob__text name = HOB__TEXT_INIT;
+    struct hob__text json = HOB__TEXT_INIT;
+    hob_status status;
 
-    if (!stream)
-        return NULL;
-    fprintf(stream, "%.*s", (int)part->name_size, part->name);
-    if (part->options_size)
-        fprintf(stream, "{%.*s}", (int)part->options_size, part->options);
-    if (below)
-        fprintf(stream, "(%s)", below->name);
-    else if (part->ordinal)
-        fprintf(stream, ":%" PRIu32, part->ordinal);
-    if (fclose(stream)) {
-        free(text);
-        return NULL;
+    *out_name = NULL;
+    *out_options = NULL;
+    hob__text_append(&name, part->name, part->name_size);
+    status = hob__spec_options(
+        part, hob__conf_find(hob__loader_conf(runtime->loader), manifest->id),
+        manifest, &json, &name, error);
+    if (!status) {
+        if (below)
+            hob__text_printf(&name, "(%s)", below->name);
+        else if (part->ordinal)
+            hob__text_printf(&name, ":%" PRIu32, part->ordinal);
+        *out_name = hob__text_take(&name);
+        *out_options = hob__text_take(&json);
+        if (!*out_name || !*out_options)
+            status = hob_error_set(error, HOB_ERR_MEMORY,
+                                   "no memory for a device");
     }
-    return text;
+    hob__text_release(&name);
+    hob__text_release(&json);
+    if (status) {
+        free(*out_name);
+        free(*out_options);
+    }
+    return status;
 }
 
 static hob_status not_served(const hob_runtime *runtime,
@@ -304,91 +121,70 @@ static void set_layers(hob_device *device, hob_device *below)
     device->at[device->depth] = device;
 }
 
-static hob_status device_new(hob_runtime *runtime, char *name,
-                             const struct part *part, hob_device *below,
-                             const char *selector,
+/* Make DEVICE, whose name and options are set, out of CANDIDATE. */
+static hob_status fill_device(hob_device *device, hob_device *below,
+                              const struct hob__candidate *candidate,
+                              hob_error *error)
+{
+    const struct hob__manifest *manifest = candidate->manifest;
+    const struct hob__instance *instance = NULL;
+    hob_status status;
+
+    device->routes = calloc(device->runtime->registry.op_count,
+                            sizeof(*device->routes));
+    if (!device->routes)
+        return hob_error_set(error, HOB_ERR_MEMORY, "no memory for a device");
+    set_layers(device, below);
+    status = hob__runtime_instance(device->runtime, candidate, &instance,
+                                   error);
+    if (status)
+        return status;
+    device->plugin = instance->plugin;
+    device->decorator = below ? instance->plugin->table.decorator : NULL;
+    device->backend =
+        below ? below->backend : instance->plugin->table.backend;
+    device->selector = hob__manifest_selector_name(manifest);
+    device->family = below ? NULL : manifest->backend.family;
+    device->unlisted = manifest->decorator.unlisted;
+    status = open_instance(device, device->selector, instance, error);
+    if (status)
+        device->instance = NULL;
+    return status;
+}
+
+/* Take over NAME and OPTIONS; on failure too. */
+static hob_status device_new(hob_runtime *runtime, char *name, char *options,
+                             uint32_t ordinal, hob_device *below,
                              const struct hob__candidate *candidate,
                              hob_device **out_device, hob_error *error)
 {
-    const struct hob__instance *instance = NULL;
     hob_device *device = calloc(1, sizeof(*device));
-    const struct hob__manifest *manifest = candidate->manifest;
     hob_status status;
 
     *out_device = NULL;
     if (!device) {
         free(name);
+        free(options);
         return hob_error_set(error, HOB_ERR_MEMORY, "no memory for a device");
     }
     atomic_init(&device->refs, 0);
     device->runtime = runtime;
     device->name = name;
-    device->ordinal = part->ordinal;
-    device->routes =
-        calloc(runtime->registry.op_count, sizeof(*device->routes));
-    set_layers(device, below);
-    status = device->routes
-                 ? hob__runtime_instance(runtime, candidate, &instance, error)
-                 : hob_error_set(error, HOB_ERR_MEMORY,
-                                 "no memory for a device");
-    if (!status) {
-        device->plugin = instance->plugin;
-        device->decorator = below ? instance->plugin->table.decorator : NULL;
-        device->backend =
-            below ? below->backend : instance->plugin->table.backend;
-        device->selector = hob__manifest_selector_name(manifest);
-        device->family = below ? NULL : manifest->backend.family;
-        device->unlisted = manifest->decorator.unlisted;
-        device->options = options_json(runtime, manifest->id, part);
-        status = open_instance(device, selector, instance, error);
-    }
-    if (status) {
-        device->instance = NULL;
+    device->options = options;
+    device->ordinal = ordinal;
+    status = fill_device(device, below, candidate, error);
+    if (status)
         hob__device_free(device);
-        return status;
-    }
-    *out_device = device;
-    return HOB_OK;
+    else
+        *out_device = device;
+    return status;
 }
 
-/* Find or make the device of PART on BELOW. The runtime's lock is not held
- * while plugin code runs; of two threads the second finds the first's. */
-static hob_status open_part(hob_runtime *runtime, const struct part *part,
-                            hob_device *below, hob_device **out_device,
-                            hob_error *error)
+/* Of two threads that made the same device the first one's is kept. */
+static hob_device *intern(hob_runtime *runtime, hob_device *device)
 {
-    enum hob__plugin_kind kind =
-        below ? HOB__KIND_DECORATOR : HOB__KIND_BACKEND;
-    char *selector = strndup(part->name, part->name_size);
-    char *name = canonical_name(part, below);
-    const struct hob__candidate *candidate;
-    hob_device *device = NULL;
     hob_device *other;
-    hob_status status = HOB_OK;
 
-    *out_device = NULL;
-    if (!selector || !name) {
-        status = hob_error_set(error, HOB_ERR_MEMORY, "no memory for a device");
-        free(name);
-        goto out;
-    }
-    pthread_mutex_lock(&runtime->lock);
-    *out_device = find_device_locked(runtime, name);
-    pthread_mutex_unlock(&runtime->lock);
-    if (*out_device) {
-        free(name);
-        goto out;
-    }
-    candidate = hob__loader_find(runtime->loader, kind, selector);
-    if (!candidate) {
-        free(name);
-        status = not_served(runtime, kind, selector, error);
-        goto out;
-    }
-    status = device_new(runtime, name, part, below, selector, candidate,
-                        &device, error);
-    if (status)
-        goto out;
     pthread_mutex_lock(&runtime->lock);
     other = find_device_locked(runtime, device->name);
     if (!other) {
@@ -396,20 +192,59 @@ static hob_status open_part(hob_runtime *runtime, const struct part *part,
         runtime->devices = device;
     }
     pthread_mutex_unlock(&runtime->lock);
-    if (other)
-        hob__device_free(device);
-    *out_device = other ? other : device;
-out:
+    if (!other)
+        return device;
+    hob__device_free(device);
+    return other;
+}
+
+/* Find or make the device of PART on BELOW. The runtime's lock is not held
+ * while plugin code runs. */
+static hob_status open_part(hob_runtime *runtime,
+                            const struct hob__spec_part *part,
+                            hob_device *below, hob_device **out_device,
+                            hob_error *error)
+{
+    enum hob__plugin_kind kind =
+        below ? HOB__KIND_DECORATOR : HOB__KIND_BACKEND;
+    char *selector = strndup(part->name, part->name_size);
+    const struct hob__candidate *candidate =
+        selector ? hob__loader_find(runtime->loader, kind, selector) : NULL;
+    hob_device *device = NULL;
+    char *options = NULL;
+    char *name = NULL;
+    hob_status status;
+
+    *out_device = NULL;
+    if (!selector)
+        return hob_error_set(error, HOB_ERR_MEMORY, "no memory for a device");
+    status = candidate ? describe(runtime, part, candidate->manifest, below,
+                                  &name, &options, error)
+                       : not_served(runtime, kind, selector, error);
     free(selector);
+    if (status)
+        return status;
+    pthread_mutex_lock(&runtime->lock);
+    *out_device = find_device_locked(runtime, name);
+    pthread_mutex_unlock(&runtime->lock);
+    if (*out_device) {
+        free(name);
+        free(options);
+        return HOB_OK;
+    }
+    status = device_new(runtime, name, options, part->ordinal, below,
+                        candidate, &device, error);
+    if (!status)
+        *out_device = intern(runtime, device);
     return status;
 }
 
 static hob_status open_spec(hob_runtime *runtime, const char *text,
                             hob_device **out_device, hob_error *error)
 {
-    struct spec spec;
+    struct hob__spec spec;
     hob_device *device = NULL;
-    hob_status status = parse_spec(text, &spec, error);
+    hob_status status = hob__spec_parse(text, &spec, error);
 
     for (uint32_t i = spec.count; i-- && !status;) {
         if (spec.parts[i].ordinal && i + 1 < spec.count)

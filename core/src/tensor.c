@@ -136,7 +136,8 @@ hob_tensor *hob__tensor_blank(hob_device *device, const struct hob_meta *meta)
     for (int32_t i = (int32_t)meta->rank - 1; i >= 0; i--) {
         tensor->view.shape[i] = meta->shape[i];
         tensor->view.strides[i] = stride;
-        stride *= meta->shape[i];
+        /* Unsigned: beside a size of 0 the others may be anything. */
+        stride = (int64_t)((uint64_t)stride * (uint64_t)meta->shape[i]);
     }
     return tensor;
 }

@@ -96,6 +96,9 @@ START_TEST(test_dispatch_equal_specs_are_one_device)
     ck_assert_ptr_eq(open_device(" idle ( calc ) "), open_device("idle(calc)"));
     ck_assert_ptr_ne(open_device("idle{mode=a}(calc)"),
                      open_device("idle{mode=b}(calc)"));
+    /* A default that is spelt out changes nothing. */
+    ck_assert_ptr_eq(open_device("idle{mode=a}(calc)"),
+                     open_device("idle(calc)"));
     ck_assert_str_eq(hob_device_name(open_device("idle{mode=b}(calc)")),
                      "idle{mode=b}(calc)");
     ck_assert_ptr_eq(hob_device_below(open_device("idle(calc)")), calc);
@@ -121,6 +124,10 @@ static const struct bad_spec {
     {"idle", HOB_ERR_DEVICE, "no backend plugin serves \"idle\""},
     {"idle(idle(idle(idle(idle(idle(idle(calc)))))))", HOB_ERR_ARGUMENT,
      "more layers than are allowed"},
+    {"idle{mod=a}(calc)", HOB_ERR_ARGUMENT,
+     "idle has no option \"mod\": it has mode"},
+    {"idle{mode=c}(calc)", HOB_ERR_ARGUMENT,
+     "option mode cannot be \"c\": it is one of a, b"},
     {"Calc", HOB_ERR_ARGUMENT, "expected a name"},
 };
 
