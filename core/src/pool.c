@@ -1,0 +1,364 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifdef HAVE_CONFIG_H
+#include <config.h>
+#endif
+
+#include "pool.h"
+
+#include "platform_process.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdlib.h>
+
+/*
+ * A submitter owns a slot, fills it and opens it. A worker that sees an open
+ * slot counts itself in (users), looks again, and only then reads the job: the
+ * submitter closes the slot first and then waits for users to be 0, so nobody
+ * reads a slot that is being reused. Both sides write one word and read the
+ * other, hence sequential consistency.
+ */
+
+enum {
+    SLOT_COUNT = 8,   /* jobs at once; more run inline */
+    PIECES_MAX = 256, /* enough to balance, few enough to be cheap */
+    THREADS_MAX = 1024,
+    SPIN_NS = 30000,   /* a wake-up costs 5 us, a busy neighbour more */
+    SPINS_A_LOOK = 32, /* at the clock */
+    CACHE_LINE = 64
+};
+
+struct slot {
+    _Alignas(CACHE_LINE) atomic_uint open; /* has pieces left, perhaps */
+    atomic_uint owned;                     /* by a submitter */
+    atomic_uint waiting;                   /* the submitter sleeps */
+    uint32_t pieces;
+    int64_t count;
+    int64_t grain;
+    hob_range_fn fn;
+    void *context;
+    /* What the workers write is apart from what they only read. */
+    _Alignas(CACHE_LINE) atomic_uint next; /* piece to claim */
+    atomic_uint users;                     /* workers that may read the job */
+};
+
+struct worker {
+    struct hob__pool *pool; /* borrowed, outlives the worker */
+    pthread_t thread;
+    uint32_t number; /* from 1 */
+};
+
+struct hob__pool {
+    _Alignas(CACHE_LINE) atomic_uint epoch; /* changes with every job */
+    atomic_uint sleepers;
+    atomic_uint started; /* workers were started, or cannot be */
+    atomic_uint stop;
+    struct slot slots[SLOT_COUNT];
+
+    pthread_mutex_t lock;
+    pthread_cond_t wake;  /* for workers: epoch or stop changed */
+    pthread_cond_t done;  /* for submitters: some slot has no users left */
+    pthread_key_t inside; /* in a piece: the thread's number plus 1 */
+    struct hob__fork_mark mark;
+    struct worker *workers; /* threads - 1 of them */
+    uint32_t threads;
+    uint32_t running; /* workers that did start; under the lock */
+};
+
+/* How many pieces a job has; grain is at least 1. */
+static uint32_t piece_count(int64_t count, int64_t grain)
+{
+    int64_t units = count / grain;
+
+    if (units < 1)
+        return 1;
+    return units < PIECES_MAX ? (uint32_t)units : PIECES_MAX;
+}
+
+/*
+ * Run piece INDEX. Pieces consist of whole units of GRAIN items, the first
+ * ones of one more where they do not divide; the last takes what is left.
+ */
+static void piece_run(const struct slot *job, uint32_t index, uint32_t worker)
+{
+    int64_t units = job->count / job->grain;
+    int64_t each = units / job->pieces;
+    int64_t more = units % job->pieces;
+    int64_t first = index * each + (index < more ? index : more);
+    int64_t last = first + each + (index < more);
+
+    job->fn(job->context, first * job->grain,
+            index + 1 == job->pieces ? job->count : last * job->grain, worker);
+}
+
+static void job_run_inline(const struct slot *job, uint32_t worker)
+{
+    for (uint32_t i = 0; i < job->pieces; i++)
+        piece_run(job, i, worker);
+}
+
+/* Claim pieces and run them until none is left; then close the slot. */
+static void slot_work(struct slot *slot, uint32_t worker)
+{
+    for (;;) {
+        /* It passes PIECES by at most one a thread, so it cannot wrap. */
+        unsigned index =
+            atomic_fetch_add_explicit(&slot->next, 1, memory_order_relaxed);
+
+        if (index >= slot->pieces)
+            break;
+        piece_run(slot, index, worker);
+    }
+    atomic_store(&slot->open, 0);
+}
+
+/* Work on SLOT as a worker; say whether there was something to do. */
+static bool slot_help(struct hob__pool *pool, struct slot *slot,
+                      uint32_t worker)
+{
+    bool open;
+
+    if (!atomic_load_explicit(&slot->open, memory_order_relaxed))
+        return false;
+    (void)atomic_fetch_add(&slot->users, 1);
+    open = atomic_load(&slot->open) != 0;
+    if (open)
+        slot_work(slot, worker);
+    if (atomic_fetch_sub(&slot->users, 1) == 1 && atomic_load(&slot->waiting)) {
+        (void)pthread_mutex_lock(&pool->lock);
+        (void)pthread_cond_broadcast(&pool->done);
+        (void)pthread_mutex_unlock(&pool->lock);
+    }
+    return open;
+}
+
+/* Spin until the epoch is not SEEN; false when that took too long. */
+static bool spin_for_work(struct hob__pool *pool, unsigned seen)
+{
+    uint64_t end = hob__clock_ns() + SPIN_NS;
+
+    do {
+        for (int i = 0; i < SPINS_A_LOOK; i++) {
+            if (atomic_load(&pool->epoch) != seen)
+                return true;
+            hob__cpu_relax();
+        }
+    } while (hob__clock_ns() < end);
+    return false;
+}
+
+static void sleep_for_work(struct hob__pool *pool, unsigned seen)
+{
+    (void)pthread_mutex_lock(&pool->lock);
+    (void)atomic_fetch_add(&pool->sleepers, 1);
+    while (atomic_load(&pool->epoch) == seen)
+        (void)pthread_cond_wait(&pool->wake, &pool->lock);
+    (void)atomic_fetch_sub(&pool->sleepers, 1);
+    (void)pthread_mutex_unlock(&pool->lock);
+}
+
+static void *worker_main(void *argument)
+{
+    const struct worker *worker = argument;
+    struct hob__pool *pool = worker->pool;
+
+    (void)pthread_setspecific(pool->inside,
+                              (void *)(uintptr_t)(worker->number + 1));
+    for (;;) {
+        /* Before the slots are looked at: a job that comes after that look
+         * changes it, and then there is no sleep. */
+        unsigned seen = atomic_load(&pool->epoch);
+        bool helped = false;
+
+        for (uint32_t i = 0; i < SLOT_COUNT; i++)
+            helped |= slot_help(pool, &pool->slots[i], worker->number);
+        if (atomic_load(&pool->stop))
+            return NULL;
+        if (!helped && !spin_for_work(pool, seen))
+            sleep_for_work(pool, seen);
+    }
+}
+
+/* Start the workers, once. Those that do not start are done without. */
+static void workers_start(struct hob__pool *pool)
+{
+    sigset_t all;
+    sigset_t before;
+
+    (void)pthread_mutex_lock(&pool->lock);
+    if (atomic_load(&pool->started)) {
+        (void)pthread_mutex_unlock(&pool->lock);
+        return;
+    }
+    /* Signals are the program's business, on the program's threads. */
+    (void)sigfillset(&all);
+    (void)pthread_sigmask(SIG_SETMASK, &all, &before);
+    for (uint32_t i = 0; i + 1 < pool->threads; i++) {
+        struct worker *worker = &pool->workers[i];
+
+        worker->pool = pool;
+        worker->number = i + 1;
+        if (pthread_create(&worker->thread, NULL, worker_main, worker))
+            break;
+        pool->running++;
+    }
+    (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+    atomic_store(&pool->started, 1);
+    (void)pthread_mutex_unlock(&pool->lock);
+}
+
+/* Take a slot that nobody owns; NULL if there is none. */
+static struct slot *slot_take(struct hob__pool *pool)
+{
+    for (uint32_t i = 0; i < SLOT_COUNT; i++) {
+        unsigned expected = 0;
+
+        if (atomic_compare_exchange_strong(&pool->slots[i].owned, &expected, 1))
+            return &pool->slots[i];
+    }
+    return NULL;
+}
+
+/* Wake as many sleeping workers as a job of PIECES can use. */
+static void workers_wake(struct hob__pool *pool, uint32_t pieces)
+{
+    (void)atomic_fetch_add(&pool->epoch, 1);
+    if (!atomic_load(&pool->sleepers))
+        return;
+    (void)pthread_mutex_lock(&pool->lock);
+    if (pieces - 1 >= atomic_load(&pool->sleepers))
+        (void)pthread_cond_broadcast(&pool->wake);
+    else
+        for (uint32_t i = 0; i + 1 < pieces; i++)
+            (void)pthread_cond_signal(&pool->wake);
+    (void)pthread_mutex_unlock(&pool->lock);
+}
+
+/* Wait until no worker is in SLOT, which is closed. */
+static void slot_wait(struct hob__pool *pool, struct slot *slot)
+{
+    uint64_t end = 0;
+
+    for (uint32_t i = 1; atomic_load(&slot->users); i++) {
+        hob__cpu_relax();
+        if (i % SPINS_A_LOOK)
+            continue;
+        if (!end)
+            end = hob__clock_ns() + SPIN_NS;
+        if (hob__clock_ns() < end)
+            continue;
+        (void)pthread_mutex_lock(&pool->lock);
+        atomic_store(&slot->waiting, 1);
+        while (atomic_load(&slot->users))
+            (void)pthread_cond_wait(&pool->done, &pool->lock);
+        atomic_store(&slot->waiting, 0);
+        (void)pthread_mutex_unlock(&pool->lock);
+    }
+}
+
+static void job_run(struct hob__pool *pool, const struct slot *job)
+{
+    struct slot *slot = slot_take(pool);
+
+    if (!slot) {
+        job_run_inline(job, 0);
+        return;
+    }
+    slot->pieces = job->pieces;
+    slot->count = job->count;
+    slot->grain = job->grain;
+    slot->fn = job->fn;
+    slot->context = job->context;
+    atomic_store_explicit(&slot->next, 0, memory_order_relaxed);
+    atomic_store(&slot->open, 1);
+    workers_wake(pool, job->pieces);
+    slot_work(slot, 0);
+    slot_wait(pool, slot);
+    atomic_store_explicit(&slot->owned, 0, memory_order_release);
+}
+
+hob_status hob__pool_new(uint32_t threads, struct hob__pool **out_pool)
+{
+    struct hob__pool *pool;
+
+    *out_pool = NULL;
+    if (!threads)
+        threads = hob__cpu_count();
+    if (threads > THREADS_MAX)
+        threads = THREADS_MAX;
+    pool = aligned_alloc(CACHE_LINE, sizeof(*pool));
+    if (!pool)
+        return HOB_ERR_MEMORY;
+    *pool = (struct hob__pool){.threads = threads};
+    pool->workers = calloc(threads, sizeof(*pool->workers));
+    if (!pool->workers)
+        goto fail;
+    if (pthread_key_create(&pool->inside, NULL))
+        goto fail;
+    /* On Linux the rest cannot fail. */
+    (void)pthread_mutex_init(&pool->lock, NULL);
+    (void)pthread_cond_init(&pool->wake, NULL);
+    (void)pthread_cond_init(&pool->done, NULL);
+    hob__fork_mark_init(&pool->mark);
+    *out_pool = pool;
+    return HOB_OK;
+
+fail:
+    free(pool->workers);
+    free(pool);
+    return HOB_ERR_MEMORY;
+}
+
+void hob__pool_free(struct hob__pool *pool)
+{
+    if (!pool)
+        return;
+    /* In a forked child there is nobody to join, and the lock may be held by
+     * a thread that does not exist here. */
+    if (!hob__fork_mark_is_child(&pool->mark)) {
+        (void)pthread_mutex_lock(&pool->lock);
+        atomic_store(&pool->stop, 1);
+        (void)atomic_fetch_add(&pool->epoch, 1);
+        (void)pthread_cond_broadcast(&pool->wake);
+        (void)pthread_mutex_unlock(&pool->lock);
+        for (uint32_t i = 0; i < pool->running; i++)
+            (void)pthread_join(pool->workers[i].thread, NULL);
+        (void)pthread_cond_destroy(&pool->done);
+        (void)pthread_cond_destroy(&pool->wake);
+        (void)pthread_mutex_destroy(&pool->lock);
+    }
+    (void)pthread_key_delete(pool->inside);
+    hob__fork_mark_release(&pool->mark);
+    free(pool->workers);
+    free(pool);
+}
+
+void hob__pool_for(struct hob__pool *pool, int64_t count, int64_t grain,
+                   hob_range_fn fn, void *context)
+{
+    struct slot job = {.count = count, .fn = fn, .context = context};
+    uintptr_t inside;
+
+    if (count <= 0)
+        return;
+    job.grain = grain > 0 ? grain : 1;
+    job.pieces = piece_count(count, job.grain);
+    inside = (uintptr_t)pthread_getspecific(pool->inside);
+    if (job.pieces == 1 || inside || pool->threads == 1 ||
+        hob__fork_mark_is_child(&pool->mark)) {
+        job_run_inline(&job, inside ? (uint32_t)(inside - 1) : 0);
+        return;
+    }
+    if (!atomic_load_explicit(&pool->started, memory_order_acquire))
+        workers_start(pool);
+    (void)pthread_setspecific(pool->inside, (void *)(uintptr_t)1);
+    job_run(pool, &job);
+    (void)pthread_setspecific(pool->inside, NULL);
+}
+
+uint32_t hob__pool_threads(const struct hob__pool *pool)
+{
+    return pool->threads;
+}

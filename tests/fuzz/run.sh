@@ -1,0 +1,64 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# run.sh [SECONDS] [TARGET...] - build the fuzz targets with clang's libFuzzer,
+# AddressSanitizer and UBSan and run each for SECONDS (default 60).
+#
+# A crash leaves its input as ./crash-*; "fuzz_TARGET FILE" runs it again.
+set -eu
+
+root=$(cd "$(dirname "$0")/../.." && pwd)
+seconds=${1:-60}
+[ $# -eq 0 ] || shift
+[ $# -gt 0 ] || set -- npy safetensors signature
+work=$(mktemp -d)
+trap 'rm -r -f "$work"' EXIT
+
+# What a target needs besides its own file.
+sources() {
+    case $1 in
+    npy) echo npy_header.c error.c ;;
+    safetensors)
+        echo safetensors_header.c error.c json.c json_scan.c reasons.c text.c
+        ;;
+    signature) echo signature.c error.c text.c ;;
+    *)
+        echo "no target $1" >&2
+        exit 2
+        ;;
+    esac
+}
+
+# A good file to start from.
+seed() {
+    case $1 in
+    npy)
+        printf '\223NUMPY\001\000\073\000%s\n' "{'descr': '>f4', \
+'fortran_order': True, 'shape': (2, 3), }"
+        head -c 24 /dev/zero
+        ;;
+    safetensors)
+        printf '\207\000\000\000\000\000\000\000%s' '{"__metadata__":{"a":"b"'\
+'},"x":{"dtype":"F32","shape":[2,2],"data_offsets":[0,16]},"y":{"dtype":"U8",'\
+'"shape":[],"data_offsets":[16,17]}}'
+        head -c 17 /dev/zero
+        ;;
+    signature) printf '(x: Float, axes: [i64] = [], k: i64? = 1) -> x' ;;
+    esac
+}
+
+for target in "$@"; do
+    files=
+    for file in $(sources "$target"); do
+        files="$files $root/core/src/$file"
+    done
+    # shellcheck disable=SC2086
+    clang -std=c11 -D_GNU_SOURCE -g -O1 -I"$root/core/include" \
+        -I"$root/core/src" -I"$root/ext-sdk/include" \
+        -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all \
+        -o "$work/fuzz_$target" "$root/tests/fuzz/fuzz_$target.c" $files \
+        -lcjson -lm
+    mkdir "$work/$target"
+    seed "$target" > "$work/$target/seed"
+    "$work/fuzz_$target" -max_total_time="$seconds" -max_len=4096 \
+        -use_value_profile=1 -print_final_stats=1 "$work/$target"
+done
