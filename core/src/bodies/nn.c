@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * nn.c - bodies of losses, norms and optimizer steps.
+ */
+#include "bodies.h"
+#include "util.h"
+
+#include <math.h>
+
+/* TARGETS [batch] as positions [batch, 1], in a dtype that indexes. */
+static hob_tensor *target_column(hob_scope *scope, hob_tensor *targets)
+{
+    int64_t shape[2];
+    hob_dtype dtype = hob_tensor_dtype(targets);
+
+    shape[0] = hob_tensor_shape(targets)[0];
+    shape[1] = 1;
+    if (dtype != HOB_DTYPE_I32 && dtype != HOB_DTYPE_I64)
+        targets = hob_cast(scope, targets, HOB_DTYPE_I64);
+    return hob_reshape(scope, targets, shape, 2);
+}
+
+hob_tensor *hob__body_cross_entropy(hob_scope *scope, hob_tensor *logits,
+                                    hob_tensor *targets)
+{
+    hob_tensor *logs = hob_log_softmax(scope, hob__part_up(scope, logits), 1);
+    hob_tensor *picked =
+        hob_gather(scope, logs, target_column(scope, targets), 1);
+
+    return hob__part_down(scope, hob_neg(scope, hob_mean(scope, picked)),
+                          hob_tensor_dtype(logits));
+}
+
+hob_tensor *hob__body_cross_entropy_backward(hob_scope *scope,
+                                             hob_tensor *logits,
+                                             hob_tensor *targets,
+                                             hob_tensor *grad)
+{
+    int64_t batch = hob_tensor_shape(logits)[0], column[2];
+    hob_tensor *y = hob_softmax(scope, hob__part_up(scope, logits), 1);
+    hob_tensor *scale = hob__part_item(scope, hob__part_up(scope, grad));
+    hob_tensor *less_one;
+
+    column[0] = batch;
+    column[1] = 1;
+    less_one = hob__part_full(scope, y, column, 2, hob_i64(-1));
+    y = hob_scatter_add(scope, y, target_column(scope, targets), less_one, 1);
+    /* Of an empty batch there is nothing to scale. */
+    scale = hob_div_scalar(scope, scale, hob_i64(batch ? batch : 1));
+    return hob__part_down(scope, hob_mul(scope, y, scale),
+                          hob_tensor_dtype(logits));
+}
+
+/* (x - mean) / sqrt(variance + epsilon) * weight + bias, in f32 or wider. */
+static hob_tensor *normalize(hob_scope *scope, hob_tensor *centred,
+                             hob_tensor *variance, double epsilon,
+                             hob_tensor *weight, hob_tensor *bias)
+{
+    hob_tensor *y = hob_div(
+        scope, centred,
+        hob_sqrt(scope, hob_add_scalar(scope, variance, hob_f64(epsilon))));
+
+    if (weight)
+        y = hob_mul(scope, y, hob__part_up(scope, weight));
+    if (bias)
+        y = hob_add(scope, y, hob__part_up(scope, bias));
+    return y;
+}
+
+hob_tensor *hob__body_layer_norm(hob_scope *scope, hob_tensor *x,
+                                 hob_tensor *weight, hob_tensor *bias,
+                                 double epsilon)
+{
+    hob_tensor *v = hob__part_up(scope, x);
+    hob_tensor *centred = hob_sub(scope, v, hob_mean_dim(scope, v, -1));
+    hob_tensor *variance =
+        hob_mean_dim(scope, hob_mul(scope, centred, centred), -1);
+
+    return hob__part_down(
+        scope, normalize(scope, centred, variance, epsilon, weight, bias),
+        hob_tensor_dtype(x));
+}
+
+/* A vector [c] as [c, 1, ..], which broadcasts along x's dimension 1. */
+static hob_tensor *channel(hob_scope *scope, hob_tensor *x, hob_tensor *vector)
+{
+    int64_t shape[HOB_MAX_RANK] = {0, 1, 1, 1, 1, 1, 1, 1};
+
+    if (!vector)
+        return NULL;
+    shape[0] = hob_tensor_shape(vector)[0];
+    return hob_reshape(scope, hob__part_up(scope, vector), shape,
+                       (uint32_t)hob_tensor_rank(x) - 1);
+}
+
+hob_tensor *hob__body_batch_norm(hob_scope *scope, hob_tensor *x,
+                                 hob_tensor *weight, hob_tensor *bias,
+                                 hob_tensor *mean, hob_tensor *variance,
+                                 double epsilon)
+{
+    hob_tensor *centred =
+        hob_sub(scope, hob__part_up(scope, x), channel(scope, x, mean));
+    hob_tensor *y =
+        normalize(scope, centred, channel(scope, x, variance), epsilon,
+                  channel(scope, x, weight), channel(scope, x, bias));
+
+    return hob__part_down(scope, y, hob_tensor_dtype(x));
+}
+
+/* x * a + y * b */
+static hob_tensor *blend(hob_scope *scope, hob_tensor *x, double a,
+                         hob_tensor *y, double b)
+{
+    return hob_add(scope, hob_mul_scalar(scope, x, hob_f64(a)),
+                   hob_mul_scalar(scope, y, hob_f64(b)));
+}
+
+hob_status hob__body_adam_step(hob_scope *scope, hob_tensor *param,
+                               hob_tensor *grad, hob_tensor *m, hob_tensor *v,
+                               int64_t step, double lr, double beta1,
+                               double beta2, double epsilon,
+                               double weight_decay, hob_tensor **out_0,
+                               hob_tensor **out_1, hob_tensor **out_2)
+{
+    hob_dtype dtype = hob_tensor_dtype(param);
+    hob_tensor *p = hob__part_up(scope, param);
+    hob_tensor *g = hob__part_up(scope, grad);
+    double scale1 = 1 / (1 - pow(beta1, (double)step));
+    double scale2 = 1 / (1 - pow(beta2, (double)step));
+    hob_tensor *change;
+
+    m = blend(scope, hob__part_up(scope, m), beta1, g, 1 - beta1);
+    v = blend(scope, hob__part_up(scope, v), beta2, hob_mul(scope, g, g),
+              1 - beta2);
+    change = hob_sqrt(scope, hob_mul_scalar(scope, v, hob_f64(scale2)));
+    change = hob_div(scope, hob_mul_scalar(scope, m, hob_f64(scale1)),
+                     hob_add_scalar(scope, change, hob_f64(epsilon)));
+    p = blend(scope, p, 1 - lr * weight_decay, change, -lr);
+    *out_0 = hob__part_down(scope, p, dtype);
+    *out_1 = hob__part_down(scope, m, dtype);
+    *out_2 = hob__part_down(scope, v, dtype);
+    return hob_scope_host(scope)->scope_status(scope);
+}

@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * reduce.c - bodies of the reductions: whole ones from those along a
+ * dimension, extrema from their position.
+ */
+#include "bodies.h"
+#include "util.h"
+
+hob_tensor *hob__body_sum(hob_scope *scope, hob_tensor *x)
+{
+    return hob__part_item(scope,
+                          hob_sum_dim(scope, hob__part_flat(scope, x), 0));
+}
+
+hob_tensor *hob__body_prod(hob_scope *scope, hob_tensor *x)
+{
+    return hob__part_item(scope,
+                          hob_prod_dim(scope, hob__part_flat(scope, x), 0));
+}
+
+/* A sum overflows where the mean does not: it is formed in a wider dtype. */
+hob_tensor *hob__body_mean_dim(hob_scope *scope, hob_tensor *x, int64_t dim)
+{
+    hob_dtype dtype = hob_tensor_dtype(x);
+    int64_t count = hob_tensor_shape(x)[hob__part_axis(x, dim)];
+    hob_tensor *wide = hob__part_up(scope, x);
+    hob_tensor *total;
+
+    if (hob__part_is(dtype, HOB_MASK_SIGNED))
+        wide = hob_cast(scope, x, HOB_DTYPE_I64);
+    if (hob__part_is(dtype, HOB_MASK_UNSIGNED))
+        wide = hob_cast(scope, x, HOB_DTYPE_U64);
+    total = hob_sum_dim(scope, wide, dim);
+    /* Where an empty dimension got through, either 0 / 0 is NaN, or there is
+     * no element to divide. */
+    if (count == 0 && !hob__part_is(dtype, HOB_MASK_FLOAT))
+        count = 1;
+    return hob__part_down(scope, hob_div_scalar(scope, total, hob_i64(count)),
+                          dtype);
+}
+
+hob_tensor *hob__body_mean(hob_scope *scope, hob_tensor *x)
+{
+    return hob__part_item(scope,
+                          hob_mean_dim(scope, hob__part_flat(scope, x), 0));
+}
+
+hob_tensor *hob__body_max_dim(hob_scope *scope, hob_tensor *x, int64_t dim)
+{
+    int64_t count = hob_tensor_shape(x)[hob__part_axis(x, dim)];
+
+    return hob_gather(
+        scope, x, hob_argmax(scope, x, dim, hob__part_index_dtype(count)), dim);
+}
+
+hob_tensor *hob__body_min_dim(hob_scope *scope, hob_tensor *x, int64_t dim)
+{
+    int64_t count = hob_tensor_shape(x)[hob__part_axis(x, dim)];
+
+    return hob_gather(
+        scope, x, hob_argmin(scope, x, dim, hob__part_index_dtype(count)), dim);
+}
+
+hob_tensor *hob__body_max(hob_scope *scope, hob_tensor *x)
+{
+    return hob__part_item(scope,
+                          hob_max_dim(scope, hob__part_flat(scope, x), 0));
+}
+
+hob_tensor *hob__body_min(hob_scope *scope, hob_tensor *x)
+{
+    return hob__part_item(scope,
+                          hob_min_dim(scope, hob__part_flat(scope, x), 0));
+}
+
+/* Counted in i64, which is exact; NaN differs from 0 and so counts. */
+hob_tensor *hob__body_any_dim(hob_scope *scope, hob_tensor *x, int64_t dim)
+{
+    hob_tensor *truth = hob_tensor_dtype(x) == HOB_DTYPE_BOOL
+                            ? x
+                            : hob_not_equal_scalar(scope, x, hob_i64(0));
+    hob_tensor *count =
+        hob_sum_dim(scope, hob_cast(scope, truth, HOB_DTYPE_I64), dim);
+
+    return hob_greater_scalar(scope, count, hob_i64(0));
+}
+
+hob_tensor *hob__body_all_dim(hob_scope *scope, hob_tensor *x, int64_t dim)
+{
+    hob_tensor *falsity = hob_tensor_dtype(x) == HOB_DTYPE_BOOL
+                              ? hob_logical_not(scope, x)
+                              : hob_equal_scalar(scope, x, hob_i64(0));
+
+    return hob_logical_not(scope, hob_any_dim(scope, falsity, dim));
+}
+
+hob_tensor *hob__body_any(hob_scope *scope, hob_tensor *x)
+{
+    return hob__part_item(scope,
+                          hob_any_dim(scope, hob__part_flat(scope, x), 0));
+}
+
+hob_tensor *hob__body_all(hob_scope *scope, hob_tensor *x)
+{
+    return hob__part_item(scope,
+                          hob_all_dim(scope, hob__part_flat(scope, x), 0));
+}
+
+/* Of integers the complement reverses the order, and unlike the negation it
+ * does so for the least one and for unsigned ones too. */
+hob_tensor *hob__body_argmin(hob_scope *scope, hob_tensor *x, int64_t dim,
+                             hob_dtype index_dtype)
+{
+    hob_tensor *reversed = hob__part_is(hob_tensor_dtype(x), HOB_MASK_FLOAT)
+                               ? hob_neg(scope, x)
+                               : hob_bitwise_not(scope, x);
+
+    return hob_argmax(scope, reversed, dim, index_dtype);
+}
+
+hob_status hob__body_max_dim_with_indices(hob_scope *scope, hob_tensor *x,
+                                          int64_t dim, hob_dtype index_dtype,
+                                          hob_tensor **out_0,
+                                          hob_tensor **out_1)
+{
+    *out_1 = hob_argmax(scope, x, dim, index_dtype);
+    *out_0 = hob_gather(scope, x, *out_1, dim);
+    return hob_scope_host(scope)->scope_status(scope);
+}
+
+hob_status hob__body_min_dim_with_indices(hob_scope *scope, hob_tensor *x,
+                                          int64_t dim, hob_dtype index_dtype,
+                                          hob_tensor **out_0,
+                                          hob_tensor **out_1)
+{
+    *out_1 = hob_argmin(scope, x, dim, index_dtype);
+    *out_0 = hob_gather(scope, x, *out_1, dim);
+    return hob_scope_host(scope)->scope_status(scope);
+}

@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * nn.c - losses, norms and optimizer steps.
+ */
+#include "infer.h"
+#include "util.h"
+
+#include <inttypes.h>
+
+/* Fail unless argument INDEX, if given, is [SIZE]. */
+static hob_status check_vector(struct hob_call *call, uint32_t index,
+                               const char *name, int64_t size)
+{
+    const struct hob_view *view = hob_arg_view(call, index);
+
+    if (!view || (view->rank == 1 && view->shape[0] == size))
+        return HOB_OK;
+    return call->host->fail(
+        call, HOB_ERR_SHAPE,
+        "%s: x is %s, so %s must be [%" PRId64 "]; it is %s", call->op_name,
+        hob__view_text(hob_arg_view(call, 0)).text, name, size,
+        hob__view_text(view).text);
+}
+
+static hob_status check_targets(struct hob_call *call)
+{
+    const struct hob_view *logits = hob_arg_view(call, 0);
+    const struct hob_view *targets = hob_arg_view(call, 1);
+    hob_status st = hob__infer_rank(call, 0, "logits", 2, "[batch, classes]");
+
+    if (st)
+        return st;
+    if (targets->rank != 1 || targets->shape[0] != logits->shape[0])
+        return call->host->fail(call, HOB_ERR_SHAPE,
+                                "%s: logits is %s, so targets must be [%" PRId64
+                                "]; it is %s",
+                                call->op_name, hob__view_text(logits).text,
+                                logits->shape[0], hob__view_text(targets).text);
+    if (logits->shape[0] && !logits->shape[1])
+        return call->host->fail(call, HOB_ERR_SHAPE,
+                                "%s: logits is %s: there are no classes",
+                                call->op_name, hob__view_text(logits).text);
+    return HOB_OK;
+}
+
+hob_status hob__infer_cross_entropy(struct hob_call *call, struct hob_meta *out)
+{
+    out->rank = 0;
+    return check_targets(call);
+}
+
+hob_status hob__infer_same_logits(struct hob_call *call, struct hob_meta *out)
+{
+    const struct hob_view *grad = hob_arg_view(call, 2);
+    hob_status st = check_targets(call);
+
+    if (st)
+        return st;
+    if (hob_view_count(grad) != 1)
+        return call->host->fail(call, HOB_ERR_SHAPE,
+                                "%s: grad is %s; it must have one element",
+                                call->op_name, hob__view_text(grad).text);
+    hob__meta_copy_shape(out, hob_arg_view(call, 0));
+    return HOB_OK;
+}
+
+hob_status hob__infer_layer_norm(struct hob_call *call, struct hob_meta *out)
+{
+    const struct hob_view *x = hob_arg_view(call, 0);
+    hob_status st;
+
+    if (x->rank < 1)
+        return call->host->fail(call, HOB_ERR_SHAPE,
+                                "%s: x is %s; it must have at least 1 "
+                                "dimension",
+                                call->op_name, hob__view_text(x).text);
+    st = check_vector(call, 1, "weight", x->shape[x->rank - 1]);
+    if (st)
+        return st;
+    hob__meta_copy_shape(out, x);
+    return check_vector(call, 2, "bias", x->shape[x->rank - 1]);
+}
+
+hob_status hob__infer_batch_norm(struct hob_call *call, struct hob_meta *out)
+{
+    static const char *const names[] = {"weight", "bias", "mean", "variance"};
+    const struct hob_view *x = hob_arg_view(call, 0);
+
+    if (x->rank < 2)
+        return call->host->fail(call, HOB_ERR_SHAPE,
+                                "%s: x is %s; it must have at least 2 "
+                                "dimensions, [n, c, ..]",
+                                call->op_name, hob__view_text(x).text);
+    for (uint32_t i = 0; i < 4; i++) {
+        hob_status st = check_vector(call, i + 1, names[i], x->shape[1]);
+        if (st)
+            return st;
+    }
+    hob__meta_copy_shape(out, x);
+    return HOB_OK;
+}
+
+hob_status hob__infer_adam_step(struct hob_call *call, struct hob_meta *out)
+{
+    static const char *const names[] = {"param", "grad", "m", "v"};
+    int64_t step = hob__attr_i64(call, 4);
+
+    for (uint32_t i = 0; i < call->ret_count; i++)
+        hob__meta_copy_shape(&out[i], hob_arg_view(call, 0));
+    for (uint32_t i = 1; i < 4; i++) {
+        hob_status st = hob__infer_equal(call, names[i], hob_arg_view(call, i),
+                                         "param", out);
+        if (st)
+            return st;
+    }
+    if (step < 1)
+        return call->host->fail(call, HOB_ERR_RANGE,
+                                "%s: step is %" PRId64 "; it counts from 1",
+                                call->op_name, step);
+    return HOB_OK;
+}

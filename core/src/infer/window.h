@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * window.h - the windows of 2-d convolution and pooling: their attributes,
+ * completed and checked, and how many there are. The bodies use it too.
+ */
+#ifndef HOB__INFER_WINDOW_H
+#define HOB__INFER_WINDOW_H
+
+#include <stdint.h>
+
+/* Index 0 is the height, 1 the width. */
+struct hob__window {
+    int64_t size[2];
+    int64_t stride[2];
+    int64_t padding[2];
+    int64_t dilation[2];
+};
+
+/* Where FALLBACK stands for an empty list; 0 if there are over two numbers. */
+int hob__window_pair(const int64_t *list, uint32_t count,
+                     const int64_t fallback[2], int64_t out[2]);
+
+/* Elements from a window's first tap to its last: dilation * (size - 1) + 1;
+ * INT64_MAX / 4 where it would be more. */
+int64_t hob__window_extent(const struct hob__window *window, int axis);
+
+/*
+ * How many windows fit IN elements along AXIS; 0 if none does. With CEIL the
+ * last one may hang over, unless it would lie wholly in the padding, as
+ * PyTorch has it.
+ */
+int64_t hob__window_count(const struct hob__window *window, int axis,
+                          int64_t in, int ceil);
+
+#endif

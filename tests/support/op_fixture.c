@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "op_fixture.h"
+
+#include "hob_check.h"
+#include "mock/reference_backend.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+void op_fixture_open(struct op_fixture *fixture, int which)
+{
+    static const char *const devices[OP_DEVICE_COUNT] = {"reference", "flex"};
+    struct hob_static_plugin reference = {reference_backend_manifest,
+                                          hob_plugin_entry_reference};
+    struct hob_runtime_options options = HOB_RUNTIME_OPTIONS_INIT;
+    const char *folder = getenv("HOB_TEST_PLUGIN_DIR");
+    hob_error error = HOB_ERROR_INIT;
+
+    options.policy = HOB_POLICY_REPORT;
+    options.exclusive = 1;
+    options.static_plugins = &reference;
+    options.static_plugin_count = 1;
+    options.plugin_paths = &folder;
+    options.plugin_path_count = folder != NULL;
+    options.threads = 2;
+    fixture->device = NULL;
+    ck_assert_hob_ok(hob_runtime_open(&options, &fixture->runtime, &error));
+    if (which == 0 || folder)
+        ck_assert_hob_ok(hob_device_open(fixture->runtime, devices[which],
+                                         &fixture->device, &error));
+    fixture->scope = hob_scope_open(fixture->runtime);
+}
+
+void op_fixture_close(struct op_fixture *fixture)
+{
+    hob_error error = HOB_ERROR_INIT;
+
+    ck_assert_hob_ok(hob_scope_error(fixture->scope, &error));
+    hob_scope_close(fixture->scope);
+    hob_device_unref(fixture->device);
+    ck_assert_hob_ok(hob_runtime_close(fixture->runtime, &error));
+}
+
+hob_tensor *op_tensor(struct op_fixture *fixture, hob_dtype dtype,
+                      const double *data, const int64_t *shape, int32_t rank)
+{
+    hob_tensor *x =
+        hob_from_f64(fixture->scope, fixture->device, data, shape, rank);
+
+    return dtype == HOB_DTYPE_F64 ? x : hob_cast(fixture->scope, x, dtype);
+}
+
+hob_tensor *op_vector(struct op_fixture *fixture, hob_dtype dtype,
+                      const double *data, int64_t count)
+{
+    return op_tensor(fixture, dtype, data, &count, 1);
+}
+
+void op_read(struct op_fixture *fixture, hob_tensor *tensor, double *out,
+             int64_t count)
+{
+    hob_error error = HOB_ERROR_INIT;
+
+    ck_assert_hob_ok(hob_scope_error(fixture->scope, &error));
+    ck_assert_hob_ok(hob_read_f64(tensor, out, count, &error));
+}
+
+void op_check(struct op_fixture *fixture, const char *what, hob_tensor *tensor,
+              const double *expected, int64_t count, double tolerance)
+{
+    double *got = malloc((size_t)(count + 1) * sizeof(*got));
+
+    ck_assert_ptr_nonnull(got);
+    op_read(fixture, tensor, got, count);
+    for (int64_t i = 0; i < count; i++) {
+        double e = expected[i];
+        int same = isnan(e)   ? isnan(got[i])
+                   : isinf(e) ? got[i] == e
+                              : fabs(got[i] - e) <=
+                                    tolerance * (fabs(e) > 1 ? fabs(e) : 1);
+        ck_assert_msg(same, "%s: element %lld is %.17g, not %.17g", what,
+                      (long long)i, got[i], e);
+    }
+    free(got);
+}
+
+void op_check_fails(struct op_fixture *fixture, const char *what,
+                    hob_status status)
+{
+    hob_error error = HOB_ERROR_INIT;
+
+    ck_assert_msg(hob_scope_error(fixture->scope, &error) == status, "%s: %s",
+                  what, error.message ? error.message : "no error");
+    hob_error_release(&error);
+    hob_scope_clear_error(fixture->scope);
+}
+
+double op_random(uint64_t *state)
+{
+    *state ^= *state >> 12;
+    *state ^= *state << 25;
+    *state ^= *state >> 27;
+    return (double)((*state * UINT64_C(2685821657736338717)) >> 11) * 0x1p-52 -
+           1;
+}

@@ -1,0 +1,554 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "hob_check.h"
+#include "op_fixture.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+/*
+ * Convolution, pooling, losses and norms against direct loops in double. The
+ * inputs are f64, so the bound is some rounding errors of sums of a few
+ * hundred products.
+ */
+static const double bound = 1e-12;
+
+enum { MOST = 4096 };
+
+static struct op_fixture f;
+
+static void teardown(void)
+{
+    op_fixture_close(&f);
+}
+
+static int on_device(int which)
+{
+    op_fixture_open(&f, which);
+    return f.device != NULL;
+}
+
+static void fill(double *out, int64_t count, uint64_t seed)
+{
+    uint64_t state = seed * UINT64_C(2654435761) + 1;
+
+    for (int64_t i = 0; i < count; i++)
+        out[i] = op_random(&state);
+}
+
+static int64_t product(const int64_t *sizes, int count)
+{
+    int64_t total = 1;
+
+    for (int i = 0; i < count; i++)
+        total *= sizes[i];
+    return total;
+}
+
+/* ---- convolution ---- */
+
+struct conv {
+    int64_t x[4], weight[4], stride[2], padding[2], dilation[2], groups;
+};
+
+static const struct conv convs[] = {
+    {{1, 1, 3, 3}, {1, 1, 2, 2}, {1, 1}, {0, 0}, {1, 1}, 1},
+    {{2, 3, 5, 7}, {4, 3, 3, 3}, {1, 1}, {1, 1}, {1, 1}, 1},
+    {{2, 4, 6, 5}, {6, 2, 3, 2}, {2, 1}, {0, 1}, {1, 2}, 2},
+    {{1, 4, 7, 7}, {4, 1, 3, 3}, {3, 2}, {2, 2}, {2, 1}, 4},
+    /* The stride passes over the last rows and columns. */
+    {{1, 2, 6, 8}, {3, 2, 1, 3}, {4, 3}, {0, 0}, {1, 1}, 1},
+    {{0, 2, 4, 4}, {3, 2, 3, 3}, {1, 1}, {0, 0}, {1, 1}, 1},
+    {{2, 2, 4, 4}, {0, 2, 3, 3}, {1, 1}, {0, 0}, {1, 1}, 1},
+};
+
+static void conv_out(const struct conv *c, int64_t out[4])
+{
+    out[0] = c->x[0];
+    out[1] = c->weight[0];
+    for (int i = 0; i < 2; i++)
+        out[2 + i] = (c->x[2 + i] + 2 * c->padding[i] -
+                      c->dilation[i] * (c->weight[2 + i] - 1) - 1) /
+                         c->stride[i] +
+                     1;
+}
+
+/*
+ * Visit every product x * weight of the convolution: with GRAD NULL add it to
+ * Y, else add grad * weight to DX and grad * x to DW.
+ */
+static void conv_loop(const struct conv *c, const double *x, const double *w,
+                      double *y, const double *grad, double *dx, double *dw)
+{
+    int64_t out[4], cg = c->weight[1], og = c->weight[0] / c->groups;
+
+    conv_out(c, out);
+    for (int64_t n = 0; n < out[0]; n++)
+        for (int64_t o = 0; o < out[1]; o++)
+            for (int64_t place = 0; place < out[2] * out[3]; place++)
+                for (int64_t tap = 0; tap < product(c->weight + 1, 3); tap++) {
+                    int64_t kw = tap % c->weight[3];
+                    int64_t kh = tap / c->weight[3] % c->weight[2];
+                    int64_t ci = tap / c->weight[3] / c->weight[2];
+                    int64_t row = place / out[3] * c->stride[0] +
+                                  kh * c->dilation[0] - c->padding[0];
+                    int64_t column = place % out[3] * c->stride[1] +
+                                     kw * c->dilation[1] - c->padding[1];
+                    int64_t at = ((n * out[1] + o) * out[2] * out[3]) + place;
+                    int64_t xi, wi = o * product(c->weight + 1, 3) + tap;
+                    if (row < 0 || row >= c->x[2] || column < 0 ||
+                        column >= c->x[3])
+                        continue;
+                    xi = ((n * c->x[1] + o / og * cg + ci) * c->x[2] + row) *
+                             c->x[3] +
+                         column;
+                    if (!grad) {
+                        y[at] += x[xi] * w[wi];
+                    } else {
+                        dx[xi] += grad[at] * w[wi];
+                        dw[wi] += grad[at] * x[xi];
+                    }
+                }
+}
+
+static void check_conv(const struct conv *c)
+{
+    static double x[MOST], w[MOST], b[MOST], g[MOST], y[MOST], dx[MOST],
+        dw[MOST];
+    int64_t out[4], x_count = product(c->x, 4), y_count;
+    int64_t w_count = product(c->weight, 4);
+    hob_tensor *tx, *tw, *tb, *tg;
+
+    conv_out(c, out);
+    y_count = product(out, 4);
+    fill(x, x_count, 1);
+    fill(w, w_count, 2);
+    fill(b, out[1], 3);
+    fill(g, y_count, 4);
+    memset(dx, 0, sizeof(dx));
+    memset(dw, 0, sizeof(dw));
+    for (int64_t i = 0; i < y_count; i++)
+        y[i] = b[i / (out[2] * out[3]) % out[1]];
+    conv_loop(c, x, w, y, NULL, NULL, NULL);
+    conv_loop(c, x, w, NULL, g, dx, dw);
+    tx = op_tensor(&f, HOB_DTYPE_F64, x, c->x, 4);
+    tw = op_tensor(&f, HOB_DTYPE_F64, w, c->weight, 4);
+    tb = op_vector(&f, HOB_DTYPE_F64, b, out[1]);
+    tg = op_tensor(&f, HOB_DTYPE_F64, g, out, 4);
+    op_check(&f, "conv2d",
+             hob_conv2d(f.scope, tx, tw, tb, c->stride, 2, c->padding, 2,
+                        c->dilation, 2, c->groups),
+             y, y_count, bound);
+    op_check(&f, "conv2d_x_backward",
+             hob_conv2d_x_backward(f.scope, c->x, 4, tw, tg, c->stride, 2,
+                                   c->padding, 2, c->dilation, 2, c->groups),
+             dx, x_count, bound);
+    op_check(&f, "conv2d_weight_backward",
+             hob_conv2d_weight_backward(f.scope, tx, c->weight, 4, tg,
+                                        c->stride, 2, c->padding, 2,
+                                        c->dilation, 2, c->groups),
+             dw, w_count, bound);
+}
+
+START_TEST(test_bodies_nn_convolution)
+{
+    if (!on_device(_i))
+        return;
+    for (size_t i = 0; i < sizeof(convs) / sizeof(convs[0]); i++)
+        check_conv(&convs[i]);
+}
+END_TEST
+
+/* ---- pooling ---- */
+
+struct pool {
+    int64_t x[4], size[2], stride[2], padding[2], dilation[2];
+    int ceil;
+};
+
+static const struct pool pools[] = {
+    {{1, 1, 4, 4}, {2, 2}, {2, 2}, {0, 0}, {1, 1}, 0},
+    {{2, 3, 5, 6}, {3, 2}, {1, 2}, {1, 1}, {1, 1}, 0},
+    {{2, 1, 6, 6}, {3, 3}, {2, 2}, {1, 1}, {1, 1}, 1},
+    /* The third window would hold padding only. */
+    {{1, 2, 3, 3}, {2, 2}, {2, 2}, {1, 1}, {1, 1}, 1},
+    {{1, 1, 7, 5}, {3, 2}, {3, 4}, {0, 0}, {1, 1}, 1},
+    {{1, 2, 7, 7}, {3, 3}, {2, 1}, {1, 2}, {2, 2}, 0},
+    {{1, 1, 2, 2}, {3, 3}, {2, 2}, {2, 2}, {1, 1}, 1},
+    {{0, 1, 4, 4}, {2, 2}, {1, 1}, {0, 0}, {1, 1}, 0},
+};
+
+static void pool_out(const struct pool *p, int64_t out[4])
+{
+    out[0] = p->x[0];
+    out[1] = p->x[1];
+    for (int i = 0; i < 2; i++) {
+        int64_t room = p->x[2 + i] + 2 * p->padding[i] -
+                       p->dilation[i] * (p->size[i] - 1) - 1;
+        out[2 + i] =
+            (room + (p->ceil ? p->stride[i] - 1 : 0)) / p->stride[i] + 1;
+        if ((out[2 + i] - 1) * p->stride[i] >= p->x[2 + i] + p->padding[i])
+            out[2 + i]--;
+    }
+}
+
+/* What each window holds. */
+struct windows {
+    double most[MOST], where[MOST], sum[MOST], with_pad[MOST], without[MOST];
+};
+
+static void pool_window(const struct pool *p, const double *plane, int64_t row,
+                        int64_t column, struct windows *w, int64_t at)
+{
+    w->most[at] = -INFINITY;
+    w->where[at] = -1;
+    w->sum[at] = w->with_pad[at] = w->without[at] = 0;
+    for (int64_t tap = 0; tap < p->size[0] * p->size[1]; tap++) {
+        int64_t r = row + tap / p->size[1] * p->dilation[0];
+        int64_t c = column + tap % p->size[1] * p->dilation[1];
+        /* Behind the declared padding nothing counts. */
+        if (r < p->x[2] + p->padding[0] && c < p->x[3] + p->padding[1])
+            w->with_pad[at]++;
+        if (r < 0 || r >= p->x[2] || c < 0 || c >= p->x[3])
+            continue;
+        w->without[at]++;
+        w->sum[at] += plane[r * p->x[3] + c];
+        if (plane[r * p->x[3] + c] > w->most[at]) {
+            w->most[at] = plane[r * p->x[3] + c];
+            w->where[at] = (double)(r * p->x[3] + c);
+        }
+    }
+}
+
+static void pool_loop(const struct pool *p, const double *x,
+                      const int64_t out[4], struct windows *w)
+{
+    for (int64_t plane = 0; plane < out[0] * out[1]; plane++)
+        for (int64_t place = 0; place < out[2] * out[3]; place++)
+            pool_window(p, x + plane * p->x[2] * p->x[3],
+                        place / out[3] * p->stride[0] - p->padding[0],
+                        place % out[3] * p->stride[1] - p->padding[1], w,
+                        plane * out[2] * out[3] + place);
+}
+
+static void check_max_pool(const struct pool *p, hob_tensor *x,
+                           const int64_t out[4], const struct windows *w)
+{
+    static double g[MOST], dx[MOST];
+    int64_t count = product(out, 4);
+    hob_tensor *values = NULL, *indices = NULL;
+    hob_tensor *alone = hob_max_pool2d(f.scope, x, p->size, 2, p->stride, 2,
+                                       p->padding, 2, p->dilation, 2, p->ceil);
+
+    (void)hob_max_pool2d_with_indices(f.scope, x, p->size, 2, p->stride, 2,
+                                      p->padding, 2, p->dilation, 2, p->ceil,
+                                      HOB_DTYPE_I64, &values, &indices);
+    op_check(&f, "max_pool2d", alone, w->most, count, 0);
+    op_check(&f, "max_pool2d values", values, w->most, count, 0);
+    op_check(&f, "max_pool2d indices", indices, w->where, count, 0);
+    fill(g, count, 5);
+    memset(dx, 0, sizeof(dx));
+    for (int64_t i = 0; i < count; i++)
+        dx[i / (out[2] * out[3]) * p->x[2] * p->x[3] + (int64_t)w->where[i]] +=
+            g[i];
+    op_check(&f, "max_pool2d_backward",
+             hob_max_pool2d_backward(f.scope, p->x, 4,
+                                     op_tensor(&f, HOB_DTYPE_F64, g, out, 4),
+                                     indices),
+             dx, product(p->x, 4), bound);
+}
+
+/* The gradient through the loops: of each x a unit step. */
+static void avg_gradient(const struct pool *p, const int64_t out[4],
+                         const double *g, int includes, double *dx)
+{
+    static struct windows w;
+    static double unit[MOST];
+    int64_t x_count = product(p->x, 4), count = product(out, 4);
+
+    for (int64_t k = 0; k < x_count; k++) {
+        memset(unit, 0, sizeof(unit));
+        unit[k] = 1;
+        pool_loop(p, unit, out, &w);
+        dx[k] = 0;
+        for (int64_t i = 0; i < count; i++)
+            dx[k] +=
+                g[i] * w.sum[i] / (includes ? w.with_pad[i] : w.without[i]);
+    }
+}
+
+static void check_avg_pool(const struct pool *p, hob_tensor *x,
+                           const int64_t out[4], const struct windows *w,
+                           int includes)
+{
+    static double y[MOST], g[MOST], dx[MOST];
+    int64_t count = product(out, 4);
+
+    for (int64_t i = 0; i < count; i++)
+        y[i] = w->sum[i] / (includes ? w->with_pad[i] : w->without[i]);
+    op_check(&f, "avg_pool2d",
+             hob_avg_pool2d(f.scope, x, p->size, 2, p->stride, 2, p->padding, 2,
+                            includes, p->ceil),
+             y, count, bound);
+    fill(g, count, 6);
+    avg_gradient(p, out, g, includes, dx);
+    op_check(&f, "avg_pool2d_backward",
+             hob_avg_pool2d_backward(
+                 f.scope, p->x, 4, op_tensor(&f, HOB_DTYPE_F64, g, out, 4),
+                 p->size, 2, p->stride, 2, p->padding, 2, includes, p->ceil),
+             dx, product(p->x, 4), bound);
+}
+
+START_TEST(test_bodies_nn_pooling)
+{
+    static struct windows w;
+    static double x[MOST];
+
+    if (!on_device(_i))
+        return;
+    for (size_t i = 0; i < sizeof(pools) / sizeof(pools[0]); i++) {
+        const struct pool *p = &pools[i];
+        int64_t out[4];
+        hob_tensor *t;
+        pool_out(p, out);
+        fill(x, product(p->x, 4), 7);
+        t = op_tensor(&f, HOB_DTYPE_F64, x, p->x, 4);
+        pool_loop(p, x, out, &w);
+        check_max_pool(p, t, out, &w);
+        if (p->dilation[0] != 1)
+            continue;
+        check_avg_pool(p, t, out, &w, 0);
+        check_avg_pool(p, t, out, &w, 1);
+    }
+}
+END_TEST
+
+/* ---- rows ---- */
+
+enum { ROWS = 5, WIDTH = 7 };
+
+static const int64_t rows_shape[] = {ROWS, WIDTH};
+
+START_TEST(test_bodies_nn_softmax_and_its_loss)
+{
+    double x[ROWS * WIDTH], soft[ROWS * WIDTH], logs[ROWS * WIDTH];
+    double loss = 0, dx[ROWS * WIDTH], classes[ROWS] = {0, 6, 3, 3, 1};
+    hob_tensor *t, *targets, *one;
+
+    if (!on_device(_i))
+        return;
+    fill(x, ROWS * WIDTH, 8);
+    x[3] = 1000; /* overflows without the shift */
+    for (int r = 0; r < ROWS; r++) {
+        double most = -INFINITY, total = 0;
+        for (int c = 0; c < WIDTH; c++)
+            most = fmax(most, x[r * WIDTH + c]);
+        for (int c = 0; c < WIDTH; c++)
+            total += exp(x[r * WIDTH + c] - most);
+        for (int c = 0; c < WIDTH; c++) {
+            int i = r * WIDTH + c;
+            logs[i] = x[i] - most - log(total);
+            soft[i] = exp(x[i] - most) / total;
+            dx[i] = (soft[i] - (c == (int)classes[r])) * 3 / ROWS;
+        }
+        loss -= logs[r * WIDTH + (int)classes[r]] / ROWS;
+    }
+    t = op_tensor(&f, HOB_DTYPE_F64, x, rows_shape, 2);
+    targets = op_vector(&f, HOB_DTYPE_I64, classes, ROWS);
+    one = hob_sum(f.scope, op_vector(&f, HOB_DTYPE_F64, (double[]){3}, 1));
+    op_check(&f, "softmax", hob_softmax(f.scope, t, 1), soft, ROWS * WIDTH,
+             bound);
+    op_check(&f, "log_softmax", hob_log_softmax(f.scope, t, -1), logs,
+             ROWS * WIDTH, bound);
+    op_check(&f, "cross_entropy", hob_cross_entropy(f.scope, t, targets), &loss,
+             1, bound);
+    op_check(&f, "cross_entropy_backward",
+             hob_cross_entropy_backward(f.scope, t, targets, one), dx,
+             ROWS * WIDTH, bound);
+    /* Nothing but -inf has no softmax. */
+    t = op_vector(&f, HOB_DTYPE_F64, (double[]){-INFINITY, -INFINITY}, 2);
+    op_check(&f, "softmax -inf", hob_softmax(f.scope, t, 0),
+             (double[]){NAN, NAN}, 2, 0);
+}
+END_TEST
+
+START_TEST(test_bodies_nn_softmax_gradients)
+{
+    double y[ROWS * WIDTH], g[ROWS * WIDTH], ds[ROWS * WIDTH];
+    double dl[ROWS * WIDTH];
+    hob_tensor *ty, *tg;
+
+    if (!on_device(_i))
+        return;
+    fill(y, ROWS * WIDTH, 9);
+    fill(g, ROWS * WIDTH, 10);
+    for (int r = 0; r < ROWS; r++) {
+        double inner = 0, total = 0;
+        for (int i = r * WIDTH; i < (r + 1) * WIDTH; i++) {
+            inner += y[i] * g[i];
+            total += g[i];
+        }
+        for (int i = r * WIDTH; i < (r + 1) * WIDTH; i++) {
+            ds[i] = y[i] * (g[i] - inner);
+            dl[i] = g[i] - exp(y[i]) * total;
+        }
+    }
+    ty = op_tensor(&f, HOB_DTYPE_F64, y, rows_shape, 2);
+    tg = op_tensor(&f, HOB_DTYPE_F64, g, rows_shape, 2);
+    op_check(&f, "softmax_backward", hob_softmax_backward(f.scope, ty, tg, 1),
+             ds, ROWS * WIDTH, bound);
+    op_check(&f, "log_softmax_backward",
+             hob_log_softmax_backward(f.scope, ty, tg, 1), dl, ROWS * WIDTH,
+             bound);
+    for (int i = 0; i < ROWS * WIDTH; i++) {
+        ds[i] = y[i] <= 0 ? 0 : g[i];
+        dl[i] = g[i] * y[i] * (1 - y[i]);
+    }
+    op_check(&f, "relu_backward", hob_relu_backward(f.scope, ty, tg), ds,
+             ROWS * WIDTH, 0);
+    op_check(&f, "sigmoid_backward", hob_sigmoid_backward(f.scope, ty, tg), dl,
+             ROWS * WIDTH, bound);
+    for (int i = 0; i < ROWS * WIDTH; i++)
+        ds[i] = g[i] * (0.5 * (1 + erf(y[i] * M_SQRT1_2)) +
+                        y[i] * exp(-y[i] * y[i] / 2) / sqrt(2 * M_PI));
+    op_check(&f, "gelu_backward", hob_gelu_backward(f.scope, ty, tg), ds,
+             ROWS * WIDTH, bound);
+}
+END_TEST
+
+START_TEST(test_bodies_nn_norms)
+{
+    enum { C = 3, PLANE = 4 };
+    double x[ROWS * C * PLANE], y[ROWS * C * PLANE], w[WIDTH], b[WIDTH];
+    double mean[C], variance[C];
+    int64_t shape[] = {ROWS, C, PLANE};
+    hob_tensor *t;
+
+    if (!on_device(_i))
+        return;
+    fill(x, ROWS * C * PLANE, 11);
+    fill(w, WIDTH, 12);
+    fill(b, WIDTH, 13);
+    fill(mean, C, 14);
+    for (int c = 0; c < C; c++)
+        variance[c] = 0.5 + c;
+    for (int r = 0; r < ROWS; r++) {
+        double m = 0, v = 0;
+        for (int i = r * WIDTH; i < (r + 1) * WIDTH; i++)
+            m += x[i] / WIDTH;
+        for (int i = r * WIDTH; i < (r + 1) * WIDTH; i++)
+            v += (x[i] - m) * (x[i] - m) / WIDTH;
+        for (int c = 0; c < WIDTH; c++)
+            y[r * WIDTH + c] =
+                (x[r * WIDTH + c] - m) / sqrt(v + 1e-3) * w[c] + b[c];
+    }
+    op_check(&f, "layer_norm",
+             hob_layer_norm(f.scope,
+                            op_tensor(&f, HOB_DTYPE_F64, x, rows_shape, 2),
+                            op_vector(&f, HOB_DTYPE_F64, w, WIDTH),
+                            op_vector(&f, HOB_DTYPE_F64, b, WIDTH), 1e-3),
+             y, ROWS * WIDTH, bound);
+    for (int i = 0; i < ROWS * C * PLANE; i++) {
+        int c = i / PLANE % C;
+        y[i] = (x[i] - mean[c]) / sqrt(variance[c] + 1e-5) * w[c];
+    }
+    t = op_tensor(&f, HOB_DTYPE_F64, x, shape, 3);
+    op_check(&f, "batch_norm",
+             hob_batch_norm(f.scope, t, op_vector(&f, HOB_DTYPE_F64, w, C),
+                            NULL, op_vector(&f, HOB_DTYPE_F64, mean, C),
+                            op_vector(&f, HOB_DTYPE_F64, variance, C), 1e-5),
+             y, ROWS * C * PLANE, bound);
+}
+END_TEST
+
+START_TEST(test_bodies_nn_linear_and_embedding)
+{
+    enum { IN = 7, OUT = 3 };
+    double x[ROWS * IN], w[IN * OUT], b[OUT], y[ROWS * OUT];
+    double picks[] = {6, 0, 6, 2}, rows[4 * OUT], dw[IN * OUT] = {0};
+    int64_t shape[] = {ROWS, 1, IN}, weight[] = {IN, OUT}, square[] = {2, 2};
+    int64_t picked[] = {2, 2, OUT};
+    hob_tensor *tw, *indices;
+
+    if (!on_device(_i))
+        return;
+    fill(x, ROWS * IN, 15);
+    fill(w, IN * OUT, 16);
+    fill(b, OUT, 17);
+    for (int r = 0; r < ROWS; r++)
+        for (int c = 0; c < OUT; c++) {
+            y[r * OUT + c] = b[c];
+            for (int k = 0; k < IN; k++)
+                y[r * OUT + c] += x[r * IN + k] * w[k * OUT + c];
+        }
+    tw = op_tensor(&f, HOB_DTYPE_F64, w, weight, 2);
+    op_check(&f, "linear",
+             hob_linear(f.scope, op_tensor(&f, HOB_DTYPE_F64, x, shape, 3), tw,
+                        op_vector(&f, HOB_DTYPE_F64, b, OUT)),
+             y, ROWS * OUT, bound);
+    for (int i = 0; i < 4; i++)
+        for (int c = 0; c < OUT; c++) {
+            rows[i * OUT + c] = w[(int)picks[i] * OUT + c];
+            dw[(int)picks[i] * OUT + c] += y[i * OUT + c];
+        }
+    indices = op_tensor(&f, HOB_DTYPE_I32, picks, square, 2);
+    op_check(&f, "embedding", hob_embedding(f.scope, tw, indices), rows,
+             4 * OUT, 0);
+    op_check(&f, "embedding_backward",
+             hob_embedding_backward(f.scope, tw, indices,
+                                    op_tensor(&f, HOB_DTYPE_F64, y, picked, 3)),
+             dw, IN * OUT, bound);
+}
+END_TEST
+
+START_TEST(test_bodies_nn_adam)
+{
+    enum { N = 5 };
+    double p[N], g[N], m[N], v[N], p1[N], m1[N], v1[N];
+    hob_tensor *out[3] = {NULL, NULL, NULL};
+
+    if (!on_device(_i))
+        return;
+    fill(p, N, 18);
+    fill(g, N, 19);
+    fill(m, N, 20);
+    fill(v, N, 21);
+    for (int i = 0; i < N; i++) {
+        v[i] *= v[i];
+        m1[i] = 0.9 * m[i] + 0.1 * g[i];
+        v1[i] = 0.99 * v[i] + 0.01 * g[i] * g[i];
+        p1[i] = p[i] - 0.1 * 0.01 * p[i] -
+                0.1 * (m1[i] / (1 - pow(0.9, 3))) /
+                    (sqrt(v1[i] / (1 - pow(0.99, 3))) + 1e-8);
+    }
+    (void)hob_adam_step(f.scope, op_vector(&f, HOB_DTYPE_F64, p, N),
+                        op_vector(&f, HOB_DTYPE_F64, g, N),
+                        op_vector(&f, HOB_DTYPE_F64, m, N),
+                        op_vector(&f, HOB_DTYPE_F64, v, N), 3, 0.1, 0.9, 0.99,
+                        1e-8, 0.01, &out[0], &out[1], &out[2]);
+    op_check(&f, "adam param", out[0], p1, N, bound);
+    op_check(&f, "adam m", out[1], m1, N, bound);
+    op_check(&f, "adam v", out[2], v1, N, bound);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("bodies_nn");
+    TCase *tc = tcase_create("devices");
+
+    tcase_add_checked_fixture(tc, NULL, teardown);
+    tcase_set_timeout(tc, 60);
+    tcase_add_loop_test(tc, test_bodies_nn_convolution, 0, OP_DEVICE_COUNT);
+    tcase_add_loop_test(tc, test_bodies_nn_pooling, 0, OP_DEVICE_COUNT);
+    tcase_add_loop_test(tc, test_bodies_nn_softmax_and_its_loss, 0,
+                        OP_DEVICE_COUNT);
+    tcase_add_loop_test(tc, test_bodies_nn_softmax_gradients, 0,
+                        OP_DEVICE_COUNT);
+    tcase_add_loop_test(tc, test_bodies_nn_norms, 0, OP_DEVICE_COUNT);
+    tcase_add_loop_test(tc, test_bodies_nn_linear_and_embedding, 0,
+                        OP_DEVICE_COUNT);
+    tcase_add_loop_test(tc, test_bodies_nn_adam, 0, OP_DEVICE_COUNT);
+    suite_add_tcase(suite, tc);
+    return hob_check_main(suite);
+}
