@@ -1,0 +1,617 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * conf.c - merging config files.
+ *
+ * A text is first read into a layer, which touches nothing but the arena;
+ * then the layer is applied. So a malformed file changes nothing.
+ */
+#ifdef HAVE_CONFIG_H
+#include <config.h>
+#endif
+
+#include "conf.h"
+
+#include "manifest_read.h"
+#include "text.h"
+
+#include <string.h>
+
+/* Which top-level keys of a layer are set, and which of them are locked. */
+struct layer {
+    struct hob__conf values; /* its arena is not used */
+    bool has_device, has_enabled, has_disabled, has_only;
+    bool lock_device, lock_lists, lock_log, lock_cache_dir, lock_all;
+};
+
+struct merge {
+    struct hob__reader reader;
+    struct hob__conf *conf;
+    const char *path;
+    bool is_system;
+    struct layer layer;
+};
+
+static hob_status no_memory(struct merge *merge)
+{
+    return hob__reader_no_memory(&merge->reader);
+}
+
+/* Grow an array in the arena by one element at powers of two. */
+static void *grown(struct hob__arena *arena, void *items, uint32_t count,
+                   size_t size)
+{
+    void *bigger;
+
+    if (count & (count - 1))
+        return items;
+    bigger = hob__arena_array(arena, count ? 2 * (size_t)count : 1, size);
+    if (bigger && count)
+        memcpy(bigger, items, count * size);
+    return bigger;
+}
+
+static hob_status note(struct merge *merge, const struct hob__json_value *value,
+                       enum hob__reason reason, const char *text)
+{
+    struct hob__conf *conf = merge->conf;
+    struct hob__conf_note *notes =
+        grown(&conf->arena, conf->notes, conf->note_count, sizeof(*notes));
+    uint32_t line, column;
+    const char *detail;
+
+    hob__json_place(merge->reader.doc, value, &line, &column);
+    detail = text ? hob__arena_printf(&conf->arena, "%s:%u:%u: %s", merge->path,
+                                      (unsigned)line, (unsigned)column, text)
+                  : NULL;
+    if (!notes || !detail)
+        return no_memory(merge);
+    conf->notes = notes;
+    conf->notes[conf->note_count++] =
+        (struct hob__conf_note){merge->path, reason, detail};
+    return HOB_OK;
+}
+
+static hob_status note_unknown(struct merge *merge,
+                               const struct hob__json_value *member,
+                               const char *const *known, size_t count)
+{
+    const char *key = hob__json_key(merge->reader.doc, member);
+    const char *near = hob__nearest_name(key, known, count);
+
+    if (!strncmp(key, "x-", 2) || !strcmp(key, "$schema"))
+        return HOB_OK;
+    return note(merge, member, HOB__REASON_CONFIG_KEY,
+                hob__arena_printf(&merge->conf->arena,
+                                  near ? "unknown key \"%s\": did you mean "
+                                         "\"%s\"?"
+                                       : "unknown key \"%s\"",
+                                  key, near));
+}
+
+/* "locked" counts only in system files. */
+static hob_status read_locked(struct merge *merge,
+                              const struct hob__json_value *object,
+                              bool *out_locked)
+{
+    const struct hob__json_value *value =
+        hob__json_member(merge->reader.doc, object, "locked");
+    bool locked = false;
+    hob_status st = hob__reader_bool(&merge->reader, object, "locked", &locked);
+
+    if (st || !value)
+        return st;
+    if (!merge->is_system)
+        return note(merge, value, HOB__REASON_CONFIG_KEY,
+                    "\"locked\" counts only in system files");
+    *out_locked = *out_locked || locked;
+    return HOB_OK;
+}
+
+/* Any key may be written {"value": ..., "locked": true}. */
+static hob_status
+unwrap(struct merge *merge, const struct hob__json_value *object,
+       const struct hob__json_value **value, const char **out_key,
+       const struct hob__json_value **out_object, bool *out_locked)
+{
+    hob_status st;
+
+    *out_key = hob__json_key(merge->reader.doc, *value);
+    *out_object = object;
+    if ((*value)->type != HOB__JSON_OBJECT)
+        return HOB_OK;
+    *out_object = *value;
+    *out_key = "value";
+    st = read_locked(merge, *value, out_locked);
+    return st ? st
+              : hob__reader_need(&merge->reader, *out_object, "value", value);
+}
+
+static hob_status read_device(struct merge *merge,
+                              const struct hob__json_value *root,
+                              const struct hob__json_value *value)
+{
+    struct layer *layer = &merge->layer;
+    struct hob__strings *devices = &layer->values.devices;
+    const struct hob__json_value *object;
+    const char *key;
+    hob_status st =
+        unwrap(merge, root, &value, &key, &object, &layer->lock_device);
+
+    layer->has_device = true;
+    if (st || value->type != HOB__JSON_STRING)
+        return st ? st
+                  : hob__reader_strings(&merge->reader, object, key, devices);
+    devices->items = hob__arena_array(merge->reader.arena, 1, sizeof(char *));
+    if (!devices->items)
+        return no_memory(merge);
+    devices->count = 1;
+    return hob__reader_copy(&merge->reader, value, &devices->items[0]);
+}
+
+static hob_status read_text(struct merge *merge,
+                            const struct hob__json_value *root,
+                            const struct hob__json_value *value,
+                            const char **out_text, bool *out_locked)
+{
+    const struct hob__json_value *object;
+    const char *key;
+    hob_status st = unwrap(merge, root, &value, &key, &object, out_locked);
+
+    return st ? st : hob__reader_copy(&merge->reader, value, out_text);
+}
+
+static hob_status read_setting(struct merge *merge,
+                               const struct hob__json_value *value,
+                               struct hob__conf_setting *setting)
+{
+    struct hob__arena *arena = merge->reader.arena;
+    size_t length;
+    const char *text = hob__json_text(merge->reader.doc, value, &length);
+    hob_status st = HOB_OK;
+
+    setting->name =
+        hob__arena_strdup(arena, hob__json_key(merge->reader.doc, value));
+    setting->json = hob__arena_strndup(arena, text, length);
+    if (value->type == HOB__JSON_STRING) {
+        st = hob__json_string(merge->reader.doc, value, &text,
+                              merge->reader.error);
+        length = st ? 0 : strlen(text);
+    }
+    setting->value = hob__arena_strndup(arena, text, length);
+    if (!setting->name || !setting->json || !setting->value)
+        return no_memory(merge);
+    return st;
+}
+
+static hob_status read_settings(struct merge *merge,
+                                const struct hob__json_value *map,
+                                bool only_bool,
+                                struct hob__conf_setting **out_settings,
+                                uint32_t *out_count)
+{
+    const struct hob__json_value *member;
+    hob_status st = hob__reader_expect(&merge->reader, map, HOB__JSON_OBJECT);
+
+    if (st)
+        return st;
+    *out_settings = hob__arena_array(merge->reader.arena, map->count,
+                                     sizeof(**out_settings));
+    if (!*out_settings)
+        return no_memory(merge);
+    for (member = hob__json_first(merge->reader.doc, map); member && !st;
+         member = hob__json_next(merge->reader.doc, member)) {
+        if (only_bool)
+            st = hob__reader_expect(&merge->reader, member, HOB__JSON_BOOL);
+        if (!st)
+            st = read_setting(merge, member, &(*out_settings)[(*out_count)++]);
+    }
+    return st;
+}
+
+static hob_status read_tristate(struct merge *merge,
+                                const struct hob__json_value *object,
+                                const char *key, enum hob__tristate *out_state)
+{
+    bool value = false;
+    hob_status st = hob__reader_bool(&merge->reader, object, key, &value);
+
+    if (!st)
+        *out_state = value ? HOB__YES : HOB__NO;
+    return st;
+}
+
+static hob_status read_plugin_member(struct merge *merge,
+                                     const struct hob__json_value *object,
+                                     const struct hob__json_value *member,
+                                     struct hob__conf_plugin *plugin)
+{
+    static const char *const known[] = {"enabled", "priority", "critical",
+                                        "pin",     "options",  "features",
+                                        "locked"};
+    struct hob__reader *reader = &merge->reader;
+    const char *key = hob__json_key(reader->doc, member);
+
+    if (!strcmp(key, "enabled"))
+        return read_tristate(merge, object, key, &plugin->enabled);
+    if (!strcmp(key, "critical"))
+        return read_tristate(merge, object, key, &plugin->critical);
+    if (!strcmp(key, "priority")) {
+        plugin->has_priority = true;
+        return hob__reader_int(reader, object, key, -1000, 1000,
+                               &plugin->priority);
+    }
+    if (!strcmp(key, "pin"))
+        return hob__reader_copy(reader, member, &plugin->pin);
+    if (!strcmp(key, "options"))
+        return read_settings(merge, member, false, &plugin->options,
+                             &plugin->option_count);
+    if (!strcmp(key, "features"))
+        return read_settings(merge, member, true, &plugin->features,
+                             &plugin->feature_count);
+    if (!strcmp(key, "locked"))
+        return read_locked(merge, object, &plugin->locked);
+    return note_unknown(merge, member, known, sizeof(known) / sizeof(known[0]));
+}
+
+static hob_status read_plugin(struct merge *merge,
+                              const struct hob__json_value *object)
+{
+    struct hob__conf *values = &merge->layer.values;
+    struct hob__conf_plugin *plugin;
+    const struct hob__json_value *member;
+    const char *id = hob__json_key(merge->reader.doc, object);
+    hob_status st = HOB_OK;
+
+    if (!hob__is_id(id, 2))
+        return hob__reader_fail(&merge->reader, object,
+                                HOB__REASON_CONFIG_SYNTAX,
+                                "\"%s\" is no id of a plugin", id);
+    plugin = grown(merge->reader.arena, values->plugins, values->plugin_count,
+                   sizeof(*plugin));
+    if (!plugin)
+        return no_memory(merge);
+    values->plugins = plugin;
+    plugin += values->plugin_count++;
+    plugin->id = hob__arena_strdup(merge->reader.arena, id);
+    if (!plugin->id)
+        return no_memory(merge);
+    for (member = hob__json_first(merge->reader.doc, object); member && !st;
+         member = hob__json_next(merge->reader.doc, member))
+        st = read_plugin_member(merge, object, member, plugin);
+    return st;
+}
+
+static hob_status read_plugins_member(struct merge *merge,
+                                      const struct hob__json_value *object,
+                                      const struct hob__json_value *member)
+{
+    static const char *const known[] = {"enabled", "disabled", "only",
+                                        "locked"};
+    struct layer *layer = &merge->layer;
+    struct hob__reader *reader = &merge->reader;
+    const char *key = hob__json_key(reader->doc, member);
+
+    if (member->type == HOB__JSON_OBJECT)
+        return read_plugin(merge, member);
+    if (!strcmp(key, "enabled")) {
+        layer->has_enabled = true;
+        return hob__reader_strings(reader, object, key, &layer->values.enabled);
+    }
+    if (!strcmp(key, "disabled")) {
+        layer->has_disabled = true;
+        return hob__reader_strings(reader, object, key,
+                                   &layer->values.disabled);
+    }
+    if (!strcmp(key, "only")) {
+        layer->has_only = true;
+        return hob__reader_strings(reader, object, key, &layer->values.only);
+    }
+    if (!strcmp(key, "locked"))
+        return read_locked(merge, object, &layer->lock_lists);
+    return note_unknown(merge, member, known, sizeof(known) / sizeof(known[0]));
+}
+
+static hob_status read_plugins(struct merge *merge,
+                               const struct hob__json_value *object)
+{
+    const struct hob__json_value *member;
+    hob_status st =
+        hob__reader_expect(&merge->reader, object, HOB__JSON_OBJECT);
+
+    for (member = st ? NULL : hob__json_first(merge->reader.doc, object);
+         member && !st; member = hob__json_next(merge->reader.doc, member))
+        st = read_plugins_member(merge, object, member);
+    return st;
+}
+
+static hob_status read_member(struct merge *merge,
+                              const struct hob__json_value *root,
+                              const struct hob__json_value *member)
+{
+    static const char *const known[] = {"device", "plugins", "log", "cache_dir",
+                                        "locked"};
+    struct layer *layer = &merge->layer;
+    const char *key = hob__json_key(merge->reader.doc, member);
+
+    if (!strcmp(key, "device"))
+        return read_device(merge, root, member);
+    if (!strcmp(key, "plugins"))
+        return read_plugins(merge, member);
+    if (!strcmp(key, "log"))
+        return read_text(merge, root, member, &layer->values.log,
+                         &layer->lock_log);
+    if (!strcmp(key, "cache_dir"))
+        return read_text(merge, root, member, &layer->values.cache_dir,
+                         &layer->lock_cache_dir);
+    if (!strcmp(key, "locked"))
+        return read_locked(merge, root, &layer->lock_all);
+    return note_unknown(merge, member, known, sizeof(known) / sizeof(known[0]));
+}
+
+static hob_status read_layer(struct merge *merge)
+{
+    const struct hob__json_value *root = hob__json_root(merge->reader.doc);
+    const struct hob__json_value *member;
+    hob_status st = hob__reader_expect(&merge->reader, root, HOB__JSON_OBJECT);
+
+    for (member = st ? NULL : hob__json_first(merge->reader.doc, root);
+         member && !st; member = hob__json_next(merge->reader.doc, member))
+        st = read_member(merge, root, member);
+    return st;
+}
+
+/* Say that KEY was not taken, because an earlier file locks it. */
+static hob_status note_locked(struct merge *merge, const char *key)
+{
+    return note(merge, hob__json_root(merge->reader.doc),
+                HOB__REASON_CONFIG_LOCKED,
+                hob__arena_printf(&merge->conf->arena, "\"%s\"", key));
+}
+
+static hob_status apply_settings(struct merge *merge,
+                                 const struct hob__conf_setting *from,
+                                 uint32_t from_count,
+                                 struct hob__conf_setting **into,
+                                 uint32_t *into_count)
+{
+    uint32_t i, j;
+
+    for (i = 0; i < from_count; i++) {
+        for (j = 0; j < *into_count; j++) {
+            if (!strcmp((*into)[j].name, from[i].name))
+                break;
+        }
+        if (j == *into_count) {
+            struct hob__conf_setting *bigger =
+                grown(&merge->conf->arena, *into, *into_count, sizeof(*bigger));
+
+            if (!bigger)
+                return no_memory(merge);
+            *into = bigger;
+            ++*into_count;
+        }
+        (*into)[j] = from[i];
+    }
+    return HOB_OK;
+}
+
+static struct hob__conf_plugin *find_or_add(struct merge *merge, const char *id)
+{
+    struct hob__conf *conf = merge->conf;
+    struct hob__conf_plugin *plugins;
+    uint32_t i;
+
+    for (i = 0; i < conf->plugin_count; i++) {
+        if (!strcmp(conf->plugins[i].id, id))
+            return &conf->plugins[i];
+    }
+    plugins = grown(&conf->arena, conf->plugins, conf->plugin_count,
+                    sizeof(*plugins));
+    if (!plugins)
+        return NULL;
+    conf->plugins = plugins;
+    plugins[conf->plugin_count].id = id;
+    return &plugins[conf->plugin_count++];
+}
+
+static hob_status apply_plugin(struct merge *merge,
+                               const struct hob__conf_plugin *from)
+{
+    struct hob__conf_plugin *into = find_or_add(merge, from->id);
+    hob_status st;
+
+    if (!into)
+        return no_memory(merge);
+    if (into->locked)
+        return note_locked(merge, from->id);
+    if (from->enabled != HOB__UNSET)
+        into->enabled = from->enabled;
+    if (from->critical != HOB__UNSET)
+        into->critical = from->critical;
+    if (from->has_priority) {
+        into->has_priority = true;
+        into->priority = from->priority;
+    }
+    if (from->pin)
+        into->pin = from->pin;
+    into->locked = from->locked || merge->layer.lock_all;
+    st = apply_settings(merge, from->options, from->option_count,
+                        &into->options, &into->option_count);
+    return st ? st
+              : apply_settings(merge, from->features, from->feature_count,
+                               &into->features, &into->feature_count);
+}
+
+static hob_status apply_strings(struct merge *merge, const char *key,
+                                bool is_set, const struct hob__strings *from,
+                                struct hob__strings *into, bool locked)
+{
+    if (!is_set)
+        return HOB_OK;
+    if (locked)
+        return note_locked(merge, key);
+    *into = *from;
+    return HOB_OK;
+}
+
+static hob_status apply_text(struct merge *merge, const char *key,
+                             const char *from, const char **into, bool locked)
+{
+    if (!from)
+        return HOB_OK;
+    if (locked)
+        return note_locked(merge, key);
+    *into = from;
+    return HOB_OK;
+}
+
+static void apply_locks(struct merge *merge)
+{
+    const struct layer *layer = &merge->layer;
+    struct hob__conf *conf = merge->conf;
+    bool has_lists =
+        layer->has_enabled || layer->has_disabled || layer->has_only;
+
+    conf->locked_device |=
+        layer->lock_device || (layer->lock_all && layer->has_device);
+    conf->locked_lists |= layer->lock_lists || (layer->lock_all && has_lists);
+    conf->locked_log |=
+        layer->lock_log || (layer->lock_all && layer->values.log);
+    conf->locked_cache_dir |=
+        layer->lock_cache_dir || (layer->lock_all && layer->values.cache_dir);
+}
+
+static hob_status apply_layer(struct merge *merge)
+{
+    const struct layer *layer = &merge->layer;
+    const struct hob__conf *values = &layer->values;
+    struct hob__conf *conf = merge->conf;
+    uint32_t i;
+    hob_status st =
+        apply_strings(merge, "device", layer->has_device, &values->devices,
+                      &conf->devices, conf->locked_device);
+
+    if (!st)
+        st =
+            apply_strings(merge, "plugins.enabled", layer->has_enabled,
+                          &values->enabled, &conf->enabled, conf->locked_lists);
+    if (!st)
+        st = apply_strings(merge, "plugins.disabled", layer->has_disabled,
+                           &values->disabled, &conf->disabled,
+                           conf->locked_lists);
+    if (!st)
+        st = apply_strings(merge, "plugins.only", layer->has_only,
+                           &values->only, &conf->only, conf->locked_lists);
+    if (!st)
+        st =
+            apply_text(merge, "log", values->log, &conf->log, conf->locked_log);
+    if (!st)
+        st = apply_text(merge, "cache_dir", values->cache_dir, &conf->cache_dir,
+                        conf->locked_cache_dir);
+    for (i = 0; i < values->plugin_count && !st; i++)
+        st = apply_plugin(merge, &values->plugins[i]);
+    if (!st)
+        apply_locks(merge);
+    return st;
+}
+
+static hob_status add_file(struct merge *merge)
+{
+    struct hob__strings *files = &merge->conf->files;
+    const char **items =
+        grown(&merge->conf->arena, files->items, files->count, sizeof(char *));
+
+    if (!items)
+        return no_memory(merge);
+    files->items = items;
+    files->items[files->count++] = merge->path;
+    return HOB_OK;
+}
+
+void hob__conf_init(struct hob__conf *conf)
+{
+    memset(conf, 0, sizeof(*conf));
+}
+
+void hob__conf_release(struct hob__conf *conf)
+{
+    hob__arena_release(&conf->arena);
+    memset(conf, 0, sizeof(*conf));
+}
+
+hob_status hob__conf_merge(struct hob__conf *conf, const char *path,
+                           const void *text, size_t size, bool is_system,
+                           hob_error *error)
+{
+    static const struct hob__json_limits limits = HOB__JSON_MANIFEST_LIMITS;
+    struct hob__json_doc *doc = NULL;
+    struct merge merge;
+    hob_status st;
+
+    memset(&merge, 0, sizeof(merge));
+    merge.conf = conf;
+    merge.is_system = is_system;
+    merge.reader.arena = &conf->arena;
+    merge.reader.error = error;
+    merge.path = hob__arena_strdup(&conf->arena, path);
+    st = merge.path
+             ? hob__json_parse(path, text, size, &limits, &doc, NULL, error)
+             : no_memory(&merge);
+    if (!st) {
+        merge.reader.doc = doc;
+        st = read_layer(&merge);
+    }
+    if (!st)
+        st = apply_layer(&merge);
+    if (!st)
+        st = add_file(&merge);
+    hob__json_free(doc);
+    if (st != HOB_ERR_FORMAT)
+        return st;
+    if (error)
+        error->status = HOB_ERR_CONFIG;
+    return HOB_ERR_CONFIG;
+}
+
+const struct hob__conf_plugin *hob__conf_find(const struct hob__conf *conf,
+                                              const char *id)
+{
+    uint32_t i;
+
+    for (i = 0; i < conf->plugin_count; i++) {
+        if (!strcmp(conf->plugins[i].id, id))
+            return &conf->plugins[i];
+    }
+    return NULL;
+}
+
+const char *hob__conf_option(const struct hob__conf *conf, const char *id,
+                             const char *name)
+{
+    const struct hob__conf_plugin *plugin = hob__conf_find(conf, id);
+    uint32_t i;
+
+    for (i = 0; plugin && i < plugin->option_count; i++) {
+        if (!strcmp(plugin->options[i].name, name))
+            return plugin->options[i].value;
+    }
+    return NULL;
+}
+
+hob_status hob__conf_options_json(const struct hob__conf *conf, const char *id,
+                                  char **out_text)
+{
+    const struct hob__conf_plugin *plugin = hob__conf_find(conf, id);
+    struct hob__text text = HOB__TEXT_INIT;
+    uint32_t i;
+
+    hob__text_puts(&text, "{");
+    for (i = 0; plugin && i < plugin->option_count; i++) {
+        hob__text_puts(&text, i ? "," : "");
+        hob__text_json(&text, plugin->options[i].name);
+        hob__text_printf(&text, ":%s", plugin->options[i].json);
+    }
+    hob__text_puts(&text, "}");
+    *out_text = hob__text_take(&text);
+    return *out_text ? HOB_OK : HOB_ERR_MEMORY;
+}

@@ -1,0 +1,539 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * install.c - putting a plugin into a data folder, and taking it away.
+ *
+ * The manifest goes to DATA/hob/plugins.d/ID.json, the library that suits this
+ * machine to DATA/hob/lib/ID/. In the manifest only "library" is rewritten.
+ */
+#ifdef HAVE_CONFIG_H
+#include <config.h>
+#endif
+
+#include "install.h"
+
+#include "elf_check.h"
+#include "error.h"
+#include "json.h"
+#include "loader_internal.h"
+#include "manifest_read.h"
+#include "paths.h"
+#include "sha256.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MANIFEST_MAX = 1 << 20, COPY_CHUNK = 1 << 16 };
+
+/* One installation or removal. */
+struct job {
+    struct hob__loader loader; /* only what hob__select() needs of one */
+    struct hob__found found;
+    const struct hob_os_ops *os;
+    const char *data_dir;
+    const char *manifest_path; /* where it goes */
+    const char *library_dir;
+    const char *library_path;
+    const char *library_name;
+    char *library_real; /* owned: where it comes from */
+    char *text;         /* owned: the manifest as it is */
+    size_t size;
+    hob_error *error;
+};
+
+static hob_status no_memory(const struct job *job)
+{
+    return hob_error_set(job->error, HOB_ERR_MEMORY, "install: out of memory");
+}
+
+static hob_status fail_code(const struct job *job, const char *path, int code)
+{
+    char buffer[64];
+
+    return hob_error_set(job->error, HOB_ERR_IO, "%s: %s", path,
+                         hob__os_error(code, buffer, sizeof(buffer)));
+}
+
+/* The data folder for WHERE; root has to say which it means. */
+static hob_status choose_dir(struct job *job, const char *system_dir,
+                             uint32_t where)
+{
+    const struct hob__env *env = &job->loader.env;
+
+    if (where == HOB_INSTALL_DEFAULT && env->is_root)
+        return hob_error_set(job->error, HOB_ERR_ARGUMENT,
+                             "root has to choose: --user or --system");
+    if (where > HOB_INSTALL_SYSTEM)
+        return hob_error_set(job->error, HOB_ERR_ARGUMENT,
+                             "install: no place has the number %" PRIu32,
+                             where);
+    if (where == HOB_INSTALL_SYSTEM)
+        job->data_dir = system_dir ? system_dir : hob__default_data_dir();
+    else
+        job->data_dir = env->xdg_data_home;
+    if (!job->data_dir)
+        return hob_error_set(job->error, HOB_ERR_IO,
+                             "no folder for user plugins: neither HOME nor "
+                             "XDG_DATA_HOME is an absolute path");
+    return HOB_OK;
+}
+
+static hob_status begin(struct job *job, const struct hob_os_ops *os,
+                        const char *system_dir, uint32_t where,
+                        hob_error *error)
+{
+    hob_status st;
+
+    memset(job, 0, sizeof(*job));
+    job->os = job->loader.os = os ? os : hob__os();
+    job->error = error;
+    hob__trust_init(&job->loader.trust, job->os);
+    st = hob__env_read(job->os, &job->loader.env, error);
+    return st ? st : choose_dir(job, system_dir, where);
+}
+
+static void end(struct job *job)
+{
+    hob__manifest_free(job->found.manifest);
+    hob__ldcache_release(&job->loader.ldcache);
+    hob__trust_release(&job->loader.trust);
+    hob__env_release(&job->loader.env);
+    hob__arena_release(&job->loader.arena);
+    free(job->library_real);
+    free(job->text);
+}
+
+/* Where a plugin with ID lies. */
+static hob_status set_paths(struct job *job, const char *id)
+{
+    struct hob__arena *arena = &job->loader.arena;
+
+    job->manifest_path =
+        hob__arena_printf(arena, "%s/hob/plugins.d/%s.json", job->data_dir, id);
+    job->library_dir =
+        hob__arena_printf(arena, "%s/hob/lib/%s", job->data_dir, id);
+    return job->manifest_path && job->library_dir ? HOB_OK : no_memory(job);
+}
+
+/* The one manifest in folder PATH. */
+static hob_status find_manifest(struct job *job, const char *path,
+                                const char **out_path)
+{
+    const struct hob_os_ops *os = job->os;
+    const char *name = NULL, *found = NULL;
+    void *dir = NULL;
+    int code = os->open_dir(os->self, path, &dir), count = 0;
+
+    if (code)
+        return fail_code(job, path, code);
+    while (!os->read_dir(os->self, dir, &name) && name) {
+        size_t length = strlen(name);
+
+        if (name[0] == '.' || length <= 5 ||
+            strcmp(name + length - 5, ".json") != 0)
+            continue;
+        found = hob__path_join(&job->loader.arena, path, name);
+        count++;
+    }
+    os->close_dir(os->self, dir);
+    if (count != 1)
+        return hob_error_set(job->error, HOB_ERR_NOT_FOUND,
+                             count ? "%s: more than one *.json: name the "
+                                     "manifest itself"
+                                   : "%s: no manifest (*.json) in this folder",
+                             path);
+    *out_path = found;
+    return found ? HOB_OK : no_memory(job);
+}
+
+static hob_status read_manifest(struct job *job, const char *path)
+{
+    struct hob_os_stat stat = {0};
+    enum hob__reason reason;
+    hob_status st;
+
+    if (!job->os->path_stat(job->os->self, path, true, &stat) &&
+        stat.type == HOB_OS_DIRECTORY) {
+        st = find_manifest(job, path, &path);
+        if (st)
+            return st;
+    }
+    st = hob__file_read(job->os, path, MANIFEST_MAX, &job->text, &job->size,
+                        &stat, &reason, job->error);
+    if (!st)
+        st = hob__manifest_parse(path, job->text, job->size, false,
+                                 &job->found.manifest, &reason, job->error);
+    if (st)
+        return st;
+    job->found.inode = stat.inode ? stat.inode : 1;
+    job->found.candidate.id = job->found.manifest->id;
+    job->found.candidate.manifest = job->found.manifest;
+    job->found.candidate.path = hob__arena_strdup(&job->loader.arena, path);
+    job->found.candidate.real_path =
+        hob__path_real(job->os, &job->loader.arena, path);
+    if (!job->found.candidate.path || !job->found.candidate.real_path)
+        return no_memory(job);
+    return set_paths(job, job->found.manifest->id);
+}
+
+/* What may be missing now and come later is no reason to refuse. */
+static bool may_come_later(enum hob__reason reason)
+{
+    return reason == HOB__REASON_OK || reason == HOB__REASON_NEEDS_MISSING ||
+           reason == HOB__REASON_REQUIRES_PLUGIN ||
+           reason == HOB__REASON_REQUIRES_INTERFACE ||
+           reason == HOB__REASON_REQUIRES_FILE;
+}
+
+static hob_status check_manifest(struct job *job)
+{
+    const struct hob__found *found = &job->found;
+    const char *slash;
+
+    if (hob__select(&job->loader, &job->found, 1))
+        return no_memory(job);
+    if (!may_come_later(found->reason))
+        return hob_error_set(
+            job->error, HOB_ERR_PLUGIN, "%s: %s: %s%s%s", found->candidate.path,
+            hob__reason_name(found->reason), hob__reason_text(found->reason),
+            found->detail ? ": " : "", found->detail ? found->detail : "");
+    if (!strncmp(found->candidate.library, "system:", 7))
+        return hob_error_set(job->error, HOB_ERR_PLUGIN,
+                             "%s: its library is the system's own (%s): there "
+                             "is nothing to install",
+                             found->candidate.path, found->candidate.library);
+    slash = strrchr(found->candidate.library, '/');
+    job->library_name = slash ? slash + 1 : found->candidate.library;
+    job->library_path =
+        hob__path_join(&job->loader.arena, job->library_dir, job->library_name);
+    return job->library_path ? HOB_OK : no_memory(job);
+}
+
+static hob_status check_hash(const struct job *job, int fd)
+{
+    const char *wanted = job->found.candidate.sha256;
+    char hex[65];
+    int code = wanted ? hob__sha256_file(job->os, fd, hex) : 0;
+
+    if (code)
+        return fail_code(job, job->library_real, code);
+    if (!wanted || !strcmp(wanted, hex))
+        return HOB_OK;
+    return hob_error_set(job->error, HOB_ERR_PLUGIN,
+                         "%s: its SHA-256 is %s, it should be %s",
+                         job->library_real, hex, wanted);
+}
+
+static hob_status check_library(struct job *job, int *out_fd)
+{
+    const struct hob_os_ops *os = job->os;
+    struct hob_os_stat stat = {0};
+    enum hob__reason reason;
+    const char *library = job->found.candidate.library;
+    int code = os->real_path(os->self, library, &job->library_real);
+    hob_status st;
+
+    if (code)
+        return fail_code(job, library, code);
+    *out_fd = os->open_read(os->self, job->library_real);
+    if (*out_fd < 0)
+        return fail_code(job, library, *out_fd);
+    code = os->file_stat(os->self, *out_fd, &stat);
+    if (code || stat.type != HOB_OS_REGULAR)
+        return hob_error_set(job->error, HOB_ERR_PLUGIN,
+                             "%s: not a regular file", library);
+    st = hob__library_check(os, *out_fd, stat.size, job->library_real, &reason,
+                            job->error);
+    return st ? st : check_hash(job, *out_fd);
+}
+
+/* Make DIR and what lies above it up to the data folder's own parents. */
+static hob_status make_dirs(const struct job *job, const char *dir)
+{
+    char *path = strdup(dir), *slash;
+    int code = 0;
+
+    if (!path)
+        return no_memory(job);
+    for (slash = strchr(path + 1, '/'); !code; slash = strchr(slash + 1, '/')) {
+        if (slash)
+            *slash = '\0';
+        code = job->os->make_dir(job->os->self, path, 0755);
+        code = code == -EEXIST ? 0 : code;
+        if (!slash)
+            break;
+        *slash = '/';
+    }
+    free(path);
+    return code ? fail_code(job, dir, code) : HOB_OK;
+}
+
+/* Copy FD, or SIZE bytes of DATA if FD is negative, to the new file OUT. */
+static int copy_content(const struct hob_os_ops *os, int fd, const char *data,
+                        size_t size, int out)
+{
+    char *chunk = fd < 0 ? NULL : malloc(COPY_CHUNK);
+    uint64_t offset = 0;
+    int64_t n;
+
+    if (fd < 0) {
+        n = os->write(os->self, out, data, size);
+        return n < 0 ? (int)n : 0;
+    }
+    if (!chunk)
+        return -ENOMEM;
+    while ((n = os->read(os->self, fd, chunk, COPY_CHUNK, offset)) > 0) {
+        offset += (uint64_t)n;
+        n = os->write(os->self, out, chunk, (size_t)n);
+        if (n < 0)
+            break;
+    }
+    free(chunk);
+    return n < 0 ? (int)n : 0;
+}
+
+/* Write a file aside, whole and on the disk; *OUT_ASIDE is its name. */
+static hob_status write_aside(struct job *job, const char *path, int fd,
+                              const char *data, size_t size, uint32_t mode,
+                              const char **out_aside)
+{
+    const struct hob_os_ops *os = job->os;
+    struct hob__arena *arena = &job->loader.arena;
+    const char *aside = hob__arena_printf(arena, "%s.new-%" PRId64, path,
+                                          os->process(os->self));
+    int out, code;
+
+    if (!aside)
+        return no_memory(job);
+    out = os->create(os->self, aside, HOB_OS_CREATE_NEW, mode);
+    if (out == -EEXIST) {
+        /* Left behind by a process of that number that was killed. */
+        (void)os->remove(os->self, aside);
+        out = os->create(os->self, aside, HOB_OS_CREATE_NEW, mode);
+    }
+    if (out < 0)
+        return fail_code(job, aside, out);
+    code = copy_content(os, fd, data, size, out);
+    if (!code)
+        code = os->sync(os->self, out);
+    os->close(os->self, out);
+    if (!code) {
+        *out_aside = aside;
+        return HOB_OK;
+    }
+    (void)os->remove(os->self, aside);
+    return fail_code(job, aside, code);
+}
+
+/* The manifest with "library" as it is after the installation. */
+static hob_status rewrite(const struct job *job, struct hob__text *out_text)
+{
+    static const struct hob__json_limits limits = HOB__JSON_MANIFEST_LIMITS;
+    const struct hob__candidate *candidate = &job->found.candidate;
+    struct hob__text path = HOB__TEXT_INIT;
+    struct hob__json_doc *doc = NULL;
+    const struct hob__json_value *library;
+    hob_status st = hob__json_parse(candidate->path, job->text, job->size,
+                                    &limits, &doc, NULL, job->error);
+
+    if (st)
+        return st;
+    library = hob__json_member(doc, hob__json_root(doc), "library");
+    hob__text_append(out_text, job->text, library->offset);
+    hob__text_printf(&path, "../lib/%s/%s", candidate->id, job->library_name);
+    if (candidate->sha256)
+        hob__text_printf(out_text, "{\"%s\": [{\"path\": ", job->os->triple);
+    hob__text_json(out_text, path.data ? path.data : "");
+    if (candidate->sha256)
+        hob__text_printf(out_text, ", \"sha256\": \"%s\"}]}",
+                         candidate->sha256);
+    hob__text_append(out_text, job->text + library->offset + library->length,
+                     job->size - library->offset - library->length);
+    st = path.failed || out_text->failed ? no_memory(job) : HOB_OK;
+    hob__text_release(&path);
+    hob__json_free(doc);
+    return st;
+}
+
+/* Rename both into place, the library first (see Installing). */
+static hob_status put_in_place(const struct job *job, const char *library,
+                               const char *manifest)
+{
+    const struct hob_os_ops *os = job->os;
+    struct hob_os_stat stat;
+    bool is_new = os->path_stat(os->self, job->library_path, false, &stat) != 0;
+    int code = os->rename(os->self, library, job->library_path);
+
+    if (code)
+        return fail_code(job, job->library_path, code);
+    code = os->rename(os->self, manifest, job->manifest_path);
+    if (!code)
+        return HOB_OK;
+    if (is_new)
+        (void)os->remove(os->self, job->library_path);
+    return fail_code(job, job->manifest_path, code);
+}
+
+static hob_status write_all(struct job *job, int fd)
+{
+    const struct hob_os_ops *os = job->os;
+    struct hob__text text = HOB__TEXT_INIT;
+    const char *library = NULL, *manifest = NULL;
+    char *parent = hob__path_dir(&job->loader.arena, job->manifest_path);
+    hob_status st = parent ? rewrite(job, &text) : no_memory(job);
+
+    if (!st)
+        st = make_dirs(job, job->library_dir);
+    if (!st)
+        st = make_dirs(job, parent);
+    if (!st)
+        st = write_aside(job, job->library_path, fd, NULL, 0, 0755, &library);
+    if (!st)
+        st = write_aside(job, job->manifest_path, -1, text.data, text.length,
+                         0644, &manifest);
+    if (!st)
+        st = put_in_place(job, library, manifest);
+    if (st && library)
+        (void)os->remove(os->self, library);
+    if (st && manifest)
+        (void)os->remove(os->self, manifest);
+    hob__text_release(&text);
+    return st;
+}
+
+static hob_status describe(const struct job *job, char **out_json)
+{
+    const struct hob__manifest *manifest = job->found.manifest;
+    struct hob__text text = HOB__TEXT_INIT;
+
+    hob__text_puts(&text, "{\"id\": ");
+    hob__text_json(&text, manifest->id);
+    hob__text_puts(&text, ", \"version\": ");
+    hob__text_json(&text, manifest->version);
+    hob__text_puts(&text, ", \"kind\": ");
+    hob__text_json(&text, hob__plugin_kind_name(manifest->kind));
+    hob__text_puts(&text, ", \"manifest\": ");
+    hob__text_json(&text, job->manifest_path);
+    hob__text_puts(&text, ", \"library\": ");
+    hob__text_json(&text,
+                   job->library_path ? job->library_path : job->library_dir);
+    hob__text_puts(&text, "}");
+    *out_json = hob__text_take(&text);
+    return *out_json ? HOB_OK : no_memory(job);
+}
+
+hob_status hob__install(const struct hob_os_ops *os, const char *data_dir,
+                        const char *path, uint32_t where, char **out_json,
+                        hob_error *error)
+{
+    struct job job;
+    char *json = NULL;
+    int fd = -1;
+    hob_status st = begin(&job, os, data_dir, where, error);
+
+    if (out_json)
+        *out_json = NULL;
+    if (!st)
+        st = read_manifest(&job, path);
+    if (!st)
+        st = check_manifest(&job);
+    if (!st)
+        st = check_library(&job, &fd);
+    if (!st)
+        st = describe(&job, &json);
+    if (!st)
+        st = write_all(&job, fd);
+    if (fd >= 0)
+        job.os->close(job.os->self, fd);
+    end(&job);
+    if (!st && out_json)
+        *out_json = json;
+    else
+        free(json);
+    return st;
+}
+
+/* Remove what lies in the library folder, then the folder. */
+static hob_status remove_libraries(struct job *job)
+{
+    const struct hob_os_ops *os = job->os;
+    struct hob__arena *arena = &job->loader.arena;
+    const char *name = NULL;
+    void *dir = NULL;
+    int code = os->open_dir(os->self, job->library_dir, &dir);
+
+    if (code)
+        return code == -ENOENT ? HOB_OK
+                               : fail_code(job, job->library_dir, code);
+    while (!code && !os->read_dir(os->self, dir, &name) && name) {
+        const char *path;
+
+        if (!strcmp(name, ".") || !strcmp(name, ".."))
+            continue;
+        path = hob__path_join(arena, job->library_dir, name);
+        code = path ? os->remove(os->self, path) : -ENOMEM;
+    }
+    os->close_dir(os->self, dir);
+    if (!code)
+        code = os->remove(os->self, job->library_dir);
+    return code ? fail_code(job, job->library_dir, code) : HOB_OK;
+}
+
+static hob_status check_installed(struct job *job, const char *id)
+{
+    struct hob_os_stat stat;
+    hob_status st;
+
+    if (!hob__is_id(id, 2))
+        return hob_error_set(job->error, HOB_ERR_ARGUMENT,
+                             "\"%s\" is no id of a plugin", id);
+    st = set_paths(job, id);
+    if (st)
+        return st;
+    if (job->os->path_stat(job->os->self, job->manifest_path, false, &stat))
+        return hob_error_set(job->error, HOB_ERR_NOT_FOUND,
+                             "%s is not installed: there is no %s", id,
+                             job->manifest_path);
+    return read_manifest(job, job->manifest_path);
+}
+
+hob_status hob__remove(const struct hob_os_ops *os, const char *data_dir,
+                       const char *id, uint32_t where, char **out_json,
+                       hob_error *error)
+{
+    struct job job;
+    char *json = NULL;
+    int code;
+    hob_status st = begin(&job, os, data_dir, where, error);
+
+    if (out_json)
+        *out_json = NULL;
+    if (!st)
+        st = check_installed(&job, id);
+    if (!st)
+        st = describe(&job, &json);
+    if (!st) {
+        code = job.os->remove(job.os->self, job.manifest_path);
+        st = code ? fail_code(&job, job.manifest_path, code)
+                  : remove_libraries(&job);
+    }
+    end(&job);
+    if (!st && out_json)
+        *out_json = json;
+    else
+        free(json);
+    return st;
+}
+
+hob_status hob_install(const char *path, uint32_t where, char **out_json,
+                       hob_error *error)
+{
+    return hob__install(NULL, NULL, path, where, out_json, error);
+}
+
+hob_status hob_remove(const char *id, uint32_t where, char **out_json,
+                      hob_error *error)
+{
+    return hob__remove(NULL, NULL, id, where, out_json, error);
+}

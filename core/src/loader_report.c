@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * loader_report.c - what was found where, and why it is as it is (REP-2).
+ */
+#ifdef HAVE_CONFIG_H
+#include <config.h>
+#endif
+
+#include "loader_internal.h"
+
+#include <string.h>
+
+void hob__loader_report(const struct hob__loader *loader, hob__record_fn *visit,
+                        void *context)
+{
+    uint32_t i;
+
+    for (i = 0; i < loader->count; i++) {
+        if (!visit(context, hob__candidate_record(&loader->candidates[i])))
+            return;
+    }
+}
+
+void hob__loader_searched(const struct hob__loader *loader,
+                          hob__searched_fn *visit, void *context)
+{
+    uint32_t i;
+
+    for (i = 0; i < loader->searched_count; i++) {
+        if (!visit(context, &loader->searched[i]))
+            return;
+    }
+}
+
+void hob__loader_notes(const struct hob__loader *loader, hob__note_fn *visit,
+                       void *context)
+{
+    uint32_t i;
+
+    for (i = 0; i < loader->env.note_count; i++) {
+        const struct hob__env_note *one = &loader->env.notes[i];
+        const struct hob__note note = {one->variable, one->reason, one->detail};
+
+        if (!visit(context, &note))
+            return;
+    }
+    for (i = 0; i < loader->conf.note_count; i++) {
+        const struct hob__conf_note *one = &loader->conf.notes[i];
+        const struct hob__note note = {one->path, one->reason, one->detail};
+
+        if (!visit(context, &note))
+            return;
+    }
+}
+
+static bool is_asked_for(const struct hob__candidate *candidate, const char *id)
+{
+    const char *selector =
+        candidate->manifest ? hob__manifest_selector_name(candidate->manifest)
+                            : NULL;
+
+    return (candidate->id && !strcmp(candidate->id, id)) ||
+           (selector && !strcmp(selector, id));
+}
+
+static void append_record(const struct hob__candidate *candidate,
+                          struct hob__text *text)
+{
+    hob__record_format(hob__candidate_record(candidate), text);
+    hob__text_puts(text, "\n");
+}
+
+static void append_searched(const struct hob__loader *loader,
+                            struct hob__text *text)
+{
+    uint32_t i;
+
+    hob__text_puts(text, "searched:\n");
+    for (i = 0; i < loader->searched_count; i++) {
+        const struct hob__searched *one = &loader->searched[i];
+
+        hob__text_printf(text, "  %s (%s)", one->path,
+                         hob__rule_name(one->rule));
+        if (one->reason)
+            hob__text_printf(text, ": %s", hob__reason_text(one->reason));
+        else
+            hob__text_printf(text, ": %u found", (unsigned)one->found);
+        hob__text_puts(text, "\n");
+    }
+}
+
+/* A manifest that could not be read may be the one that is missed. */
+static void append_unread(const struct hob__loader *loader,
+                          struct hob__text *text)
+{
+    uint32_t i;
+
+    for (i = 0; i < loader->count; i++) {
+        if (!loader->candidates[i].id)
+            append_record(&loader->candidates[i], text);
+    }
+}
+
+static hob_status give(struct hob__text *text, char **out_text)
+{
+    *out_text = hob__text_take(text);
+    return *out_text ? HOB_OK : HOB_ERR_MEMORY;
+}
+
+hob_status hob__loader_why(const struct hob__loader *loader, const char *id,
+                           char **out_text)
+{
+    struct hob__text text = HOB__TEXT_INIT;
+    bool any = false;
+    uint32_t i;
+
+    for (i = 0; i < loader->count; i++) {
+        if (!is_asked_for(&loader->candidates[i], id))
+            continue;
+        any = true;
+        append_record(&loader->candidates[i], &text);
+    }
+    if (!any) {
+        hob__text_printf(&text, "%s: no manifest names it\n", id);
+        append_unread(loader, &text);
+        append_searched(loader, &text);
+    }
+    return give(&text, out_text);
+}
+
+hob_status hob__loader_summary(const struct hob__loader *loader,
+                               char **out_text)
+{
+    struct hob__text text = HOB__TEXT_INIT;
+    uint32_t i, usable = 0;
+
+    for (i = 0; i < loader->count; i++)
+        usable += hob__candidate_usable(&loader->candidates[i]);
+    hob__text_printf(&text,
+                     usable ? "%u usable of %u plugins\n"
+                            : "no usable plugin (%u of %u)\n",
+                     (unsigned)usable, (unsigned)loader->count);
+    for (i = 0; i < loader->count; i++) {
+        if (!hob__candidate_usable(&loader->candidates[i]))
+            append_record(&loader->candidates[i], &text);
+    }
+    if (!loader->count)
+        append_searched(loader, &text);
+    return give(&text, out_text);
+}

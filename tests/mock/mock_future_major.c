@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Made for an ABI of the far future. */
+#include "mock.h"
+
+static const struct hob_backend backend = {
+    MOCK_BACKEND_INIT,
+};
+
+static const struct hob_plugin table = {
+    .magic = HOB_PLUGIN_MAGIC,
+    .struct_size = sizeof(struct hob_plugin),
+    .abi_major = 99,
+    .abi_minor_built = HOB_ABI_MINOR,
+    .abi_minor_required = HOB_ABI_MINOR,
+    .id = "mock",
+    .version = "1.0.0",
+    .backend = &backend,
+};
+
+const struct hob_plugin *hob_plugin_entry(const struct hob_host *host)
+{
+    (void)host;
+    return &table;
+}

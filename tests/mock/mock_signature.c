@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Its op has another signature than the manifest says. */
+#include "mock.h"
+
+static const struct hob_extension_op ops[] = {
+    {
+        .name = "demo.square",
+        .signature = "(x: Int) -> x",
+        .body = mock_body,
+    },
+};
+
+static const struct hob_extension extension = {
+    .struct_size = sizeof(struct hob_extension),
+    .op_count = 1,
+    .ops = ops,
+};
+
+static const struct hob_plugin table = {
+    HOB_PLUGIN_INIT_HEAD,
+    .id = "mock",
+    .version = "1.0.0",
+    .extension = &extension,
+};
+
+const struct hob_plugin *hob_plugin_entry(const struct hob_host *host)
+{
+    (void)host;
+    return &table;
+}

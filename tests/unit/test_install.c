@@ -1,0 +1,242 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Installing and removing plugins. */
+#ifdef HAVE_CONFIG_H
+#include <config.h>
+#endif
+
+#include "install.h"
+#include "loader_fixture.h"
+
+#include <check.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static struct loader_fixture fix;
+static const struct hob_host host = {.struct_size = sizeof(host)};
+
+static void setup(void)
+{
+    fixture_setup(&fix);
+    fixture_setenv(&fix, "XDG_DATA_HOME", fixture_path(&fix, "user"));
+    fixture_mock(&fix, "src/lib/m.so", "mock_backend");
+    fixture_backend(&fix, "src/plugin.json", "mock", "lib/m.so",
+                    ", \"vendor\": \"me\"");
+}
+
+static void teardown(void)
+{
+    fixture_teardown(&fix);
+}
+
+static bool exists(const char *path)
+{
+    return access(fixture_path(&fix, path), F_OK) == 0;
+}
+
+static hob_status install(const char *path, uint32_t where, char **out_json,
+                          hob_error *error)
+{
+    return hob__install(&fix.os, fixture_path(&fix, "data"),
+                        fixture_path(&fix, path), where, out_json, error);
+}
+
+START_TEST(test_install_for_the_user_and_load)
+{
+    const struct hob__plugin *plugin = NULL;
+    hob_error error = HOB_ERROR_INIT;
+    char *json = NULL;
+    hob_status st = install(_i ? "src/plugin.json" : "src", HOB_INSTALL_USER,
+                            &json, &error);
+
+    ck_assert_msg(!st, "%s", error.message);
+    ck_assert_ptr_nonnull(strstr(json, "\"id\": \"mock\""));
+    ck_assert_ptr_nonnull(strstr(json, "user/hob/lib/mock/m.so"));
+    free(json);
+    ck_assert(exists("user/hob/plugins.d/mock.json"));
+    ck_assert(exists("user/hob/lib/mock/m.so"));
+    /* A second time replaces it. */
+    ck_assert_int_eq(install("src", HOB_INSTALL_USER, NULL, NULL), HOB_OK);
+    fixture_open(&fix);
+    ck_assert_uint_eq(hob__loader_count(fix.loader), 1);
+    ck_assert_int_eq(hob__loader_load(fix.loader,
+                                      hob__loader_get(fix.loader, 0), &host,
+                                      &plugin, NULL),
+                     HOB_OK);
+    ck_assert_str_eq(plugin->manifest->vendor, "me");
+    ck_assert_ptr_nonnull(strstr(plugin->path, "user/hob/lib/mock/m.so"));
+    ck_assert_int_eq(
+        hob__remove(&fix.os, NULL, "mock", HOB_INSTALL_USER, NULL, NULL),
+        HOB_OK);
+    ck_assert(!exists("user/hob/plugins.d/mock.json"));
+    ck_assert(!exists("user/hob/lib/mock"));
+    ck_assert_int_eq(
+        hob__remove(&fix.os, NULL, "mock", HOB_INSTALL_USER, NULL, &error),
+        HOB_ERR_NOT_FOUND);
+    ck_assert_ptr_nonnull(strstr(error.message, "mock is not installed"));
+    hob_error_release(&error);
+}
+END_TEST
+
+START_TEST(test_install_for_the_system)
+{
+    ck_assert_int_eq(install("src", HOB_INSTALL_SYSTEM, NULL, NULL), HOB_OK);
+    ck_assert(exists("data/hob/plugins.d/mock.json"));
+    ck_assert(exists("data/hob/lib/mock/m.so"));
+    ck_assert_int_eq(hob__remove(&fix.os, fixture_path(&fix, "data"), "mock",
+                                 HOB_INSTALL_SYSTEM, NULL, NULL),
+                     HOB_OK);
+    ck_assert(!exists("data/hob/plugins.d/mock.json"));
+}
+END_TEST
+
+START_TEST(test_install_root_has_to_choose)
+{
+    hob_error error = HOB_ERROR_INIT;
+
+    fix.user = 0;
+    ck_assert_int_eq(install("src", HOB_INSTALL_DEFAULT, NULL, &error),
+                     HOB_ERR_ARGUMENT);
+    ck_assert_str_eq(error.message, "root has to choose: --user or --system");
+    hob_error_release(&error);
+    fix.user = 1000;
+    ck_assert_int_eq(install("src", HOB_INSTALL_DEFAULT, NULL, NULL), HOB_OK);
+}
+END_TEST
+
+static const struct bad_source {
+    const char *library; /* content of lib/m.so, or NULL: leave it */
+    const char *more;
+    const char *path;
+    hob_status status;
+    const char *message;
+} bad_sources[] = {
+    {"x", "", "src", HOB_ERR_PLUGIN, "too short for a shared library"},
+    {NULL, ", \"requires\": {\"host\": [\"moon\"]}", "src", HOB_ERR_PLUGIN,
+     "REQUIRES_HOST: it requires a feature that this Hob lacks: moon"},
+    {NULL, ", \"priority\": 5000", "src", HOB_ERR_FORMAT, "/priority: 5000"},
+    {NULL, "", "src/lib", HOB_ERR_NOT_FOUND, "no manifest (*.json)"},
+    {NULL, "", "gone", HOB_ERR_IO, "no such file or folder"},
+    {NULL,
+     ", \"sha256\": \"0000000000000000000000000000000000000000000000000"
+     "000000000000000\"",
+     "src", HOB_ERR_PLUGIN, "its SHA-256 is"},
+};
+
+START_TEST(test_install_checks_first)
+{
+    const struct bad_source *bad = &bad_sources[_i];
+    hob_error error = HOB_ERROR_INIT;
+
+    if (bad->library)
+        fixture_write(&fix, "src/lib/m.so", bad->library);
+    fixture_backend(&fix, "src/plugin.json", "mock", "lib/m.so", bad->more);
+    ck_assert_int_eq(install(bad->path, HOB_INSTALL_USER, NULL, &error),
+                     bad->status);
+    ck_assert_msg(strstr(error.message, bad->message), "got \"%s\"",
+                  error.message);
+    ck_assert(!exists("user"));
+    ck_assert_int_eq(fix.open_count, 0);
+    hob_error_release(&error);
+}
+END_TEST
+
+static int no_rename(void *self, const char *from, const char *to)
+{
+    if (strstr(to, ".json"))
+        return -ENOSPC;
+    return hob__os()->rename(self, from, to);
+}
+
+static int64_t no_write(void *self, int fd, const void *buffer, size_t size)
+{
+    (void)self;
+    (void)fd;
+    (void)buffer;
+    (void)size;
+    return -ENOSPC;
+}
+
+/* A full disk at any step leaves nothing behind. */
+START_TEST(test_install_undoes_what_it_did)
+{
+    hob_error error = HOB_ERROR_INIT;
+
+    if (_i)
+        fix.os.rename = no_rename;
+    else
+        fix.os.write = no_write;
+    ck_assert_int_eq(install("src", HOB_INSTALL_USER, NULL, &error),
+                     HOB_ERR_IO);
+    ck_assert_ptr_nonnull(strstr(error.message, "no space left"));
+    ck_assert(!exists("user/hob/plugins.d/mock.json"));
+    ck_assert(!exists("user/hob/lib/mock/m.so"));
+    ck_assert_int_eq(rmdir(fixture_path(&fix, "user/hob/lib/mock")), 0);
+    ck_assert_int_eq(rmdir(fixture_path(&fix, "user/hob/plugins.d")), 0);
+    hob_error_release(&error);
+}
+END_TEST
+
+START_TEST(test_install_keeps_a_given_hash)
+{
+    hob_error error = HOB_ERROR_INIT;
+    const struct hob__plugin *plugin = NULL;
+    char more[256], *start;
+
+    /* Learn the hash from the refusal. */
+    fixture_backend(&fix, "src/plugin.json", "mock", "lib/m.so",
+                    bad_sources[5].more);
+    ck_assert_int_eq(install("src", HOB_INSTALL_USER, NULL, &error),
+                     HOB_ERR_PLUGIN);
+    start = strstr(error.message, "SHA-256 is ") + 11;
+    (void)snprintf(more, sizeof(more), ", \"sha256\": \"%.64s\"", start);
+    hob_error_release(&error);
+    fixture_backend(&fix, "src/plugin.json", "mock", "lib/m.so", more);
+    ck_assert_int_eq(install("src", HOB_INSTALL_USER, NULL, NULL), HOB_OK);
+    fixture_open(&fix);
+    ck_assert_ptr_nonnull(hob__loader_get(fix.loader, 0)->sha256);
+    ck_assert_int_eq(hob__loader_load(fix.loader,
+                                      hob__loader_get(fix.loader, 0), &host,
+                                      &plugin, NULL),
+                     HOB_OK);
+}
+END_TEST
+
+START_TEST(test_install_remove_takes_ids_only)
+{
+    hob_error error = HOB_ERROR_INIT;
+
+    ck_assert_int_eq(
+        hob__remove(&fix.os, NULL, "../x", HOB_INSTALL_USER, NULL, &error),
+        HOB_ERR_ARGUMENT);
+    ck_assert_ptr_nonnull(strstr(error.message, "is no id"));
+    hob_error_release(&error);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("install");
+    TCase *tc = tcase_create("install");
+    SRunner *runner;
+    int failed;
+
+    tcase_add_checked_fixture(tc, setup, teardown);
+    tcase_add_loop_test(tc, test_install_for_the_user_and_load, 0, 2);
+    tcase_add_test(tc, test_install_for_the_system);
+    tcase_add_test(tc, test_install_root_has_to_choose);
+    tcase_add_loop_test(tc, test_install_checks_first, 0,
+                        sizeof(bad_sources) / sizeof(bad_sources[0]));
+    tcase_add_loop_test(tc, test_install_undoes_what_it_did, 0, 2);
+    tcase_add_test(tc, test_install_keeps_a_given_hash);
+    tcase_add_test(tc, test_install_remove_takes_ids_only);
+    suite_add_tcase(suite, tc);
+    runner = srunner_create(suite);
+    srunner_run_all(runner, CK_ENV);
+    failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
