@@ -3,7 +3,6 @@
 
 #include "error.h"
 #include "process.h"
-#include "text.h"
 
 #include <hob/autodiff.h>
 
@@ -24,35 +23,19 @@ find_instance_locked(const hob_runtime *runtime,
     return instance;
 }
 
-/* The options that the config gives plugin ID, as JSON; NULL if none. */
-static char *plugin_options(const hob_runtime *runtime, const char *id)
-{
-    const struct hob__conf_plugin *conf =
-        hob__conf_find(hob__loader_conf(runtime->loader), id);
-    struct hob__text text = HOB__TEXT_INIT;
-
-    if (!conf || !conf->option_count)
-        return NULL;
-    for (uint32_t i = 0; i < conf->option_count; i++) {
-        hob__text_puts(&text, i ? "," : "{");
-        hob__text_json(&text, conf->options[i].name);
-        hob__text_puts(&text, ":");
-        hob__text_json(&text, conf->options[i].value);
-    }
-    hob__text_puts(&text, "}");
-    return hob__text_take(&text);
-}
-
 static hob_status open_instance(hob_runtime *runtime,
                                 const struct hob__plugin *plugin,
                                 struct hob__instance *instance,
                                 hob_error *error)
 {
     const char *id = plugin->manifest->id;
-    char *options = plugin_options(runtime, id);
+    char *options = NULL;
     char *message = NULL;
-    hob_status status;
+    hob_status status = hob__conf_options_json(
+        hob__loader_conf(runtime->loader), id, &options);
 
+    if (status)
+        return hob_error_set(error, status, "no memory for plugin %s", id);
     status = plugin->table.open(&runtime->host, options, &instance->instance,
                                 &message);
     if (status) {
