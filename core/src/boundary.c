@@ -81,6 +81,8 @@ static hob_status bind_one(struct hob_call *call,
             return hob__call_fail(call, HOB_ERR_ARGUMENT,
                                   "argument %s is missing: give %s",
                                   param->name, type_text(param));
+        else
+            value->count = param->type == HOB__TYPE_TENSOR;
         return HOB_OK;
     }
     if (param->type == HOB__TYPE_TENSOR) {

@@ -86,7 +86,9 @@ struct hob_meta {
 
 /* The tag of a value: what its payload is. */
 enum hob_tag {
-    HOB_TAG_ABSENT = 0, /* an optional argument that was not given */
+    /* An optional argument that was not given. On its way down the layers
+     * count says what is missing: 1 a tensor, 0 an attribute. */
+    HOB_TAG_ABSENT = 0,
     HOB_TAG_TENSOR = 1,
     HOB_TAG_TENSORS = 2, /* count handles */
     HOB_TAG_I64 = 3,

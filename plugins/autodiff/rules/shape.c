@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * shape.c - rules of views, and of ops that put tensors together.
+ *
+ * All are linear and need metadata only.
+ */
+#include "rules.h"
+
+#include <string.h>
+
+/* reshape, squeeze, unsqueeze: the same elements in the input's shape. */
+static hob_status reshape(hob_scope *scope, const struct hob_grad_call *call)
+{
+    call->out_grads[0] =
+        ad_reshape(scope, call->grads[0], &call->input_metas[0]);
+    return HOB_OK;
+}
+
+/* The walk sums over what was broadcast. */
+static hob_status expand(hob_scope *scope, const struct hob_grad_call *call)
+{
+    (void)scope;
+    call->out_grads[0] = call->grads[0];
+    return HOB_OK;
+}
+
+static hob_status permute(hob_scope *scope, const struct hob_grad_call *call)
+{
+    uint32_t rank = call->input_metas[0].rank;
+    int64_t inverse[HOB_MAX_RANK] = {0};
+
+    for (uint32_t i = 0; i < rank && i < call->args[1].count; i++)
+        inverse[ad_dim(call->args[1].u.i64s[i], rank)] = i;
+    call->out_grads[0] = hob_permute(scope, call->grads[0], inverse, rank);
+    return HOB_OK;
+}
+
+static hob_status swap_dims(hob_scope *scope, const struct hob_grad_call *call)
+{
+    call->out_grads[0] = hob_swap_dims(
+        scope, call->grads[0], call->args[1].u.i64, call->args[2].u.i64);
+    return HOB_OK;
+}
+
+static hob_status flip(hob_scope *scope, const struct hob_grad_call *call)
+{
+    call->out_grads[0] = hob_flip(scope, call->grads[0], call->args[1].u.i64s,
+                                  call->args[1].count);
+    return HOB_OK;
+}
+
+/* VALUE written into X at the ranges in three arguments from RANGES on. */
+static hob_tensor *write_ranges(hob_scope *scope, hob_tensor *x,
+                                hob_tensor *value, const hob_value *ranges)
+{
+    return hob_slice_assign(scope, x, value, ranges[0].u.i64s, ranges[0].count,
+                            ranges[1].u.i64s, ranges[1].count, ranges[2].u.i64s,
+                            ranges[2].count);
+}
+
+static hob_status slice(hob_scope *scope, const struct hob_grad_call *call)
+{
+    hob_tensor *grad = call->grads[0];
+
+    call->out_grads[0] =
+        write_ranges(scope, ad_zeros(scope, &call->input_metas[0], grad), grad,
+                     call->args + 1);
+    return HOB_OK;
+}
+
+static hob_status slice_assign(hob_scope *scope,
+                               const struct hob_grad_call *call)
+{
+    hob_tensor *grad = call->grads[0];
+    const hob_value *ranges = call->args + 2;
+
+    if (call->needs_grad[0])
+        call->out_grads[0] = write_ranges(
+            scope, grad, ad_zeros(scope, &call->input_metas[1], grad), ranges);
+    if (call->needs_grad[1])
+        call->out_grads[1] = hob_slice(
+            scope, grad, ranges[0].u.i64s, ranges[0].count, ranges[1].u.i64s,
+            ranges[1].count, ranges[2].u.i64s, ranges[2].count);
+    return HOB_OK;
+}
+
+/*
+ * Windows may overlap: each window's element w, j came from w * step + j.
+ * The windows' gradients are laid out flat where dim was and added there.
+ */
+static hob_status unfold(hob_scope *scope, const struct hob_grad_call *call)
+{
+    const struct hob_meta *meta = &call->input_metas[0];
+    const struct hob_meta *ret = &call->ret_metas[0];
+    int64_t dim = ad_dim(call->args[1].u.i64, meta->rank);
+    int64_t size = call->args[2].u.i64;
+    int64_t windows = ret->shape[dim];
+    hob_tensor *grad = call->grads[0];
+    hob_tensor *zeros = ad_zeros(scope, meta, grad);
+    hob_device *device = hob_scope_host(scope)->tensor_device(grad);
+    hob_tensor *starts, *within, *places;
+    struct hob_meta flat = *meta;
+    int64_t axes[HOB_MAX_RANK];
+
+    flat.shape[dim] = windows * size;
+    if (!ad_count(&flat)) {
+        call->out_grads[0] = zeros;
+        return HOB_OK;
+    }
+    /* The window, last in the result, goes behind dim. */
+    for (int64_t i = 0; i < ret->rank; i++)
+        axes[i] = i <= dim ? i : i == dim + 1 ? ret->rank - 1 : i - 1;
+    grad = hob_permute(scope, grad, axes, ret->rank);
+    grad = hob_reshape(scope, grad, flat.shape, flat.rank);
+    starts = hob_mul_scalar(
+        scope, hob_arange(scope, 0, windows, 1, device, HOB_DTYPE_I64),
+        hob_i64(call->args[3].u.i64));
+    starts = hob_reshape(scope, starts, (int64_t[]){windows, 1}, 2);
+    within = hob_arange(scope, 0, size, 1, device, HOB_DTYPE_I64);
+    within = hob_reshape(scope, within, (int64_t[]){1, size}, 2);
+    places = hob_reshape(scope, hob_add(scope, starts, within),
+                         (int64_t[]){windows * size}, 1);
+    call->out_grads[0] = hob_select_add(scope, zeros, places, grad, dim);
+    return HOB_OK;
+}
+
+/* Each tensor's part of the gradient. */
+static hob_status cat(hob_scope *scope, const struct hob_grad_call *call)
+{
+    int64_t dim = ad_dim(call->args[1].u.i64, call->ret_metas[0].rank);
+    int64_t first = 0;
+
+    for (uint32_t i = 0; i < call->input_count; i++) {
+        int64_t last = first + call->input_metas[i].shape[dim];
+
+        if (call->needs_grad[i])
+            call->out_grads[i] =
+                ad_narrow(scope, call->grads[0], dim, first, last);
+        first = last;
+    }
+    return HOB_OK;
+}
+
+static hob_status stack(hob_scope *scope, const struct hob_grad_call *call)
+{
+    int64_t dim = ad_dim(call->args[1].u.i64, call->ret_metas[0].rank);
+
+    for (uint32_t i = 0; i < call->input_count; i++)
+        if (call->needs_grad[i])
+            call->out_grads[i] = ad_reshape(
+                scope, ad_narrow(scope, call->grads[0], dim, i, i + 1),
+                &call->input_metas[i]);
+    return HOB_OK;
+}
+
+/* Sum over the repeats: [.., times * n, ..] seen as [.., times, n, ..]; or,
+ * at the greatest rank, the repeats one by one. */
+static hob_status repeat_dim(hob_scope *scope, const struct hob_grad_call *call)
+{
+    const struct hob_meta *meta = &call->input_metas[0];
+    int64_t dim = ad_dim(call->args[1].u.i64, meta->rank);
+    int64_t times = call->args[2].u.i64;
+    int64_t size = meta->shape[dim];
+    hob_tensor *grad = call->grads[0];
+    hob_tensor *total;
+
+    if (!times || !ad_count(meta)) {
+        call->out_grads[0] = ad_zeros(scope, meta, grad);
+    } else if (meta->rank < HOB_MAX_RANK) {
+        struct hob_meta split = *meta;
+
+        split.rank++;
+        memcpy(split.shape + dim + 1, meta->shape + dim,
+               (size_t)(meta->rank - dim) * sizeof(int64_t));
+        split.shape[dim] = times;
+        total = hob_sum_dim(scope, ad_reshape(scope, grad, &split), dim);
+        call->out_grads[0] = ad_reshape(scope, total, meta);
+    } else {
+        total = ad_narrow(scope, grad, dim, 0, size);
+        for (int64_t i = 1; i < times; i++)
+            total =
+                hob_add(scope, total,
+                        ad_narrow(scope, grad, dim, i * size, (i + 1) * size));
+        call->out_grads[0] = total;
+    }
+    return HOB_OK;
+}
+
+#define HEAD .struct_size = sizeof(struct hob_backward)
+#define CHEAP HEAD, .flags = HOB_BACKWARD_MEMORY_BOUND
+
+static const struct ad_rule rules[] = {
+    {HOB_OP_RESHAPE, {CHEAP, .backward = reshape}},
+    {HOB_OP_PERMUTE, {CHEAP, .backward = permute}},
+    {HOB_OP_SWAP_DIMS, {CHEAP, .backward = swap_dims}},
+    {HOB_OP_SLICE, {CHEAP, .backward = slice}},
+    {HOB_OP_EXPAND, {CHEAP, .backward = expand}},
+    {HOB_OP_FLIP, {CHEAP, .backward = flip}},
+    {HOB_OP_SQUEEZE, {CHEAP, .backward = reshape}},
+    {HOB_OP_UNSQUEEZE, {CHEAP, .backward = reshape}},
+    {HOB_OP_UNFOLD, {CHEAP, .backward = unfold}},
+    {HOB_OP_CAT, {HEAD, .backward = cat}},
+    {HOB_OP_STACK, {HEAD, .backward = stack}},
+    {HOB_OP_REPEAT_DIM, {CHEAP, .backward = repeat_dim}},
+    {HOB_OP_SLICE_ASSIGN, {CHEAP, .backward = slice_assign}},
+};
+
+#undef CHEAP
+#undef HEAD
+
+const struct ad_family ad_rules_shape = {rules,
+                                         sizeof(rules) / sizeof(rules[0])};
