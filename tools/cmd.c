@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { MAX_COLUMNS = 8 };
+
 int cmd_usage(const struct cmd *cmd)
 {
     fprintf(stderr, "usage: hob %s %s\n", cmd->name, cmd->usage);
@@ -109,26 +111,39 @@ void table_add(struct table *table, const char *cell)
         table->cells = cells;
         table->capacity = capacity;
     }
-    table->cells[table->cell_count++] = strdup(cell && *cell ? cell : "-");
+    table->cells[table->cell_count] = strdup(cell && *cell ? cell : "-");
+    table->cell_count += table->cells[table->cell_count] != NULL;
+}
+
+/* Characters, not bytes: those that do not continue one. */
+static size_t text_width(const char *text)
+{
+    size_t width = 0;
+
+    for (; *text; text++)
+        width += ((unsigned char)*text & 0xc0) != 0x80;
+    return width;
 }
 
 void table_print(struct table *table)
 {
+    size_t widths[MAX_COLUMNS] = {0};
+
+    for (uint32_t i = 0; i < table->cell_count; i++) {
+        size_t width = text_width(table->cells[i]);
+
+        if (width > widths[i % table->column_count])
+            widths[i % table->column_count] = width;
+    }
     for (uint32_t i = 0; i < table->cell_count; i++) {
         uint32_t column = i % table->column_count;
-        size_t width = 0;
+        size_t gap = widths[column] + 2 - text_width(table->cells[i]);
 
-        for (uint32_t k = column; k < table->cell_count;
-             k += table->column_count)
-            if (table->cells[k] && strlen(table->cells[k]) > width)
-                width = strlen(table->cells[k]);
         if (column + 1 == table->column_count)
-            printf("%s\n", table->cells[i] ? table->cells[i] : "");
+            printf("%s\n", table->cells[i]);
         else
-            printf("%-*s  ", (int)width,
-                   table->cells[i] ? table->cells[i] : "");
-    }
-    for (uint32_t i = 0; i < table->cell_count; i++)
+            printf("%s%*s", table->cells[i], (int)gap, "");
         free(table->cells[i]);
+    }
     free(table->cells);
 }

@@ -89,10 +89,12 @@ static int visit_record(void *context, const struct hob_plugin_record *record)
     struct why *why = context;
     cJSON *json;
 
-    if (!record->id || strcmp(record->id, why->id))
+    if ((!record->id || strcmp(record->id, why->id)) &&
+        (!record->selector || strcmp(record->selector, why->id)))
         return 0;
     why->count++;
     json = cJSON_CreateObject();
+    cJSON_AddStringToObject(json, "id", record->id ? record->id : "");
     cJSON_AddStringToObject(json, "state", record->state);
     cJSON_AddStringToObject(json, "reason", record->reason);
     cJSON_AddStringToObject(json, "detail",

@@ -16,8 +16,9 @@ static int take_where(int *argc, char **argv)
 
     if (user && system)
         return -1;
-    return user ? HOB_INSTALL_USER
-                : system ? HOB_INSTALL_SYSTEM : HOB_INSTALL_DEFAULT;
+    return user     ? HOB_INSTALL_USER
+           : system ? HOB_INSTALL_SYSTEM
+                    : HOB_INSTALL_DEFAULT;
 }
 
 static const char *text_of(const cJSON *json, const char *key)

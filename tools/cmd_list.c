@@ -34,6 +34,7 @@ static cJSON *plugin_json(const struct hob_plugin_record *record)
     add_text(json, "id", record->id);
     add_text(json, "version", record->version);
     add_text(json, "kind", record->kind);
+    add_text(json, "selector", record->selector);
     add_text(json, "state", record->state);
     add_text(json, "reason", record->reason);
     add_text(json, "severity", record->severity);
@@ -50,8 +51,8 @@ static cJSON *plugin_json(const struct hob_plugin_record *record)
 static int visit_plugin(void *context, const struct hob_plugin_record *record)
 {
     struct plugin_list *list = context;
-    int is_quiet = !strcmp(record->state, "SHADOWED") ||
-                   !strcmp(record->state, "SKIPPED");
+    int is_quiet =
+        !strcmp(record->state, "SHADOWED") || !strcmp(record->state, "SKIPPED");
     int is_fine = !strcmp(record->reason, "OK");
 
     list->count++;

@@ -1,10 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "files.h"
 
+#include "json_scan.h"
+
 #include <errno.h>
+#include <inttypes.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* Programs are flat; this only bounds the recursion of cJSON. */
+enum { MAX_DEPTH = 64 };
 
 hob_status file_load(const char *path, char **out_text, size_t *out_size,
                      hob_error *error)
@@ -48,28 +55,40 @@ hob_status file_load(const char *path, char **out_text, size_t *out_size,
     return HOB_OK;
 }
 
-hob_status json_parse(const char *where, const char *text, size_t size,
-                      cJSON **out_json, hob_error *error)
+/* The strict scan of the core says what is wrong and where. */
+static hob_status check_json(const char *where, uint32_t first_line,
+                             const char *text, size_t size, hob_error *error)
 {
-    const char *end = text;
-    size_t line = 1;
-    size_t column = 1;
+    struct hob__json_scan scan;
+    uint32_t line = 1;
+    uint32_t column = 1;
+    hob_status status = hob__json_scan(text, size, MAX_DEPTH, &scan);
 
-    *out_json = cJSON_ParseWithLengthOpts(text, size, &end, 0);
-    if (*out_json) {
-        while (end < text + size && strchr(" \t\r\n", *end))
-            end++;
-        if (end == text + size)
-            return HOB_OK;
-        cJSON_Delete(*out_json);
-        *out_json = NULL;
+    if (status == HOB_ERR_FORMAT) {
+        hob__json_position((const unsigned char *)text, scan.error_offset,
+                           &line, &column);
+        hob_error_set(error, status,
+                      "%s:%" PRIu32 ":%" PRIu32 ": this is not JSON: %s", where,
+                      first_line + line - 1, column, scan.message);
+    } else if (status) {
+        hob_error_set(error, status, "%s: no memory to read it", where);
     }
-    for (const char *at = text; at < end; at++) {
-        column = *at == '\n' ? 1 : column + 1;
-        line += *at == '\n';
-    }
-    return hob_error_set(error, HOB_ERR_FORMAT,
-                         "%s:%zu:%zu: this is not JSON", where, line, column);
+    hob__json_scan_release(&scan);
+    return status;
+}
+
+hob_status json_parse(const char *where, uint32_t first_line, const char *text,
+                      size_t size, cJSON **out_json, hob_error *error)
+{
+    hob_status status = check_json(where, first_line, text, size, error);
+
+    *out_json = NULL;
+    if (status)
+        return status;
+    *out_json = cJSON_ParseWithLengthOpts(text, size, NULL, 0);
+    return *out_json ? HOB_OK
+                     : hob_error_set(error, HOB_ERR_MEMORY,
+                                     "%s: no memory to read it", where);
 }
 
 hob_status json_load(const char *path, cJSON **out_json, hob_error *error)
@@ -80,7 +99,24 @@ hob_status json_load(const char *path, cJSON **out_json, hob_error *error)
 
     *out_json = NULL;
     if (!status)
-        status = json_parse(path, text, size, out_json, error);
+        status = json_parse(path, 1, text, size, out_json, error);
     free(text);
+    return status;
+}
+
+hob_status error_at(hob_error *error, const char *format, ...)
+{
+    hob_status status = error->status;
+    char *message = error->message;
+    char place[512];
+    va_list args;
+
+    va_start(args, format);
+    vsnprintf(place, sizeof(place), format, args);
+    va_end(args);
+    error->message = NULL;
+    hob_error_set(error, status, "%s: %s", place,
+                  message ? message : hob_status_name(status));
+    free(message);
     return status;
 }

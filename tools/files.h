@@ -18,13 +18,19 @@
 HOB_MUST_CHECK hob_status file_load(const char *path, char **out_text,
                                     size_t *out_size, hob_error *error);
 
-/* Parse TEXT; WHERE names it. Fails with HOB_ERR_FORMAT, line and column. */
-HOB_MUST_CHECK hob_status json_parse(const char *where, const char *text,
-                                     size_t size, cJSON **out_json,
-                                     hob_error *error);
+/*
+ * Parse TEXT, strictly. WHERE names it, and FIRST_LINE is where in it TEXT
+ * begins. Fails with HOB_ERR_FORMAT, naming line and column.
+ */
+HOB_MUST_CHECK hob_status json_parse(const char *where, uint32_t first_line,
+                                     const char *text, size_t size,
+                                     cJSON **out_json, hob_error *error);
 
 /* Read and parse the file PATH. */
 HOB_MUST_CHECK hob_status json_load(const char *path, cJSON **out_json,
                                     hob_error *error);
+
+/* Put a place, as in "step 3", before ERROR's message; returns its status. */
+hob_status error_at(hob_error *error, const char *format, ...) HOB_PRINTF(2, 3);
 
 #endif

@@ -14,14 +14,13 @@ static const struct cmd commands[] = {
     {"why", "PLUGIN [--json]",
      "tell what became of one plugin and where it was searched", cmd_why},
     {"devices", "[--json]", "list the devices of all backends", cmd_devices},
-    {"ops", "[NAME] [--json]", "list the operations, or describe one",
-     cmd_ops},
+    {"ops", "[NAME] [--json]", "list the operations, or describe one", cmd_ops},
     {"config", "[--json]", "show the configuration and where it came from",
      cmd_config},
     {"eval",
-     "PROGRAM.json [--device D]... [--json]\n"
+     "PROGRAM.json [--device D]... [--names MAP.json] [--json]\n"
      "   or: hob eval --cases FILE.jsonl [--names MAP.json] [--device D] "
-     "[--only TEXT]",
+     "[--only TEXT] [--json]",
      "run a program, compare devices, or run a file of cases", cmd_eval},
     {"install", "FOLDER [--user | --system] [--json]",
      "check a plugin and install it", cmd_install},

@@ -58,6 +58,8 @@ void hob_runtime_report(hob_runtime *runtime,
         record.detail = from->detail;
         record.hint = from->hint;
         record.time_ns = from->time_ns;
+        record.selector =
+            manifest ? hob__manifest_selector_name(manifest) : NULL;
         stop = visit(context, &record);
     }
 }

@@ -8,7 +8,8 @@
 #include <string.h>
 
 /* Maps are read with cJSON, which limits their depth; so may this recurse. */
-typedef hob_status form_fn(const cJSON *form, const struct expression_scope *scope,
+typedef hob_status form_fn(const cJSON *form,
+                           const struct expression_scope *scope,
                            cJSON **out_value, hob_error *error);
 
 static const cJSON *member(const cJSON *form, const char *key)
@@ -29,6 +30,22 @@ static hob_status number_value(const cJSON *expression,
         status = hob_error_set(error, HOB_ERR_FORMAT,
                                "a map of names needs a number here");
     cJSON_Delete(value);
+    return status;
+}
+
+/* A number that is whole and small, as dimensions and ranks are. */
+static hob_status index_value(const cJSON *expression,
+                              const struct expression_scope *scope,
+                              int32_t *out_index, hob_error *error)
+{
+    double number = 0;
+    hob_status status = number_value(expression, scope, &number, error);
+
+    if (!status && !(fabs(number) <= INT16_MAX && number == floor(number)))
+        status =
+            hob_error_set(error, HOB_ERR_RANGE,
+                          "%g is no dimension and no count of them", number);
+    *out_index = status ? 0 : (int32_t)number;
     return status;
 }
 
@@ -60,7 +77,7 @@ static hob_status find_tensor(const cJSON *argument,
 
 /* ---- forms ---- */
 
-/* Column COLUMN of LIST, a list of lists; null elements become FILL. */
+/* LIST, or column COLUMN of a list of lists; null elements become FILL. */
 static cJSON *take_column(const cJSON *list, int column, const cJSON *fill)
 {
     cJSON *out = cJSON_CreateArray();
@@ -68,7 +85,7 @@ static cJSON *take_column(const cJSON *list, int column, const cJSON *fill)
 
     cJSON_ArrayForEach(row, list)
     {
-        const cJSON *item = cJSON_GetArrayItem(row, column);
+        const cJSON *item = column < 0 ? row : cJSON_GetArrayItem(row, column);
         const cJSON *from = item && !cJSON_IsNull(item) ? item : fill;
 
         cJSON_AddItemToArray(out, from ? cJSON_Duplicate(from, 1)
@@ -91,8 +108,10 @@ static hob_status form_attr(const cJSON *form,
     if (!value || cJSON_IsNull(value))
         return initial ? expression_value(initial, scope, out_value, error)
                        : HOB_OK;
-    if (cJSON_IsNumber(column)) {
-        *out_value = take_column(value, column->valueint, member(form, "null"));
+    if (cJSON_IsArray(value) && member(form, "null")) {
+        *out_value =
+            take_column(value, cJSON_IsNumber(column) ? column->valueint : -1,
+                        member(form, "null"));
         return HOB_OK;
     }
     if (cJSON_IsTrue(member(form, "list")) && !cJSON_IsArray(value)) {
@@ -127,7 +146,8 @@ static hob_status form_rank(const cJSON *form,
                             cJSON **out_value, hob_error *error)
 {
     hob_tensor *tensor;
-    hob_status status = find_tensor(member(form, "rank"), scope, &tensor, error);
+    hob_status status =
+        find_tensor(member(form, "rank"), scope, &tensor, error);
 
     if (!status)
         *out_value = cJSON_CreateNumber(hob_tensor_rank(tensor));
@@ -155,16 +175,33 @@ static hob_status dim_value(const cJSON *expression,
                             hob_error *error)
 {
     int32_t rank = hob_tensor_rank(tensor);
-    double dim = 0;
-    hob_status status = number_value(expression, scope, &dim, error);
+    int32_t dim = 0;
+    hob_status status = index_value(expression, scope, &dim, error);
 
     if (status)
         return status;
     if (dim < -rank || dim >= rank)
         return hob_error_set(error, HOB_ERR_RANGE,
-                             "dimension %g is out of range for rank %" PRId32,
+                             "dimension %" PRId32
+                             " is out of range for rank %" PRId32,
                              dim, rank);
-    *out_dim = (int32_t)dim + (dim < 0 ? rank : 0);
+    *out_dim = dim + (dim < 0 ? rank : 0);
+    return HOB_OK;
+}
+
+/* {"item": "value"} or {"item": "number"}, of the "each" of now. */
+static hob_status form_item(const cJSON *form,
+                            const struct expression_scope *scope,
+                            cJSON **out_value, hob_error *error)
+{
+    const cJSON *what = member(form, "item");
+
+    if (!scope->item)
+        return hob_error_set(error, HOB_ERR_FORMAT,
+                             "\"item\" is for rules with \"each\"");
+    *out_value = cJSON_IsString(what) && !strcmp(what->valuestring, "number")
+                     ? cJSON_CreateNumber(scope->number)
+                     : cJSON_Duplicate(scope->item, 1);
     return HOB_OK;
 }
 
@@ -191,7 +228,8 @@ static hob_status form_size(const cJSON *form,
 {
     hob_tensor *tensor;
     int32_t dim = 0;
-    hob_status status = find_tensor(member(form, "size"), scope, &tensor, error);
+    hob_status status =
+        find_tensor(member(form, "size"), scope, &tensor, error);
 
     if (!status)
         status = dim_value(member(form, "along"), scope, tensor, &dim, error);
@@ -233,9 +271,9 @@ static hob_status form_repeat(const cJSON *form,
                               cJSON **out_value, hob_error *error)
 {
     cJSON *value = NULL;
-    double times = 0;
-    hob_status status = number_value(member(form, "times"), scope, &times,
-                                     error);
+    int32_t times = 0;
+    hob_status status =
+        index_value(member(form, "times"), scope, &times, error);
 
     if (!status)
         status = expression_value(member(form, "repeat"), scope, &value, error);
@@ -255,18 +293,19 @@ static hob_status form_part(const cJSON *form,
 {
     const cJSON *to = member(form, "to");
     cJSON *list = NULL;
-    double first = 0;
-    double end = 0;
+    int32_t first = 0;
+    int32_t end = 0;
     hob_status status = list_value(member(form, "part"), scope, &list, error);
 
     if (!status && member(form, "from"))
-        status = number_value(member(form, "from"), scope, &first, error);
+        status = index_value(member(form, "from"), scope, &first, error);
     end = cJSON_GetArraySize(list);
     if (!status && to)
-        status = number_value(to, scope, &end, error);
+        status = index_value(to, scope, &end, error);
     if (!status) {
         *out_value = cJSON_CreateArray();
-        for (int i = (int)first; i < end && i < cJSON_GetArraySize(list); i++)
+        for (int i = first < 0 ? 0 : first;
+             i < end && i < cJSON_GetArraySize(list); i++)
             cJSON_AddItemToArray(
                 *out_value, cJSON_Duplicate(cJSON_GetArrayItem(list, i), 1));
     }
@@ -309,12 +348,10 @@ static hob_status form_arithmetic(const cJSON *form,
 
         if (!number_from_json(item, &number)) {
             status = hob_error_set(error, HOB_ERR_FORMAT,
-                                   "\"%s\" takes numbers",
-                                   form->child->string);
+                                   "\"%s\" takes numbers", form->child->string);
             break;
         }
-        total = first ? number
-                      : combine(form->child->string[0], total, number);
+        total = first ? number : combine(form->child->string[0], total, number);
         first = 0;
     }
     if (!status)
@@ -326,15 +363,22 @@ static hob_status form_arithmetic(const cJSON *form,
 static const struct form {
     const char *key;
     form_fn *value;
-} forms[] = {
-    {"attr", form_attr},      {"shape", form_shape},
-    {"rank", form_rank},      {"dtype", form_dtype},
-    {"dim", form_dim},        {"size", form_size},
-    {"cat", form_cat},        {"repeat", form_repeat},
-    {"part", form_part},      {"add", form_arithmetic},
-    {"sub", form_arithmetic}, {"mul", form_arithmetic},
-    {"div", form_arithmetic}, {"pow", form_arithmetic},
-    {"floordiv", form_arithmetic}};
+} forms[] = {{"attr", form_attr},
+             {"shape", form_shape},
+             {"rank", form_rank},
+             {"dtype", form_dtype},
+             {"dim", form_dim},
+             {"size", form_size},
+             {"cat", form_cat},
+             {"repeat", form_repeat},
+             {"part", form_part},
+             {"add", form_arithmetic},
+             {"sub", form_arithmetic},
+             {"mul", form_arithmetic},
+             {"div", form_arithmetic},
+             {"pow", form_arithmetic},
+             {"floordiv", form_arithmetic},
+             {"item", form_item}};
 
 static hob_status object_value(const cJSON *form,
                                const struct expression_scope *scope,

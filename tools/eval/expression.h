@@ -16,9 +16,12 @@
 /* What an expression may look at. */
 struct expression_scope {
     const cJSON *attrs; /* of the foreign step */
-    /* The tensor that ARGUMENT, 0 or "%0", stands for; NULL if there is none. */
+    /* The tensor that ARGUMENT, 0 or "%0", stands for; NULL if there is none.
+     */
     hob_tensor *(*find)(const void *context, const cJSON *argument);
     const void *context; /* for FIND */
+    const cJSON *item;   /* in an "each" rule, the element of now; else NULL */
+    int number;          /* which one, from 0 */
 };
 
 /*
@@ -29,7 +32,6 @@ struct expression_scope {
  */
 HOB_MUST_CHECK hob_status expression_value(const cJSON *expression,
                                            const struct expression_scope *scope,
-                                           cJSON **out_value,
-                                           hob_error *error);
+                                           cJSON **out_value, hob_error *error);
 
 #endif

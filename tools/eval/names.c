@@ -5,6 +5,7 @@
 #include "expression.h"
 #include "program.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -30,6 +31,25 @@ void names_release(struct names *names)
 static const cJSON *member(const cJSON *json, const char *key)
 {
     return cJSON_GetObjectItemCaseSensitive(json, key);
+}
+
+/* What "each" goes over; NULL in other rules. */
+static const cJSON *each_list(const struct translation *t)
+{
+    const cJSON *name = member(t->rule, "each");
+
+    return cJSON_IsString(name)
+               ? member(cJSON_GetArrayItem(t->step, 3), name->valuestring)
+               : NULL;
+}
+
+int translation_count(const struct translation *t)
+{
+    const cJSON *steps = member(t->rule, "steps");
+
+    if (member(t->rule, "each"))
+        return cJSON_GetArraySize(each_list(t));
+    return steps ? cJSON_GetArraySize(steps) : 1;
 }
 
 /* ---- arguments ---- */
@@ -84,12 +104,16 @@ static hob_tensor *find_argument(const void *context, const cJSON *argument)
     return tensor;
 }
 
-static hob_status make_arguments(const struct translation *t,
+static hob_status make_arguments(const struct translation *t, int index,
                                  const cJSON *wanted, cJSON *out,
                                  hob_error *error)
 {
     const cJSON *item;
 
+    if (member(t->rule, "each") && index) { /* a chain */
+        cJSON_AddItemToArray(out, result_name(t, index - 1));
+        return HOB_OK;
+    }
     if (!wanted) { /* all of them */
         cJSON_ArrayForEach(item, cJSON_GetArrayItem(t->step, 2))
             cJSON_AddItemToArray(out, cJSON_Duplicate(item, 1));
@@ -146,13 +170,11 @@ static int fits_dtypes(const struct translation *t)
 }
 
 int names_choose(const struct names *names, const cJSON *step,
-                 names_find_fn *find, const void *values,
-                 struct translation *t)
+                 names_find_fn *find, const void *values, struct translation *t)
 {
     const cJSON *name = cJSON_GetArrayItem(step, 1);
-    const cJSON *entry = cJSON_IsString(name)
-                             ? member(names->root, name->valuestring)
-                             : NULL;
+    const cJSON *entry =
+        cJSON_IsString(name) ? member(names->root, name->valuestring) : NULL;
     const cJSON *attrs = cJSON_GetArrayItem(step, 3);
 
     t->step = step;
@@ -165,13 +187,6 @@ int names_choose(const struct names *names, const cJSON *step,
 }
 
 /* ---- steps ---- */
-
-int translation_count(const struct translation *t)
-{
-    const cJSON *steps = member(t->rule, "steps");
-
-    return steps ? cJSON_GetArraySize(steps) : 1;
-}
 
 static hob_status make_attributes(const struct expression_scope *scope,
                                   const cJSON *wanted, cJSON *out,
@@ -203,10 +218,13 @@ static hob_status read_rank(const struct expression_scope *scope,
 
     if (wanted)
         status = expression_value(wanted, scope, &value, error);
-    if (!status && value && !number_from_json(value, &number))
-        status = hob_error_set(error, HOB_ERR_FORMAT,
-                               "a rule's \"rank\" must be a number");
-    *out_rank = (int32_t)number;
+    if (!status && value &&
+        (!number_from_json(value, &number) ||
+         !(number >= 0 && number <= HOB_MAX_RANK && number == floor(number))))
+        status =
+            hob_error_set(error, HOB_ERR_FORMAT,
+                          "a rule's \"rank\" must be 0 to %d", HOB_MAX_RANK);
+    *out_rank = status ? -1 : (int32_t)number;
     cJSON_Delete(value);
     return status;
 }
@@ -215,8 +233,9 @@ hob_status translation_step(const struct translation *t, int index,
                             cJSON **out_step, int32_t *out_rank,
                             hob_error *error)
 {
-    const struct expression_scope scope = {cJSON_GetArrayItem(t->step, 3),
-                                           find_argument, t};
+    const struct expression_scope scope = {
+        cJSON_GetArrayItem(t->step, 3), find_argument, t,
+        cJSON_GetArrayItem(each_list(t), index), index};
     const cJSON *steps = member(t->rule, "steps");
     const cJSON *rule = steps ? cJSON_GetArrayItem(steps, index) : t->rule;
     const cJSON *op = member(rule, "op");
@@ -238,7 +257,7 @@ hob_status translation_step(const struct translation *t, int index,
     cJSON_AddItemToArray(*out_step, cJSON_CreateString(op->valuestring));
     cJSON_AddItemToArray(*out_step, args);
     cJSON_AddItemToArray(*out_step, attrs);
-    status = make_arguments(t, member(rule, "args"), args, error);
+    status = make_arguments(t, index, member(rule, "args"), args, error);
     if (!status)
         status = make_attributes(&scope, member(rule, "attrs"), attrs, error);
     if (!status)

@@ -51,8 +51,8 @@ int translation_count(const struct translation *translation);
  * says the result must have, or -1. Fails with HOB_ERR_FORMAT if the rule is
  * wrong.
  */
-HOB_MUST_CHECK hob_status translation_step(const struct translation *translation,
-                                           int index, cJSON **out_step,
-                                           int32_t *out_rank, hob_error *error);
+HOB_MUST_CHECK hob_status
+translation_step(const struct translation *translation, int index,
+                 cJSON **out_step, int32_t *out_rank, hob_error *error);
 
 #endif

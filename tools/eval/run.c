@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "run.h"
 
+#include "../files.h"
 #include "signature.h"
 
 #include <inttypes.h>
@@ -34,6 +35,27 @@ static hob_status bind_value(struct run *run, const char *name,
 
 /* ---- inputs ---- */
 
+/* Say whether DTYPE has INTEGER; of u64 it is the bits. */
+static int fits_dtype(int64_t integer, uint32_t dtype)
+{
+    static const struct {
+        uint32_t dtype;
+        int64_t least;
+        int64_t most;
+    } ranges[] = {{HOB_DTYPE_I32, INT32_MIN, INT32_MAX},
+                  {HOB_DTYPE_I16, INT16_MIN, INT16_MAX},
+                  {HOB_DTYPE_I8, INT8_MIN, INT8_MAX},
+                  {HOB_DTYPE_U32, 0, UINT32_MAX},
+                  {HOB_DTYPE_U16, 0, UINT16_MAX},
+                  {HOB_DTYPE_U8, 0, UINT8_MAX},
+                  {HOB_DTYPE_BOOL, 0, 1}};
+
+    for (size_t i = 0; i < sizeof(ranges) / sizeof(ranges[0]); i++)
+        if (ranges[i].dtype == dtype)
+            return integer >= ranges[i].least && integer <= ranges[i].most;
+    return 1;
+}
+
 /* Element INDEX of DATA, of DTYPE, from JSON. Floats go through f64. */
 static int put_element(void *data, size_t index, uint32_t dtype,
                        const cJSON *json)
@@ -47,10 +69,26 @@ static int put_element(void *data, size_t index, uint32_t dtype,
         ((double *)data)[index] = number;
         return 1;
     }
-    if (!integer_from_json(json, &integer))
+    if (!integer_from_json(json, &integer) || !fits_dtype(integer, dtype))
         return 0;
     ((int64_t *)data)[index] = integer;
     return 1;
+}
+
+/* Say whether COUNT is the product of SHAPE, which may not overflow. */
+static int fits_shape(int64_t count, const int64_t *shape, int32_t rank)
+{
+    int64_t product = 1;
+
+    for (int32_t k = 0; k < rank; k++)
+        if (!shape[k])
+            return count == 0;
+    for (int32_t k = 0; k < rank; k++) {
+        if (product > count / shape[k])
+            return 0;
+        product *= shape[k];
+    }
+    return product == count;
 }
 
 /* Data are made in the widest dtype of their kind, then cast. */
@@ -60,18 +98,14 @@ static hob_tensor *make_tensor(struct run *run, const cJSON *data,
 {
     int is_float = (HOB_MASK_FLOAT & HOB_DTYPE_BIT(dtype)) != 0;
     size_t count = (size_t)cJSON_GetArraySize(data);
-    int64_t want = 1;
     int64_t *numbers = malloc((count + 1) * sizeof(*numbers));
     hob_tensor *tensor = NULL;
     const cJSON *item;
     size_t i = 0;
 
-    for (int32_t k = 0; k < rank; k++)
-        want *= shape[k];
-    if (!numbers || (int64_t)count != want) {
+    if (!numbers || !fits_shape((int64_t)count, shape, rank)) {
         hob_error_set(error, numbers ? HOB_ERR_FORMAT : HOB_ERR_MEMORY,
-                      "\"data\" has %zu elements, its shape needs %" PRId64,
-                      count, want);
+                      "\"data\" has %zu elements, its \"shape\" not", count);
         goto out;
     }
     cJSON_ArrayForEach(item, data)
@@ -83,11 +117,10 @@ static hob_tensor *make_tensor(struct run *run, const cJSON *data,
             goto out;
         }
     }
-    tensor = is_float ? hob_from_f64(run->scope, run->device,
-                                     (const double *)(void *)numbers, shape,
-                                     rank)
-                      : hob_from_i64(run->scope, run->device, numbers, shape,
-                                     rank);
+    tensor = is_float
+                 ? hob_from_f64(run->scope, run->device,
+                                (const double *)(void *)numbers, shape, rank)
+                 : hob_from_i64(run->scope, run->device, numbers, shape, rank);
     if (dtype != HOB_DTYPE_F64 && dtype != HOB_DTYPE_I64)
         tensor = hob_cast(run->scope, tensor, (hob_dtype)dtype);
     if (hob_scope_error(run->scope, error))
@@ -149,8 +182,8 @@ static hob_status list_value(const cJSON *json, int as_integers,
                              struct arguments *arguments, uint32_t index,
                              const char *name, hob_error *error)
 {
-    uint32_t count = cJSON_IsArray(json) ? (uint32_t)cJSON_GetArraySize(json)
-                                         : 1;
+    uint32_t count =
+        cJSON_IsArray(json) ? (uint32_t)cJSON_GetArraySize(json) : 1;
     int64_t *numbers = calloc(count + 1, sizeof(*numbers));
     int ok = numbers != NULL;
 
@@ -199,6 +232,29 @@ static int enum_value(const struct hob__param *param, const cJSON *json,
             return 1;
         }
     return 0;
+}
+
+/* What an attribute must be in JSON, for messages. */
+static const char *wanted_type(const struct hob__param *param)
+{
+    switch (param->type) {
+    case HOB__TYPE_SCALAR:
+        return "a number or a boolean";
+    case HOB__TYPE_F64:
+        return "a number";
+    case HOB__TYPE_I64:
+        return "an integer";
+    case HOB__TYPE_BOOL:
+        return "true or false";
+    case HOB__TYPE_STR:
+        return "a text";
+    case HOB__TYPE_DTYPE:
+        return "the name of a dtype, as in \"f32\"";
+    case HOB__TYPE_ENUM:
+        return "one of the words that hob ops shows";
+    default:
+        return "of a type that JSON has: this one can only be given in C";
+    }
 }
 
 static hob_status attribute_value(const struct run *run,
@@ -255,8 +311,8 @@ static hob_status attribute_value(const struct run *run,
     }
     return ok ? HOB_OK
               : hob_error_set(error, HOB_ERR_FORMAT,
-                              "attribute \"%s\" has the wrong type",
-                              param->name);
+                              "attribute \"%s\" must be %s", param->name,
+                              wanted_type(param));
 }
 
 /* The value that ITEM names; NULL, with a message, if there is none. */
@@ -295,8 +351,8 @@ static hob_status list_argument(const struct run *run, const cJSON *names,
 
 static hob_status make_arguments(const struct run *run,
                                  const struct hob__signature *signature,
-                                 const cJSON *step,
-                                 struct arguments *arguments, hob_error *error)
+                                 const cJSON *step, struct arguments *arguments,
+                                 hob_error *error)
 {
     const cJSON *names = cJSON_GetArrayItem(step, 2);
     const cJSON *attrs = cJSON_GetArrayItem(step, 3);
@@ -328,14 +384,14 @@ static hob_status make_arguments(const struct run *run,
         } else {
             status = attribute_value(
                 run, param,
-                cJSON_GetObjectItemCaseSensitive(attrs, param->name),
-                arguments, i, error);
+                cJSON_GetObjectItemCaseSensitive(attrs, param->name), arguments,
+                i, error);
         }
     }
     if (!status && next < given)
-        status = hob_error_set(error, HOB_ERR_FORMAT,
-                               "%d tensors are given, the op takes %d", given,
-                               next);
+        status =
+            hob_error_set(error, HOB_ERR_FORMAT,
+                          "%d tensors are given, the op takes %d", given, next);
     return status;
 }
 
@@ -366,8 +422,12 @@ static hob_status bind_results(struct run *run, const cJSON *result,
 {
     hob_status status = HOB_OK;
 
-    if (cJSON_IsString(result))
+    if (cJSON_IsString(result) && count)
         return bind_value(run, result->valuestring, tensors[0], error);
+    if (cJSON_IsString(result))
+        return hob_error_set(error, HOB_ERR_FORMAT,
+                             "\"%s\": the op gave no result",
+                             result->valuestring);
     if ((uint32_t)cJSON_GetArraySize(result) > count)
         return hob_error_set(error, HOB_ERR_FORMAT,
                              "%d results are named, the op has %" PRIu32,
@@ -421,9 +481,9 @@ static hob_status call_step(struct run *run, const char *name, uint32_t id,
     if (!status)
         status = check_attributes(&signature, step, error);
     if (!status) {
-        status = hob_call_op(run->scope, id, arguments.values,
-                             signature.param_count, tensors, HOB_MAX_RESULTS,
-                             &count);
+        status =
+            hob_call_op(run->scope, id, arguments.values, signature.param_count,
+                        tensors, HOB_MAX_RESULTS, &count);
         if (status)
             hob_scope_error(run->scope, error);
         else
@@ -475,7 +535,10 @@ static hob_tensor *find_value(const void *values, const char *name)
     return run_find(values, name);
 }
 
-/* The rank that the map promises for what STEP made; -1: any. */
+/*
+ * The rank that the map promises for what STEP made; -1: any. Rank 0 passes
+ * for 1, as it does when shapes are compared.
+ */
 static hob_status check_rank(const struct run *run, const cJSON *step,
                              int32_t rank, hob_error *error)
 {
@@ -483,7 +546,8 @@ static hob_status check_rank(const struct run *run, const cJSON *step,
     hob_tensor *tensor =
         cJSON_IsString(name) ? run_find(run, name->valuestring) : NULL;
 
-    if (rank < 0 || !tensor || hob_tensor_rank(tensor) == rank)
+    if (rank < 0 || !tensor || hob_tensor_rank(tensor) == rank ||
+        (rank == 1 && hob_tensor_rank(tensor) == 0))
         return HOB_OK;
     return hob_error_set(error, HOB_ERR_SHAPE,
                          "%s has %" PRId32 " dimensions, %" PRId32
@@ -534,13 +598,32 @@ static hob_status run_backward(struct run *run, const char *of,
     return hob_backward(run->scope, tensor, 0, &run->grads, error);
 }
 
+static hob_status make_inputs(struct run *run, const struct program *program,
+                              hob_error *error)
+{
+    int tracked = program->backward != NULL;
+    const cJSON *item;
+    int number = 0;
+
+    cJSON_ArrayForEach(item, program->inputs)
+    {
+        const cJSON *name = cJSON_GetObjectItemCaseSensitive(item, "name");
+
+        number++;
+        if (make_input(run, item, tracked, error))
+            return error_at(error, "input %d (%s)", number,
+                            cJSON_IsString(name) ? name->valuestring : "?");
+    }
+    return HOB_OK;
+}
+
 hob_status run_program(const struct program *program, hob_device *device,
                        const struct names *names, struct run *run,
                        char **out_missing, hob_error *error)
 {
-    int tracked = program->backward != NULL;
     const cJSON *item;
-    hob_status status = HOB_OK;
+    int number = 0;
+    hob_status status;
 
     memset(run, 0, sizeof(*run));
     *out_missing = NULL;
@@ -548,19 +631,21 @@ hob_status run_program(const struct program *program, hob_device *device,
     run->scope = hob_scope_open(hob_device_runtime(device));
     if (!run->scope)
         return hob_error_set(error, HOB_ERR_MEMORY, "no memory for a scope");
-    cJSON_ArrayForEach(item, program->inputs)
-    {
-        status = make_input(run, item, tracked, error);
-        if (status)
-            return status;
-    }
+    status = make_inputs(run, program, error);
+    if (status)
+        return status;
     cJSON_ArrayForEach(item, program->steps)
     {
+        const cJSON *op = cJSON_GetArrayItem(item, 1);
+
+        number++;
         status = run_step(run, item, names, out_missing, error);
         if (status)
-            return status;
+            return error_at(error, "step %d (%s)", number,
+                            cJSON_IsString(op) ? op->valuestring : "?");
     }
-    return tracked ? run_backward(run, program->backward, error) : HOB_OK;
+    return program->backward ? run_backward(run, program->backward, error)
+                             : HOB_OK;
 }
 
 void run_release(struct run *run)

@@ -91,6 +91,7 @@ struct hob_plugin_record {
     const char *detail;        /* path, errno, line and column */
     const char *hint;          /* what to do */
     uint64_t time_ns;          /* when, CLOCK_REALTIME */
+    const char *selector;      /* what devices name; NULL for extensions */
 };
 
 /* Call VISIT for every candidate, in order of discovery; stop on nonzero. */

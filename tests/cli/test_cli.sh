@@ -1,0 +1,411 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# Every sub-command of hob: tables and JSON, exit codes, messages.
+set -u
+
+hob=$HOB_TEST_BUILDDIR/../tools/hob
+mock=$HOB_TEST_BUILDDIR/mock/.libs/mock_extension.so
+# Out of reach of other users, or the loader would not trust it.
+work=$(mktemp -d) || exit 99
+trap 'chmod -R u+w "$work"; rm -r -f "$work"' EXIT
+HOME=$work/home
+XDG_DATA_HOME=$HOME/data
+XDG_CONFIG_HOME=$HOME/config
+XDG_DATA_DIRS=$work/none
+XDG_CONFIG_DIRS=$work/none
+export HOME XDG_DATA_HOME XDG_CONFIG_HOME XDG_DATA_DIRS XDG_CONFIG_DIRS
+mkdir -p "$XDG_DATA_HOME/hob/plugins.d" "$XDG_CONFIG_HOME/hob" "$work/ext"
+
+passed=0
+failed=0
+skipped=0
+
+pass()
+{
+    passed=$((passed + 1))
+    echo "PASS: $*"
+}
+
+fail()
+{
+    failed=$((failed + 1))
+    echo "FAIL: $*"
+    sed 's/^/    /' "$work/out" "$work/err" | head -n 20
+}
+
+# try CODE ARGUMENT...: hob must end with CODE, and say something.
+try()
+{
+    what="hob $(shift; echo "$*" | cut -c 1-70) ends with $1"
+    code=$1
+    shift
+    "$hob" "$@" >"$work/out" 2>"$work/err"
+    got=$?
+    if [ $got -ne "$code" ]; then
+        fail "$what, not $got"
+    elif ! [ -s "$work/out" ] && ! [ -s "$work/err" ]; then
+        fail "$what, and says something"
+    else
+        pass "$what"
+    fi
+}
+
+# Of the last call: standard output, error or a place in the JSON is so.
+out_has()
+{
+    if grep -q -- "$1" "$work/out"; then pass "  prints $1"
+    else fail "  prints $1"; fi
+}
+
+out_lacks()
+{
+    if grep -q -- "$1" "$work/out"; then fail "  prints no $1"
+    else pass "  prints no $1"; fi
+}
+
+err_has()
+{
+    if grep -q -- "$1" "$work/err"; then pass "  says $1"
+    else fail "  says $1"; fi
+}
+
+json_is()
+{
+    if ! [ -x "$work/json_check" ]; then
+        skipped=$((skipped + 1))
+        return
+    fi
+    value=$("$work/json_check" "$1" <"$work/out")
+    if [ "$value" = "$2" ]; then pass "  $1 is $2"
+    else fail "  $1 is \"$2\", not \"$value\""; fi
+}
+
+# shellcheck disable=SC2046,SC2086
+${CC:-cc} ${HOB_TEST_CFLAGS-} $(pkg-config --cflags libcjson) \
+    -o "$work/json_check" "$HOB_TEST_SRCDIR/cli/json_check.c" \
+    $(pkg-config --libs libcjson) ||
+    echo "no C compiler or cJSON: JSON is not looked into"
+
+# ---- calls ----
+
+try 2
+err_has "usage: hob COMMAND"
+try 0 --help
+out_has "install "
+try 0 --version
+out_has "^hob [0-9]"
+try 2 fly
+err_has 'no command "fly"'
+for command in plugins why devices ops config eval install remove; do
+    try 0 $command --help
+    out_has "usage: hob $command"
+done
+for command in "plugins x" "why" "why a b" "devices x" "ops a b" "ops --x" \
+    "config x" "eval" "eval a b" "eval --device" "eval --cases" \
+    "eval --x" "eval --cases a --device flex --device flex" "install" \
+    "install a b" "install --user --system a" "remove" "remove a b"; do
+    # shellcheck disable=SC2086
+    try 2 $command
+    err_has "^usage: hob "
+done
+
+# ---- plugins and why ----
+
+cat >"$work/ext/mock.json" <<END
+{"manifest_version": 1, "id": "mock", "version": "1.0.0",
+ "kind": "extension", "abi": ABI, "library": "mock_extension.so",
+ "namespace": "demo",
+ "ops": [{"op": "square", "signature": "(x: Float) -> x",
+          "backends": ["*"], "body": true}]}
+END
+abi=$(sed -n 's/^ *"abi": *\({[^}]*}\),*$/\1/p' \
+    "$HOB_TEST_PLUGIN_DIR/flex.json")
+sed "s/ABI/$abi/" "$work/ext/mock.json" >"$work/ext/m" &&
+    mv "$work/ext/m" "$work/ext/mock.json"
+cp "$mock" "$work/ext/" || exit 99
+echo '{"id": 7' >"$XDG_DATA_HOME/hob/plugins.d/broken.json"
+sed -e 's/"mock"/"far"/' -e 's/"mock_extension.so"/{"windows-x86_64": "x"}/' \
+    "$work/ext/mock.json" >"$XDG_DATA_HOME/hob/plugins.d/far.json"
+
+try 0 plugins
+out_has "^ID  *VERSION  *KIND  *STATE"
+out_has "^flex .*backend .*DISC-4"
+out_has "^autodiff .*decorator"
+out_has "REFUSED .*broken.json:2:1"
+out_lacks "^far "
+out_has "\-\-all shows them"
+try 0 plugins --all
+out_has "^far .*NOT_FOR_THIS_PLATFORM"
+try 0 plugins --json
+json_is /0/id autodiff
+json_is /1/selector flex
+json_is /1/state DISCOVERED
+try 0 why flex
+out_has "flex"
+try 1 why ghost
+out_has "no manifest names it"
+out_has "broken.json"
+out_has "DISC-7"
+try 0 why flex --json
+json_is /records/0/id flex
+json_is /records/0/rule DISC-4
+HOB_PLUGINS_DISABLE=flex
+export HOB_PLUGINS_DISABLE
+try 0 why flex
+out_has "DISABLED"
+unset HOB_PLUGINS_DISABLE
+
+# Listing opens no library; opening a device does, as the check of the check.
+LD_DEBUG=files
+export LD_DEBUG
+for command in plugins ops config "why flex"; do
+    # shellcheck disable=SC2086
+    try 0 $command
+    cat "$work/err" >>"$work/opened"
+done
+try 0 devices
+unset LD_DEBUG
+if ! grep -q "flex\.so" "$work/err"; then
+    skipped=$((skipped + 1))
+    echo "skipped: this system's LD_DEBUG tells no files"
+elif grep -q "flex\.so" "$work/opened"; then
+    fail "lists plugins without opening one"
+else
+    pass "lists plugins without opening one"
+fi
+
+# ---- devices and config ----
+
+try 0 devices
+out_has "^flex "
+out_has "^default: "
+try 0 devices --json
+json_is /0/device flex
+json_is /0/problem null
+echo '{"device": ["moon", "autodiff(flex)"]}' >"$XDG_CONFIG_HOME/hob/hob.json"
+try 0 devices
+out_has "^default: autodiff(flex)"
+try 0 config
+out_has "hob/hob.json"
+out_has "^  moon"
+try 0 config --json
+json_is /device/1 "autodiff(flex)"
+echo '{"devcie": "flex"}' >"$XDG_CONFIG_HOME/hob/hob.json"
+try 0 config
+out_has "devcie"
+out_has "device"
+echo '{"device": ["autodiff(flex)"]}' >"$XDG_CONFIG_HOME/hob/hob.json"
+
+# ---- ops ----
+
+try 0 ops
+out_has "^matmul "
+try 0 ops matmul
+out_has "(lhs: Num, rhs: Num) -> lhs"
+try 0 ops matmul --json
+json_is /0/op matmul
+try 1 ops matmull
+err_has 'did you mean "matmul"'
+
+# ---- install and remove ----
+
+if [ "$(id -u)" -eq 0 ]; then
+    try 1 install "$work/ext"
+    err_has "root has to choose"
+fi
+try 0 install --user "$work/ext"
+out_has "^installed mock 1.0.0"
+out_has "$XDG_DATA_HOME/hob/plugins.d/mock.json"
+try 0 plugins
+out_has "^mock .*DISC-7"
+try 0 ops demo.square
+out_has "family *mock"
+try 0 install --user "$work/ext" --json
+json_is /id mock
+json_is /library "$XDG_DATA_HOME/hob/lib/mock/mock_extension.so"
+try 0 remove --user mock
+out_has "^removed mock"
+try 1 ops demo.square
+if [ -e "$XDG_DATA_HOME/hob/lib/mock" ]; then fail "  leaves no folder"
+else pass "  leaves no folder"; fi
+try 1 remove --user mock
+err_has "mock is not installed"
+try 1 install --user "$work/nowhere"
+err_has "$work/nowhere"
+mkdir "$work/bad"
+sed 's/mock_extension.so/gone.so/' "$work/ext/mock.json" >"$work/bad/mock.json"
+try 1 install --user "$work/bad"
+err_has "gone.so"
+if [ -e "$XDG_DATA_HOME/hob/plugins.d/mock.json" ]; then
+    fail "  installs nothing"
+else
+    pass "  installs nothing"
+fi
+# Root writes everywhere, so its folder is one that cannot be: in a file.
+: >"$work/file"
+mkdir "$work/locked"
+chmod a-w "$work/locked"
+for place in "$work/file/data" "$work/locked/data"; do
+    [ "$(id -u)" -ne 0 ] || [ "$place" = "$work/file/data" ] || continue
+    old=$XDG_DATA_HOME
+    XDG_DATA_HOME=$place
+    try 1 install --user "$work/ext"
+    err_has "$place"
+    XDG_DATA_HOME=$old
+done
+
+# ---- eval ----
+
+cat >"$work/program.json" <<'END'
+{"inputs": [{"name": "x", "dtype": "f32", "shape": [2, 2],
+             "data": [1, 2, 3, 0.1], "requires_grad": true}],
+ "program": [["y", "mul", ["x", "x"], {}], ["z", "sum", ["y"], {}]],
+ "outputs": [{"value": "z", "dtype": "f32", "shape": [], "data": [14.01]}],
+ "backward": {"of": "z"},
+ "grads": [{"of": "x", "shape": [2, 2], "data": [2, 4, 6, 0.2]}],
+ "tolerance": {"kind": "approx", "rel": 1e-6, "abs": 0}}
+END
+sed -e '/"backward"/d' -e '/"grads"/d' "$work/program.json" >"$work/plain.json"
+try 0 eval "$work/program.json"
+out_has "^z: f32\[\] = \[14.01"
+out_has "^grad(x): f32\[2,2\] = \[2,4,6,0.2\]"
+try 0 eval "$work/program.json" --device "autodiff(flex)" --json
+json_is "/autodiff(flex)/grad(x)/data/1" 4
+try 1 eval "$work/program.json" --device flex
+err_has "autodiff"
+try 0 eval "$work/plain.json" --device flex --device "autodiff(flex)"
+out_has "^flex$"
+out_has "^autodiff(flex)$"
+"$hob" eval - <"$work/plain.json" >"$work/out" 2>"$work/err" &&
+    pass "hob eval - reads standard input" ||
+    fail "hob eval - reads standard input"
+sed 's/14.01/15/' "$work/plain.json" >"$work/wrong.json"
+try 1 eval "$work/wrong.json"
+err_has "z\[0\] is 14.01.*expected 15"
+out_has "^z: f32"
+try 1 eval "$work/plain.json" --device moon
+err_has "moon"
+
+# bad NAME TEXT MESSAGE: a program that is wrong.
+bad()
+{
+    printf '%s' "$2" >"$work/$1.json"
+    try 1 eval "$work/$1.json" --device flex
+    err_has "$3"
+}
+
+x='"inputs": [{"name": "x", "dtype": "f32", "shape": [2], "data": [1, 2]}]'
+bad not_json "{$x,
+  oops}" "not_json.json:2:3: "
+bad truncated "{$x, \"program\": [" "truncated.json:1:"
+bad no_program "{$x}" '"program" must be an array'
+bad not_object '[1]' "one JSON object"
+bad no_op "{$x, \"program\": [[\"y\", \"multiply\", [\"x\"], {}]]}" \
+    'step 1 (multiply): there is no op "multiply"'
+bad attribute "{$x, \"program\": [[\"y\", \"relu\", [\"x\"], {\"slope\": 1}]]}" \
+    'no attribute "slope"'
+bad attribute_type \
+    "{$x, \"program\": [[\"y\", \"sum_dim\", [\"x\"], {\"dim\": \"a\"}]]}" \
+    'attribute "dim" must be an integer'
+bad no_value "{$x, \"program\": [[\"y\", \"relu\", [\"q\"], {}]]}" \
+    'there is no value "q"'
+bad too_many "{$x, \"program\": [[\"y\", \"relu\", [\"x\", \"x\"], {}]]}" \
+    "2 tensors are given, the op takes 1"
+bad step "{$x, \"program\": [7]}" "step 1"
+bad dtype "{\"inputs\": [{\"name\": \"x\", \"dtype\": \"f31\",
+  \"shape\": [1], \"data\": [1]}], \"program\": []}" "input 1 (x): .*dtype"
+bad data_size "{\"inputs\": [{\"name\": \"x\", \"dtype\": \"f32\",
+  \"shape\": [3], \"data\": [1]}], \"program\": []}" "has 1 elements"
+bad data_type "{\"inputs\": [{\"name\": \"x\", \"dtype\": \"i32\",
+  \"shape\": [1], \"data\": [1.5]}], \"program\": []}" "element 0"
+bad data_range "{\"inputs\": [{\"name\": \"x\", \"dtype\": \"u8\",
+  \"shape\": [1], \"data\": [256]}], \"program\": []}" "no u8"
+bad huge_shape "{\"inputs\": [{\"name\": \"x\", \"dtype\": \"u8\",
+  \"shape\": [4294967296, 4294967296, 4294967296], \"data\": [2]}],
+  \"program\": []}" "has 1 elements"
+bad out_dtype "{$x, \"program\": [[\"y\", \"neg\", [\"x\"], {}]],
+  \"outputs\": [{\"value\": \"y\", \"dtype\": \"i32\"}]}" "y is f32, expected i32"
+bad out_shape "{$x, \"program\": [[\"y\", \"neg\", [\"x\"], {}]],
+  \"outputs\": [{\"value\": \"y\", \"shape\": [3]}]}" \
+    "y has the shape \[2\], expected \[3\]"
+bad panicked "{$x, \"program\": [[\"y\", \"neg\", [\"x\"], {}]],
+  \"expect\": \"panic\"}" "a failure was expected"
+bad kind "{$x, \"program\": [[\"y\", \"argmax\", [\"x\"], {\"dim\": 7}]]}" \
+    "dim 7 is out of range"
+bad too_big '{"program": [["y", "zeros", [], {"shape": [70368744177664]}]]}' \
+    "no memory on flex for the result f32\[70368744177664\]"
+bad too_long '{"program": [["y", "zeros", [], {"shape": [
+  "9223372036854775807", 2]}]]}' "has more than 2^63 bytes"
+# A sanitizer needs more addresses than any limit leaves.
+if [ -z "${HOB_TEST_CFLAGS-}" ]; then
+    (
+        ulimit -v 3000000 || exit
+        bad 4_gib '{"program": [["y", "zeros", [], {"shape": [1073741824]}]]}' \
+            "(4294967296 bytes)"
+        [ $failed -eq 0 ]
+    ) || failed=$((failed + 1))
+fi
+try 1 eval "$work/gone.json"
+err_has "gone.json: No such file"
+cat >"$work/panic.json" <<END
+{$x, "program": [["y", "reshape", ["x"], {"shape": [7]}]], "expect": "panic"}
+END
+try 0 eval "$work/panic.json" --device flex
+out_has "failed, as expected"
+cat >"$work/mismatch.json" <<END
+{$x, "program": [["y", "neg", ["x"], {}]], "expect": "mismatch",
+ "outputs": [{"value": "y", "data": [1, 2]}]}
+END
+try 0 eval "$work/mismatch.json" --device flex
+out_has "differs, as expected"
+
+# The example of the documentation.
+awk '/^```json$/ { inside = 1; next } /^```$/ { if (inside) exit } inside' \
+    "$HOB_TEST_SRCDIR/../docs/EVAL.md" >"$work/example.json"
+try 0 eval "$work/example.json" --device "autodiff(flex)"
+out_has "^y: f32\[2,2\] = \[7,10,15,22\]"
+
+# Cases: one a line; one passes, one fails, one waits for an op, one is bad.
+{
+    tr '\n' ' ' <"$work/plain.json"
+    echo
+    tr '\n' ' ' <"$work/wrong.json" | sed 's/^{/{"id": "second", /'
+    echo
+    echo "{\"id\": \"third\", $x, \"program\": [[\"y\", \"fly\", [\"x\"], {}]]}"
+    echo '{"id": }'
+} >"$work/cases.jsonl"
+try 1 eval --cases "$work/cases.jsonl" --device flex
+out_has "^FAILED second: z"
+out_has "^FAILED line 4: .*cases.jsonl:4:8: "
+out_has "^not there yet: fly (1 cases)"
+out_has "^1 passed, 2 failed, 1 skipped$"
+try 1 eval --cases "$work/cases.jsonl" --device flex --json
+json_is /passed 1
+json_is /failures/0/id second
+json_is /missing/fly 1
+try 0 eval --cases "$work/cases.jsonl" --device flex --only third
+out_has "^0 passed, 0 failed, 1 skipped$"
+echo '{"fly": {"op": "neg"}}' >"$work/names.json"
+try 0 eval --cases "$work/cases.jsonl" --device flex --only third \
+    --names "$work/names.json"
+out_has "^1 passed, 0 failed, 0 skipped$"
+echo '{"fly": {"op": 3}}' >"$work/names.json"
+try 1 eval --cases "$work/cases.jsonl" --device flex --only third \
+    --names "$work/names.json"
+out_has 'rule for "fly" needs "op"'
+echo '[]' >"$work/names.json"
+try 1 eval --cases "$work/cases.jsonl" --names "$work/names.json"
+err_has "one JSON object"
+
+# ---- no plugin at all ----
+
+HOB_PLUGIN_PATH=$work/ext
+export HOB_PLUGIN_PATH
+rm "$work/ext/mock.json"
+try 0 plugins
+out_has "No plugin was found"
+try 1 eval "$work/plain.json" --device flex
+err_has "flex"
+
+echo "$passed passed, $failed failed, $skipped skipped"
+[ "$failed" -eq 0 ]

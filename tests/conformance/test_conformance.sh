@@ -1,0 +1,80 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# Runs the cases of this folder by "hob eval --cases". Every case whose ops
+# exist must pass; those whose ops are not there yet are counted as skipped,
+# and README.md lists them: after a new op, "test_conformance.sh --list" prints
+# the list as it should be. The last line is "N passed, N failed, N skipped".
+set -u
+
+here=${HOB_TEST_SRCDIR:-$(dirname "$0")/..}/conformance
+hob=${HOB_TEST_BUILDDIR:+$HOB_TEST_BUILDDIR/../tools/hob}
+hob=${hob:-hob}
+work=$(mktemp -d) || exit 99
+trap 'rm -r -f "$work"' EXIT
+
+passed=0
+failed=0
+skipped=0
+
+# run_cases FILE DEVICE: print what fails, and add up the closing line.
+run_cases()
+{
+    "$hob" eval --cases "$here/$1" --names "$here/names.json" \
+        --device "$2" >"$work/log" 2>&1
+    grep '^not there yet: ' "$work/log" >>"$work/missing"
+    line=$(grep '^[0-9]* passed, [0-9]* failed, [0-9]* skipped$' "$work/log")
+    if [ -z "$line" ]; then
+        line="0 passed, 1 failed, 0 skipped"
+        tail -n 20 "$work/log"
+    fi
+    grep '^FAILED ' "$work/log"
+    echo "$1 on $2: $line"
+    # shellcheck disable=SC2086
+    set -- $line
+    passed=$((passed + $1))
+    failed=$((failed + $3))
+    skipped=$((skipped + $5))
+}
+
+# The lines of README.md: each op that a case needs and nobody knows.
+print_list()
+{
+    for file in tensor autodiff quant; do
+        : >"$work/missing"
+        run_cases $file.jsonl 'autodiff(flex)' >/dev/null
+        [ ! -s "$work/missing" ] || echo
+        sed -n 's/^not there yet: \([^ ]*\) (\([0-9]*\) cases)$/\1 \2/p' \
+            "$work/missing" | LC_ALL=C sort |
+            awk -v file=$file '
+                { text = text (NR > 1 ? ", " : "") $1 " (" $2 ")"; n += $2 }
+                END { if (NR) print "**" file "**, " n " cases: " text "." }' |
+            fold -s -w 100 | sed 's/ *$//'
+    done
+}
+
+if [ "${1-}" = --list ]; then
+    print_list
+    exit
+fi
+
+print_list >"$work/list"
+sed '1,/^<!-- list -->$/d' "$here/README.md" >"$work/readme"
+passed=0
+failed=0
+skipped=0
+run_cases tensor.jsonl 'flex'
+run_cases tensor.jsonl 'autodiff(flex)'
+run_cases tensor.jsonl 'autodiff{checkpoint=balanced}(flex)'
+run_cases autodiff.jsonl 'autodiff(flex)'
+run_cases autodiff.jsonl 'autodiff{checkpoint=balanced}(flex)'
+run_cases quant.jsonl 'autodiff(flex)'
+
+if cmp -s "$work/list" "$work/readme"; then
+    passed=$((passed + 1))
+else
+    failed=$((failed + 1))
+    echo "FAILED README.md: its list of what is not there yet is old:"
+    diff "$work/readme" "$work/list"
+fi
+echo "$passed passed, $failed failed, $skipped skipped"
+[ "$failed" -eq 0 ]
