@@ -158,6 +158,13 @@ static const struct hob_entry calc_entries[] = {
      .signature = "(x: Any) -> x",
      .execute = contiguous_execute}};
 
+/* A contiguous that wants what it is there to make. */
+static const struct hob_entry flat_entries[] = {
+    {.op = "contiguous",
+     .signature = "(x: Any) -> x",
+     .flags = HOB_ENTRY_CONTIGUOUS,
+     .execute = contiguous_execute}};
+
 static const struct hob_backend calc_backend = {
     .struct_size = sizeof(struct hob_backend),
     .entry_count = sizeof(calc_entries) / sizeof(calc_entries[0]),
@@ -171,6 +178,18 @@ static const struct hob_backend calc_backend = {
     .download = copy_out,
     .flags = HOB_BACKEND_HOST_MEMORY};
 
+static const struct hob_backend flat_backend = {
+    .struct_size = sizeof(struct hob_backend),
+    .entry_count = sizeof(flat_entries) / sizeof(flat_entries[0]),
+    .entries = flat_entries,
+    .device_count = device_count,
+    .device_open = device_open,
+    .device_close = device_close,
+    .alloc = calc_alloc,
+    .free = calc_free,
+    .upload = copy_in,
+    .download = copy_out};
+
 static const struct hob_plugin calc = {HOB_PLUGIN_INIT_HEAD,
                                        .id = "calc",
                                        .version = "1.0.0",
@@ -179,6 +198,17 @@ static const struct hob_plugin other = {HOB_PLUGIN_INIT_HEAD,
                                         .id = "other",
                                         .version = "1.0.0",
                                         .backend = &calc_backend};
+
+static const struct hob_plugin flat = {HOB_PLUGIN_INIT_HEAD,
+                                       .id = "flat",
+                                       .version = "1.0.0",
+                                       .backend = &flat_backend};
+
+static const struct hob_plugin *flat_entry(const struct hob_host *host)
+{
+    (void)host;
+    return &flat;
+}
 
 static const struct hob_plugin *calc_entry(const struct hob_host *host)
 {
@@ -192,7 +222,7 @@ static const struct hob_plugin *other_entry(const struct hob_host *host)
     return &other;
 }
 
-/* ---- idle and greedy ---- */
+/* ---- idle, greedy and sloppy ---- */
 
 static hob_status layer_open(void *instance, hob_device *below, int32_t level,
                              const char *options, void **out_layer,
@@ -230,6 +260,19 @@ static int32_t greedy_call(void *layer, struct hob_call *call,
     return HOB_LAYER_DONE;
 }
 
+static int32_t sloppy_call(void *layer, struct hob_call *call,
+                           const struct hob_op_impl *impl,
+                           hob_status *out_status)
+{
+    (void)layer;
+    (void)impl;
+    if (call->op == HOB_OP_ADD)
+        return HOB_LAYER_DONE;
+    call->host->fail(call, HOB_ERR_UNSUPPORTED, "one way did not work");
+    *out_status = call->host->next(call);
+    return HOB_LAYER_DONE;
+}
+
 static const struct hob_decorator idle_decorator = {
     .struct_size = sizeof(struct hob_decorator),
     .layer_open = layer_open,
@@ -241,6 +284,12 @@ static const struct hob_decorator greedy_decorator = {
     .layer_close = device_close,
     .call = greedy_call};
 
+static const struct hob_decorator sloppy_decorator = {
+    .struct_size = sizeof(struct hob_decorator),
+    .layer_open = layer_open,
+    .layer_close = device_close,
+    .call = sloppy_call};
+
 static const struct hob_plugin idle = {HOB_PLUGIN_INIT_HEAD,
                                        .id = "idle",
                                        .version = "1.0.0",
@@ -249,6 +298,17 @@ static const struct hob_plugin greedy = {HOB_PLUGIN_INIT_HEAD,
                                          .id = "greedy",
                                          .version = "1.0.0",
                                          .decorator = &greedy_decorator};
+
+static const struct hob_plugin sloppy = {HOB_PLUGIN_INIT_HEAD,
+                                         .id = "sloppy",
+                                         .version = "1.0.0",
+                                         .decorator = &sloppy_decorator};
+
+static const struct hob_plugin *sloppy_entry(const struct hob_host *host)
+{
+    (void)host;
+    return &sloppy;
+}
 
 static const struct hob_plugin *idle_entry(const struct hob_host *host)
 {
@@ -283,6 +343,22 @@ static hob_status double_body(hob_scope *scope, const struct hob_call *call,
     return hob_scope_host(scope)->scope_status(scope);
 }
 
+/* Its result is elsewhere than its argument. */
+static hob_status astray_body(hob_scope *scope, const struct hob_call *call,
+                              hob_tensor **out)
+{
+    hob_device *device = NULL;
+    hob_status status =
+        hob_device_open(call->host->runtime, "other", &device, NULL);
+
+    if (status)
+        return status;
+    out[0] = hob_ones(scope, call->metas[0].shape, call->metas[0].rank, device,
+                      HOB_DTYPE_F32);
+    hob_device_unref(device);
+    return hob_scope_host(scope)->scope_status(scope);
+}
+
 static const struct hob_entry negate_entry = {
     .op = "t.only_other",
     .signature = "(x: Float) -> x",
@@ -304,7 +380,11 @@ static const struct hob_extension_op ext_ops[] = {
     {.name = "t.make",
      .signature = "(x: Float?, n: i64) -> f32",
      .infer = infer_same,
-     .body = double_body}};
+     .body = double_body},
+    {.name = "t.astray",
+     .signature = "(x: Float) -> x",
+     .infer = infer_same,
+     .body = astray_body}};
 
 static const struct hob_extension ext_table = {
     .struct_size = sizeof(struct hob_extension),
@@ -334,6 +414,11 @@ const struct hob_static_plugin test_static_plugins[] = {
      calc_entry},
     {HEAD("other", "backend") "\"backend\":{\"selector\":\"other\"}}",
      other_entry},
+    {HEAD("flat", "backend") "\"backend\":{\"selector\":\"flat\"}}",
+     flat_entry},
+    {HEAD("sloppy", "decorator") "\"decorator\":{\"selector\":\"sloppy\"},"
+                                 "\"unlisted\":\"refuse\"}",
+     sloppy_entry},
     {HEAD("idle", "decorator") "\"decorator\":{\"selector\":\"idle\","
                                "\"options\":{\"mode\":[\"a\",\"b\"]}},"
                                "\"unlisted\":\"pass\"}",
@@ -351,7 +436,9 @@ const struct hob_static_plugin test_static_plugins[] = {
      "{\"op\":\"double\",\"signature\":\"(x: Float) -> x\","
      "\"infer\":\"same\",\"body\":true,\"backends\":[\"calc\",\"greedy\"]},"
      "{\"op\":\"make\",\"signature\":\"(x: Float?, n: i64) -> f32\","
-     "\"body\":true,\"backends\":[\"calc\",\"other\"]}]}",
+     "\"body\":true,\"backends\":[\"calc\",\"other\"]},"
+     "{\"op\":\"astray\",\"signature\":\"(x: Float) -> x\","
+     "\"infer\":\"same\",\"body\":true,\"backends\":[\"calc\"]}]}",
      ext_entry}};
 #undef HEAD
 

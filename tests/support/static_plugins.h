@@ -4,10 +4,14 @@
  *
  *   calc    a backend with kernels for add (f32 only), full and contiguous
  *   other   the same under another name
+ *   flat    a backend whose contiguous wants contiguous arguments
  *   idle    a decorator that passes everything on; option "mode"
  *   greedy  a decorator that always has something to do and never a rule
+ *   sloppy  a decorator that says it has added, and did not; for other ops it
+ *           leaves a message and then goes on
  *   ext     an extension: t.only_other (kernel for other alone), t.double
- *           (a body, for calc and greedy), t.make (no tensor, two backends)
+ *           (a body, for calc and greedy), t.make (no tensor, two backends),
+ *           t.astray (a body whose result is on another device)
  */
 #ifndef TESTS_STATIC_PLUGINS_H
 #define TESTS_STATIC_PLUGINS_H

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "index.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+int64_t flex_index_read(const struct flex_device *device,
+                        const struct flex_loop *loop, uint32_t dtype,
+                        int64_t first, int64_t count, int64_t size,
+                        int64_t *out)
+{
+    char block[FLEX_BLOCK * 8];
+
+    for (int64_t i = 0; i < count; i += FLEX_BLOCK) {
+        int64_t n = count - i < FLEX_BLOCK ? count - i : FLEX_BLOCK;
+        const void *in = flex_loop_fetch(loop, first + i, n, block);
+        uint64_t outside = 0;
+
+        if (dtype == HOB_DTYPE_I64 || dtype == HOB_DTYPE_U64)
+            memcpy(out + i, in, (size_t)n * 8);
+        else
+            device->kernels->cast[HOB_DTYPE_I64][dtype](out + i, in, n);
+        for (int64_t j = 0; j < n; j++) /* negative ones are huge */
+            outside |= (uint64_t)out[i + j] >= (uint64_t)size;
+        for (int64_t j = 0; outside && j < n; j++)
+            if ((uint64_t)out[i + j] >= (uint64_t)size)
+                return i + j;
+    }
+    return -1;
+}
+
+/* "[3, 0]": logical element INDEX of VIEW as a position. */
+static void position_text(const struct hob_view *view, int64_t index,
+                          char *text, size_t text_size)
+{
+    int64_t at[HOB_MAX_RANK];
+    size_t used = 0;
+
+    for (uint32_t i = view->rank; i-- > 0;) {
+        at[i] = index % view->shape[i];
+        index /= view->shape[i];
+    }
+    text[0] = '\0';
+    for (uint32_t i = 0; i < view->rank && used < text_size; i++)
+        used += (size_t)snprintf(text + used, text_size - used, "%s%" PRId64,
+                                 i ? ", " : "", at[i]);
+}
+
+hob_status flex_index_take(struct hob_call *call, struct flex_device *device,
+                           const struct hob_view *view, int64_t size,
+                           int64_t **out_indices, uint64_t *out_bytes)
+{
+    const int64_t count = hob_view_count(view);
+    struct flex_loop loop;
+    char text[HOB_MAX_RANK * 24];
+    int64_t bad;
+
+    *out_bytes = (uint64_t)count * 8;
+    *out_indices = flex_scratch_take(device, *out_bytes);
+    if (!*out_indices)
+        return call->host->fail(call, HOB_ERR_MEMORY,
+                                "%s: no memory for %" PRId64 " indices",
+                                call->op_name, count);
+    flex_loop_init(&loop, view);
+    bad = flex_index_read(device, &loop, view->dtype, 0, count, size,
+                          *out_indices);
+    if (bad < 0)
+        return HOB_OK;
+    position_text(view, bad, text, sizeof(text));
+    call->host->fail(call, HOB_ERR_RANGE,
+                     "%s: indices[%s] is %" PRId64
+                     ", outside of 0..%" PRId64
+                     " (negative indices do not count from the end)",
+                     call->op_name, text, (*out_indices)[bad], size - 1);
+    flex_scratch_give(device, *out_indices, *out_bytes);
+    *out_indices = NULL;
+    return HOB_ERR_RANGE;
+}

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * index.h - index tensors, read and checked.
+ */
+#ifndef FLEX_INDEX_H
+#define FLEX_INDEX_H
+
+#include "flex.h"
+
+/*
+ * Read logical elements FIRST .. FIRST + COUNT - 1 of an index tensor of
+ * DTYPE into OUT. Returns the position, less FIRST, of the first that is not
+ * in 0..SIZE-1, which is then in OUT at that position; -1 if all are.
+ */
+int64_t flex_index_read(const struct flex_device *device,
+                        const struct flex_loop *loop, uint32_t dtype,
+                        int64_t first, int64_t count, int64_t size,
+                        int64_t *out);
+
+/* All of VIEW, read and checked, into memory that the caller gives back with
+ * *OUT_BYTES. On failure CALL has a message that names element and place. */
+hob_status flex_index_take(struct hob_call *call, struct flex_device *device,
+                           const struct hob_view *view, int64_t size,
+                           int64_t **out_indices, uint64_t *out_bytes);
+
+#endif

@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * gemm_tile.h - the register-level kernels of flex's own matrix product.
+ *
+ * One table an instruction set. A kernel multiplies a panel of HEIGHT rows of
+ * A by a panel of `width` columns of B, both packed, and finishes the tile of
+ * C. Elements are f32, f64, u32 or u64; every other dtype is converted while
+ * it is packed (sums modulo 2^32 hold the low bits of the narrow integers).
+ */
+#ifndef FLEX_GEMM_TILE_H
+#define FLEX_GEMM_TILE_H
+
+#include <stdint.h>
+
+enum flex_gemm_type {
+    FLEX_GEMM_F32,
+    FLEX_GEMM_F64,
+    FLEX_GEMM_U32,
+    FLEX_GEMM_U64,
+    FLEX_GEMM_TYPE_COUNT_
+};
+
+/* The greatest height of a panel of A, for arrays. */
+enum { FLEX_GEMM_HEIGHT_MAX = 14 };
+/* How a panel of A is packed: row after row, each a_stride apart; or column
+ * after column, height elements each. The source's layout decides. */
+enum flex_gemm_layout { FLEX_GEMM_ROWS, FLEX_GEMM_COLUMNS };
+
+/* The tile of C that a kernel writes. */
+struct flex_gemm_tile {
+    void *c;
+    int64_t c_stride; /* elements between rows */
+    int32_t rows;     /* <= height */
+    int32_t columns;  /* <= width */
+    int32_t accumulate; /* add to what C holds */
+    int32_t relu;
+    int32_t scaled;     /* the sums are multiplied by alpha first */
+    double alpha;       /* floats only */
+    const void *bias; /* `columns` elements of the computing type, or NULL */
+};
+
+typedef void (*flex_gemm_kernel_fn)(int64_t depth, const void *a,
+                                    const void *b,
+                                    const struct flex_gemm_tile *tile);
+
+/*
+ * Pack DEPTH x COLUMNS elements of B, whose element (k, j) lies at
+ * in[k * stride + j] (pack_rows) or in[j * stride + k] (pack_columns), as one
+ * panel; missing columns become zeros.
+ */
+typedef void (*flex_gemm_pack_fn)(int64_t depth, int64_t columns,
+                                  const void *in, int64_t stride, void *out);
+
+/*
+ * Add to sums (ROWS x COLUMNS, rows SUM_STRIDE apart) the product of A and a
+ * DEPTH x COLUMNS matrix. stream: the matrix has contiguous rows STRIDE
+ * apart, A is packed as a[k * ROWS + i]. dot: it has contiguous columns
+ * STRIDE apart, row i of A lies at a[i * A_STRIDE].
+ */
+typedef void (*flex_gemm_stream_fn)(int64_t depth, int64_t columns,
+                                    const void *a, const void *in,
+                                    int64_t stride, void *sums,
+                                    int64_t sum_stride);
+typedef void (*flex_gemm_dot_fn)(int64_t depth, int64_t columns,
+                                 const void *a, int64_t a_stride,
+                                 const void *in, int64_t stride, void *sums,
+                                 int64_t sum_stride);
+
+/* The most rows of stream and dot. */
+enum { FLEX_SKINNY_ROWS = 8 };
+
+struct flex_gemm_kernels {
+    int32_t height; /* the best height of a panel of A */
+    int32_t width;  /* columns in a panel of B */
+    int32_t depth;  /* rows of B in one pass, at most */
+    int32_t a_stride; /* elements between the rows of a ROWS panel */
+    int32_t size;     /* bytes of an element */
+    flex_gemm_pack_fn pack_rows;
+    flex_gemm_pack_fn pack_columns;
+    /* By layout and height - 1. */
+    flex_gemm_kernel_fn tile[2][FLEX_GEMM_HEIGHT_MAX];
+    /* By rows - 1. */
+    flex_gemm_stream_fn stream[FLEX_SKINNY_ROWS];
+    flex_gemm_dot_fn dot[FLEX_SKINNY_ROWS];
+};
+
+/* By enum flex_gemm_type. */
+extern const struct flex_gemm_kernels
+    flex_gemm_kernels_base[FLEX_GEMM_TYPE_COUNT_];
+extern const struct flex_gemm_kernels
+    flex_gemm_kernels_v2[FLEX_GEMM_TYPE_COUNT_];
+extern const struct flex_gemm_kernels
+    flex_gemm_kernels_v3[FLEX_GEMM_TYPE_COUNT_];
+extern const struct flex_gemm_kernels
+    flex_gemm_kernels_v4[FLEX_GEMM_TYPE_COUNT_];
+
+#endif

@@ -1,0 +1,6 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* gemm_tile_base.c - tile kernels for any processor. */
+#define VECTOR_BYTES 16
+#define HEIGHT 6
+#define TABLE flex_gemm_kernels_base
+#include "gemm_tile_isa.h"

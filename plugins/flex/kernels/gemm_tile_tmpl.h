@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * gemm_tile_tmpl.h - one element type's tile kernels. Included by
+ * gemm_tile_isa.h with TYPE, NAME(x), HEIGHT, DEPTH, A_PAD and, for the two
+ * types that have epilogues, IS_FLOAT and BITS defined; gemm_skinny_tmpl.h
+ * follows and ends them.
+ */
+
+typedef TYPE NAME(vector)
+    __attribute__((vector_size(VECTOR_BYTES), may_alias));
+/* The same at any address. */
+typedef TYPE NAME(vector_at)
+    __attribute__((vector_size(VECTOR_BYTES), may_alias, aligned(1)));
+/* Four elements at any address. */
+typedef TYPE NAME(quad)
+    __attribute__((vector_size(4 * sizeof(TYPE)), may_alias, aligned(1)));
+#if IS_FLOAT
+/* What a comparison of two vectors yields. */
+typedef BITS NAME(bits) __attribute__((vector_size(VECTOR_BYTES)));
+#endif
+
+enum {
+    NAME(lanes) = VECTOR_BYTES / sizeof(TYPE),
+    NAME(width) = 2 * VECTOR_BYTES / sizeof(TYPE),
+    NAME(a_stride) = DEPTH + A_PAD
+};
+
+/* Finish one row of a tile whose sums are LOW and HIGH. */
+static inline __attribute__((always_inline)) void
+NAME(finish_row)(const struct flex_gemm_tile *tile, TYPE *c,
+                 NAME(vector) low, NAME(vector) high)
+{
+#if IS_FLOAT
+    if (tile->scaled) {
+        const TYPE alpha = (TYPE)tile->alpha;
+        low *= alpha;
+        high *= alpha;
+    }
+#endif
+    if (tile->accumulate) {
+        low += *(const NAME(vector_at) *)c;
+        high += *(const NAME(vector_at) *)(c + NAME(lanes));
+    }
+#if IS_FLOAT
+    if (tile->bias) {
+        const TYPE *bias = tile->bias;
+        low += *(const NAME(vector_at) *)bias;
+        high += *(const NAME(vector_at) *)(bias + NAME(lanes));
+    }
+    if (tile->relu) { /* written so that NaN stays NaN */
+        low = (NAME(vector))((NAME(bits))low & ~(low <= 0));
+        high = (NAME(vector))((NAME(bits))high & ~(high <= 0));
+    }
+#endif
+    *(NAME(vector_at) *)c = low;
+    *(NAME(vector_at) *)(c + NAME(lanes)) = high;
+}
+
+/* A tile narrower than a panel: finish ROW elsewhere and copy what counts. */
+static __attribute__((noinline)) void
+NAME(finish_edge)(const struct flex_gemm_tile *tile, int row, TYPE *sums)
+{
+    TYPE *c = (TYPE *)tile->c + row * tile->c_stride;
+    const TYPE *bias = tile->bias;
+
+    for (int j = 0; j < tile->columns; j++) {
+        TYPE sum = sums[j];
+#if IS_FLOAT
+        if (tile->scaled)
+            sum *= (TYPE)tile->alpha;
+#endif
+        if (tile->accumulate)
+            sum += c[j];
+#if IS_FLOAT
+        if (bias)
+            sum += bias[j];
+        if (tile->relu && sum <= 0)
+            sum = 0;
+#else
+        (void)bias;
+#endif
+        c[j] = sum;
+    }
+}
+
+/*
+ * The tile of HEIGHT rows, a constant at every place of inlining, as the
+ * strides are: so all sums stay in registers and A is read by broadcasts with
+ * constant offsets.
+ */
+static inline __attribute__((always_inline)) void
+NAME(tile)(const int height, const int64_t row_stride,
+           const int64_t column_stride, int64_t depth, const TYPE *a,
+           const TYPE *b, const struct flex_gemm_tile *tile)
+{
+    NAME(vector) sums[HEIGHT][2];
+
+#pragma GCC unroll 14
+    for (int i = 0; i < height; i++)
+        sums[i][0] = sums[i][1] = (NAME(vector)){0};
+    for (int64_t k = 0; k < depth; k++) {
+        const NAME(vector) low = *(const NAME(vector) *)b;
+        const NAME(vector) high = *(const NAME(vector) *)(b + NAME(lanes));
+#pragma GCC unroll 14
+        for (int i = 0; i < height; i++) {
+            const TYPE factor = a[i * row_stride];
+            sums[i][0] += factor * low;
+            sums[i][1] += factor * high;
+        }
+        a += column_stride;
+        b += NAME(width);
+    }
+    if (tile->columns == NAME(width)) {
+        TYPE *c = tile->c;
+#pragma GCC unroll 14
+        for (int i = 0; i < height; i++) {
+            if (i < tile->rows)
+                NAME(finish_row)(tile, c, sums[i][0], sums[i][1]);
+            c += tile->c_stride;
+        }
+    } else {
+#pragma GCC unroll 14
+        for (int i = 0; i < height; i++) {
+            TYPE row[NAME(width)] __attribute__((aligned(64)));
+            *(NAME(vector) *)row = sums[i][0];
+            *(NAME(vector) *)(row + NAME(lanes)) = sums[i][1];
+            if (i < tile->rows)
+                NAME(finish_edge)(tile, i, row);
+        }
+    }
+}
+
+static void NAME(pack_rows)(int64_t depth, int64_t columns, const void *in,
+                            int64_t stride, void *out)
+{
+    const TYPE *from = in;
+    TYPE *to = out;
+
+    for (int64_t k = 0; k < depth; k++) {
+        if (columns == NAME(width)) {
+            *(NAME(vector_at) *)to = *(const NAME(vector_at) *)from;
+            *(NAME(vector_at) *)(to + NAME(lanes)) =
+                *(const NAME(vector_at) *)(from + NAME(lanes));
+        } else {
+            for (int64_t j = 0; j < NAME(width); j++)
+                to[j] = j < columns ? from[j] : 0;
+        }
+        from += stride;
+        to += NAME(width);
+    }
+}
+
+/* Turn a square of 4 x 4 elements; the strides are between its rows. */
+static inline __attribute__((always_inline)) void
+NAME(turn_square)(const TYPE *in, int64_t in_stride, TYPE *out,
+                  int64_t out_stride)
+{
+    const NAME(quad) a = *(const NAME(quad) *)in;
+    const NAME(quad) b = *(const NAME(quad) *)(in + in_stride);
+    const NAME(quad) c = *(const NAME(quad) *)(in + 2 * in_stride);
+    const NAME(quad) d = *(const NAME(quad) *)(in + 3 * in_stride);
+    const NAME(quad) ab_low = __builtin_shufflevector(a, b, 0, 4, 1, 5);
+    const NAME(quad) ab_high = __builtin_shufflevector(a, b, 2, 6, 3, 7);
+    const NAME(quad) cd_low = __builtin_shufflevector(c, d, 0, 4, 1, 5);
+    const NAME(quad) cd_high = __builtin_shufflevector(c, d, 2, 6, 3, 7);
+
+    *(NAME(quad) *)out = __builtin_shufflevector(ab_low, cd_low, 0, 1, 4, 5);
+    *(NAME(quad) *)(out + out_stride) =
+        __builtin_shufflevector(ab_low, cd_low, 2, 3, 6, 7);
+    *(NAME(quad) *)(out + 2 * out_stride) =
+        __builtin_shufflevector(ab_high, cd_high, 0, 1, 4, 5);
+    *(NAME(quad) *)(out + 3 * out_stride) =
+        __builtin_shufflevector(ab_high, cd_high, 2, 3, 6, 7);
+}
+
+static void NAME(pack_columns)(int64_t depth, int64_t columns, const void *in,
+                               int64_t stride, void *out)
+{
+    const TYPE *from = in;
+    TYPE *to = out;
+    int64_t columns4 = columns / 4 * 4;
+
+    for (int64_t k = 0; k < depth; k += 4) {
+        int64_t j = 0;
+        if (k + 4 <= depth)
+            for (; j < columns4; j += 4)
+                NAME(turn_square)(from + j * stride + k, stride,
+                                  to + k * NAME(width) + j, NAME(width));
+        for (; j < NAME(width); j++)
+            for (int64_t i = k; i < k + 4 && i < depth; i++)
+                to[i * NAME(width) + j] = j < columns ? from[j * stride + i]
+                                                      : 0;
+    }
+}
+
+/* One function a height and layout, for the table. */
+#define INSTANCE(h)                                                            \
+    static void NAME(rows_##h)(int64_t depth, const void *a, const void *b,    \
+                               const struct flex_gemm_tile *tile)              \
+    {                                                                          \
+        NAME(tile)(h, NAME(a_stride), 1, depth, a, b, tile);                   \
+    }                                                                          \
+    static void NAME(columns_##h)(int64_t depth, const void *a, const void *b, \
+                                  const struct flex_gemm_tile *tile)           \
+    {                                                                          \
+        NAME(tile)(h, 1, h, depth, a, b, tile);                                \
+    }
+INSTANCE(1)
+INSTANCE(2)
+INSTANCE(3)
+INSTANCE(4)
+INSTANCE(5)
+INSTANCE(6)
+#if HEIGHT > 6
+INSTANCE(7)
+INSTANCE(8)
+INSTANCE(9)
+INSTANCE(10)
+INSTANCE(11)
+INSTANCE(12)
+INSTANCE(13)
+INSTANCE(14)
+#endif
+#undef INSTANCE

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * rows.h - kernels over whole rows: softmax, losses, norms, Adam.
+ *
+ * One table an instruction set and computing type (f32, f64); f16 and bf16
+ * rows are converted first. Rows are contiguous; OUT may be an input. Sums
+ * run in 16 lanes, so they are the same for every vector width.
+ */
+#ifndef FLEX_ROWS_H
+#define FLEX_ROWS_H
+
+#include <stdint.h>
+
+/* What is constant in one step of Adam; see adam in rows_tmpl.h. */
+struct flex_adam {
+    double keep; /* 1 - lr * weight_decay */
+    double rate; /* lr / (1 - beta1^step) */
+    double beta1, beta2;
+    double correction; /* 1 / sqrt(1 - beta2^step) */
+    double epsilon;
+};
+
+struct flex_row_kernels {
+    void (*softmax)(void *out, const void *x, int64_t n);
+    void (*log_softmax)(void *out, const void *x, int64_t n);
+    /* Y is the op's output, G its gradient. */
+    void (*softmax_backward)(void *out, const void *y, const void *g,
+                             int64_t n);
+    void (*log_softmax_backward)(void *out, const void *y, const void *g,
+                                 int64_t n);
+    /* log(sum(exp(x))) - x[target]. */
+    double (*cross_entropy)(const void *x, int64_t n, int64_t target);
+    /* (softmax(x) - one_hot(target)) * scale. */
+    void (*cross_entropy_backward)(void *out, const void *x, int64_t n,
+                                   int64_t target, double scale);
+    /* WEIGHT and BIAS may be NULL. */
+    void (*layer_norm)(void *out, const void *x, const void *weight,
+                       const void *bias, double epsilon, int64_t n);
+    /* (x - mean) * scale + shift. */
+    void (*affine)(void *out, const void *x, double mean, double scale,
+                   double shift, int64_t n);
+    void (*adam)(void *out_param, void *out_m, void *out_v, const void *param,
+                 const void *grad, const void *m, const void *v, int64_t n,
+                 const struct flex_adam *adam);
+    /* acc += x * factor (a scalar); for convolutions by rows. */
+    void (*add_scaled)(void *acc, const void *x, double factor, int64_t n);
+    /* acc += x. */
+    void (*add)(void *acc, const void *x, int64_t n);
+    /* acc = max(acc, x) where NaN wins. */
+    void (*max)(void *acc, const void *x, int64_t n);
+    /* sum of a * b. */
+    double (*dot)(const void *a, const void *b, int64_t n);
+};
+
+enum { FLEX_ROW_F32, FLEX_ROW_F64, FLEX_ROW_COUNT_ };
+
+extern const struct flex_row_kernels flex_row_kernels_base[FLEX_ROW_COUNT_];
+extern const struct flex_row_kernels flex_row_kernels_v2[FLEX_ROW_COUNT_];
+extern const struct flex_row_kernels flex_row_kernels_v3[FLEX_ROW_COUNT_];
+extern const struct flex_row_kernels flex_row_kernels_v4[FLEX_ROW_COUNT_];
+
+#endif

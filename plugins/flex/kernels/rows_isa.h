@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * rows_isa.h - the row kernels of one instruction set. Included by
+ * rows_base.c, rows_v2.c, rows_v3.c and rows_v4.c with TABLE defined.
+ */
+#include "rows.h"
+
+#include "math_f32.h"
+#include "math_f64.h"
+
+#include <stddef.h>
+
+/* Sums in a reduction: one AVX-512 vector of f32. */
+enum { LANES = 16 };
+
+#define TYPE float
+#define NAME(x) f32_##x
+#define EXP(x) exp_f32(x)
+#define LOG(x) logf(x)
+#define SQRT(x) __builtin_sqrtf(x)
+#include "rows_tmpl.h"
+
+#define TYPE double
+#define NAME(x) f64_##x
+#define EXP(x) exp_f64(x)
+#define LOG(x) log(x)
+#define SQRT(x) __builtin_sqrt(x)
+#include "rows_tmpl.h"
+
+#define TYPE_ENTRY(t)                                                          \
+    {                                                                          \
+        .softmax = t##_softmax, .log_softmax = t##_log_softmax,                \
+        .softmax_backward = t##_softmax_backward,                              \
+        .log_softmax_backward = t##_log_softmax_backward,                      \
+        .cross_entropy = t##_cross_entropy,                                    \
+        .cross_entropy_backward = t##_cross_entropy_backward,                  \
+        .layer_norm = t##_layer_norm, .affine = t##_affine, .adam = t##_adam,  \
+        .add_scaled = t##_add_scaled, .add = t##_add, .max = t##_max,          \
+        .dot = t##_dot,                                                        \
+    }
+
+const struct flex_row_kernels TABLE[FLEX_ROW_COUNT_] = {
+    [FLEX_ROW_F32] = TYPE_ENTRY(f32),
+    [FLEX_ROW_F64] = TYPE_ENTRY(f64),
+};
+
+#undef TYPE_ENTRY

@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * norm.c - layer_norm and batch_norm.
+ */
+#include "rows.h"
+
+#include <inttypes.h>
+#include <math.h>
+
+struct norm {
+    struct flex_rows out, x;
+    const struct flex_row_kernels *kernels;
+    const void *weight, *bias; /* layer_norm: of the computing type, or NULL */
+    double epsilon;
+    const double *channel; /* batch_norm: mean, scale, shift of each */
+    int64_t channels;
+    int64_t channel_rows; /* rows of one channel of one sample */
+    uint64_t stride;
+};
+
+static void layer_row(const struct flex_rows_job *job, int64_t row,
+                      char *buffers)
+{
+    const struct norm *norm = job->context;
+    void *target = flex_rows_target(&norm->out, row, buffers);
+
+    norm->kernels->layer_norm(
+        target, flex_rows_get(&norm->x, row, buffers + norm->stride),
+        norm->weight, norm->bias, norm->epsilon, norm->x.n);
+    flex_rows_put(&norm->out, row, target);
+}
+
+static void batch_row(const struct flex_rows_job *job, int64_t row,
+                      char *buffers)
+{
+    const struct norm *norm = job->context;
+    const double *channel =
+        norm->channel + 3 * (row / norm->channel_rows % norm->channels);
+    void *target = flex_rows_target(&norm->out, row, buffers);
+
+    norm->kernels->affine(
+        target, flex_rows_get(&norm->x, row, buffers + norm->stride),
+        channel[0], channel[1], channel[2], norm->x.n);
+    flex_rows_put(&norm->out, row, target);
+}
+
+static hob_status run_rows(struct hob_call *call, struct norm *norm,
+                           struct flex_rows_job *job)
+{
+    norm->stride = flex_rows_buffer_bytes(&norm->x);
+    job->buffer_bytes = 2 * norm->stride;
+    if (norm->x.n == 0)
+        return HOB_OK;
+    if (flex_rows_run(job, norm->x.outer.count, norm->x.n))
+        return call->host->fail(call, HOB_ERR_MEMORY,
+                                "%s: no memory for rows of %" PRId64
+                                " elements",
+                                call->op_name, norm->x.n);
+    return HOB_OK;
+}
+
+static hob_status layer_norm(void *instance, struct hob_call *call)
+{
+    struct flex_device *device = instance;
+    const struct hob_view *x = hob_arg_view(call, 0);
+    const uint32_t dim = x->rank - 1u;
+    struct norm norm = {.kernels = flex_row_kernels(device, x->dtype),
+                        .epsilon = flex_arg_f64(call, 3)};
+    struct flex_rows_job job = {
+        .device = device, .fn = layer_row, .context = &norm};
+    void *vectors[2] = {NULL, NULL};
+    uint64_t bytes[2] = {0, 0};
+    hob_status st = HOB_OK;
+
+    for (uint32_t i = 0; i < 2; i++) {
+        const struct hob_view *view = hob_arg_view(call, 1 + i);
+        if (!view)
+            continue;
+        vectors[i] = flex_vector_take(device, view, &bytes[i]);
+        if (!vectors[i]) {
+            st = call->host->fail(call, HOB_ERR_MEMORY,
+                                  "%s: no memory for a copy of %s",
+                                  call->op_name, i ? "bias" : "weight");
+            goto out;
+        }
+    }
+    norm.weight = vectors[0];
+    norm.bias = vectors[1];
+    flex_rows_init(&norm.x, device, x, dim);
+    flex_rows_init(&norm.out, device, hob_ret_view(call, 0), dim);
+    st = run_rows(call, &norm, &job);
+out:
+    for (uint32_t i = 0; i < 2; i++)
+        flex_scratch_give(device, vectors[i], bytes[i]);
+    return st;
+}
+
+/* Element INDEX of rank-1 argument ARG, FALLBACK where it is absent. */
+static double channel_value(const struct hob_call *call, uint32_t arg,
+                            int64_t index, double fallback)
+{
+    const struct hob_view *view = hob_arg_view(call, arg);
+    struct hob_view element;
+
+    if (!view)
+        return fallback;
+    element = *view;
+    element.data = (char *)view->data + index * view->strides[0] *
+                                            (int64_t)hob_dtype_size(view->dtype);
+    return flex_float_load(&element);
+}
+
+/* [n, c, d, ...] without gaps as [n, c, d * ...]. */
+static void merge_tail(struct hob_view *view)
+{
+    for (; view->rank > 3; view->rank--)
+        view->shape[2] *= view->shape[view->rank - 1];
+    view->strides[2] = 1;
+    view->strides[1] = view->shape[2];
+    view->strides[0] = view->shape[1] * view->shape[2];
+}
+
+static hob_status batch_norm(void *instance, struct hob_call *call)
+{
+    struct flex_device *device = instance;
+    struct hob_view x = *hob_arg_view(call, 0);
+    struct hob_view out = *hob_ret_view(call, 0);
+    const double epsilon = flex_arg_f64(call, 5);
+    const int64_t channels = x.shape[1];
+    const uint64_t bytes = (uint64_t)channels * 24;
+    struct norm norm = {.kernels = flex_row_kernels(device, x.dtype),
+                        .channels = channels,
+                        .channel_rows = 1};
+    struct flex_rows_job job = {
+        .device = device, .fn = batch_row, .context = &norm};
+    double *channel;
+    uint32_t dim;
+    hob_status st;
+
+    if (hob_view_count(&out) == 0)
+        return HOB_OK;
+    channel = flex_scratch_take(device, bytes);
+    if (!channel)
+        return call->host->fail(call, HOB_ERR_MEMORY,
+                                "%s: no memory for %" PRId64 " channels",
+                                call->op_name, channels);
+    for (int64_t i = 0; i < channels; i++) {
+        channel[3 * i] = channel_value(call, 3, i, 0);
+        channel[3 * i + 1] = channel_value(call, 1, i, 1) /
+                             sqrt(channel_value(call, 4, i, 1) + epsilon);
+        channel[3 * i + 2] = channel_value(call, 2, i, 0);
+    }
+    norm.channel = channel;
+    if (x.rank > 3 && flex_is_contiguous(&x)) {
+        merge_tail(&x);
+        merge_tail(&out);
+    }
+    /* Of rank 2, a row is a column: one channel over all samples. */
+    dim = x.rank == 2 ? 0 : x.rank - 1u;
+    for (uint32_t i = 2; i < dim; i++)
+        norm.channel_rows *= x.shape[i];
+    flex_rows_init(&norm.x, device, &x, dim);
+    flex_rows_init(&norm.out, device, &out, dim);
+    st = run_rows(call, &norm, &job);
+    flex_scratch_give(device, channel, bytes);
+    return st;
+}
+
+static const uint32_t masks[] = {HOB_MASK_FLOAT, HOB_MASK_FLOAT,
+                                 HOB_MASK_FLOAT, HOB_MASK_FLOAT,
+                                 HOB_MASK_FLOAT};
+
+static const struct hob_entry entries[] = {
+    {
+        .op = "layer_norm",
+        .signature = "(x: Float, weight: Float?, bias: Float?, "
+                     "epsilon: f64 = 1e-5) -> x",
+        .dtypes = masks,
+        .dtype_count = 3,
+        .flags = HOB_ENTRY_IN_PLACE,
+        .execute = layer_norm,
+    },
+    {
+        .op = "batch_norm",
+        .signature = "(x: Float, weight: Float?, bias: Float?, mean: Float, "
+                     "variance: Float, epsilon: f64 = 1e-5) -> x",
+        .dtypes = masks,
+        .dtype_count = 5,
+        .flags = HOB_ENTRY_IN_PLACE,
+        .execute = batch_norm,
+    },
+};
+
+const struct flex_entries flex_norm_entries = {
+    entries, sizeof(entries) / sizeof(entries[0])};

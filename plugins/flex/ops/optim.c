@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * optim.c - adam_step in one pass over its seven streams.
+ */
+#include "rows.h"
+
+#include <math.h>
+
+enum { PARAM, GRAD, M, V, INPUTS };
+
+struct step {
+    struct flex_device *device;
+    const struct flex_row_kernels *kernels;
+    struct flex_loop in[INPUTS];
+    char *out[3]; /* param, m, v: contiguous */
+    uint32_t dtype;
+    struct flex_adam adam;
+};
+
+/* Block FIRST .. FIRST + N - 1 of input I in the computing type. */
+static const void *fetch(const struct step *step, int i, int64_t first,
+                         int64_t n, char *raw, char *wide)
+{
+    const void *in = flex_loop_fetch(&step->in[i], first, n, raw);
+
+    if (!step->device->kernels->load_f32[step->dtype])
+        return in;
+    step->device->kernels->load_f32[step->dtype](wide, in, n);
+    return wide;
+}
+
+static void step_range(void *context, int64_t first, int64_t last,
+                       uint32_t worker)
+{
+    const struct step *step = context;
+    const uint32_t size = hob_dtype_size(step->dtype);
+    const flex_cast_fn store = step->device->kernels->store_f32[step->dtype];
+    _Alignas(FLEX_ALIGN) char raw[INPUTS][FLEX_BLOCK * 8];
+    _Alignas(FLEX_ALIGN) char wide[INPUTS][FLEX_BLOCK * 4];
+
+    (void)worker;
+    for (int64_t i = first; i < last; i += FLEX_BLOCK) {
+        int64_t n = last - i < FLEX_BLOCK ? last - i : FLEX_BLOCK;
+        const void *in[INPUTS];
+        void *out[3];
+
+        for (int k = 0; k < INPUTS; k++)
+            in[k] = fetch(step, k, i, n, raw[k], wide[k]);
+        for (int k = 0; k < 3; k++)
+            out[k] = store ? (void *)raw[k] : step->out[k] + i * size;
+        step->kernels->adam(store ? wide[PARAM] : out[0],
+                            store ? wide[M] : out[1], store ? wide[V] : out[2],
+                            in[PARAM], in[GRAD], in[M], in[V], n, &step->adam);
+        if (!store)
+            continue;
+        store(step->out[0] + i * size, wide[PARAM], n);
+        store(step->out[1] + i * size, wide[M], n);
+        store(step->out[2] + i * size, wide[V], n);
+    }
+}
+
+static hob_status adam_step(void *instance, struct hob_call *call)
+{
+    struct flex_device *device = instance;
+    const double count = (double)flex_arg_i64(call, 4);
+    const double lr = flex_arg_f64(call, 5);
+    const double beta1 = flex_arg_f64(call, 6);
+    const double beta2 = flex_arg_f64(call, 7);
+    struct step step = {
+        .device = device,
+        .dtype = hob_arg_view(call, 0)->dtype,
+        .adam = {.keep = 1 - lr * flex_arg_f64(call, 9),
+                 .rate = lr / (1 - pow(beta1, count)),
+                 .beta1 = beta1,
+                 .beta2 = beta2,
+                 .correction = 1 / sqrt(1 - pow(beta2, count)),
+                 .epsilon = flex_arg_f64(call, 8)}};
+
+    step.kernels = flex_row_kernels(device, step.dtype);
+    for (uint32_t i = 0; i < INPUTS; i++)
+        flex_loop_init(&step.in[i], hob_arg_view(call, i));
+    for (uint32_t i = 0; i < 3; i++)
+        step.out[i] = hob_ret_view(call, i)->data;
+    flex_parallel(device, step.in[PARAM].count, FLEX_GRAIN_CHEAP / 4,
+                  step_range, &step);
+    return HOB_OK;
+}
+
+static const uint32_t masks[] = {HOB_MASK_FLOAT, HOB_MASK_FLOAT,
+                                 HOB_MASK_FLOAT, HOB_MASK_FLOAT};
+
+static const struct hob_entry entries[] = {
+    {
+        .op = "adam_step",
+        .signature =
+            "(param: Float, grad: Float, m: Float, v: Float, step: i64, "
+            "lr: f64, beta1: f64 = 0.9, beta2: f64 = 0.999, "
+            "epsilon: f64 = 1e-8, weight_decay: f64 = 0) -> (param, m, v)",
+        .dtypes = masks,
+        .dtype_count = 4,
+        .flags = HOB_ENTRY_IN_PLACE,
+        .execute = adam_step,
+    },
+};
+
+const struct flex_entries flex_optim_entries = {
+    entries, sizeof(entries) / sizeof(entries[0])};

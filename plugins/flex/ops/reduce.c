@@ -1,0 +1,468 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * reduce.c - sum, mean, prod, max, min, any, all: whole and along a dimension.
+ *
+ * Floats are added and multiplied in f64, in blocks that are combined in
+ * pairs, so the error does not grow with the count. Pieces depend on sizes
+ * alone.
+ */
+#include "reduce.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+enum { CHUNK = FLEX_FOLD_BLOCK, WHOLE_PIECE = 1 << 16, RESTART_ROWS = 128 };
+
+/* An accumulator of any fold. */
+union cell {
+    double f64;
+    uint64_t u64;
+    uint8_t bytes[8];
+};
+
+struct fold_run {
+    const struct flex_kernels *kernels;
+    flex_fold_fn fold;         /* elements to a cell */
+    flex_fold_rows_fn rows;    /* elements to many accumulators */
+    flex_fold_rows_fn combine; /* accumulators to accumulators */
+    flex_cast_fn load;         /* f16, bf16 to f32, or NULL */
+    enum flex_fold kind;
+    uint32_t acc_dtype;
+    uint32_t acc_size;
+    int mean;
+    uint32_t dtype; /* of the elements */
+    uint32_t out_dtype;
+    struct flex_loop whole;
+    struct flex_axis axis;
+    char *out;
+    union cell *partials;
+};
+
+/* ---- set-up ---- */
+
+static void fold_init(struct fold_run *run, const struct flex_device *device,
+                      enum flex_fold kind, const struct hob_view *x,
+                      const struct hob_view *out)
+{
+    const struct flex_kernels *kernels = device->kernels;
+    uint32_t computed = kernels->load_f32[x->dtype] ? HOB_DTYPE_F32 : x->dtype;
+    int is_float = (HOB_DTYPE_BIT(computed) & HOB_MASK_FLOAT) != 0;
+
+    memset(run, 0, sizeof(*run));
+    run->kernels = kernels;
+    run->kind = kind;
+    run->dtype = x->dtype;
+    run->out_dtype = out->dtype;
+    run->out = out->data;
+    run->load = kernels->load_f32[x->dtype];
+    run->fold = kernels->fold[kind][computed];
+    run->rows = kernels->fold_rows[kind][computed];
+    if (kind == FLEX_FOLD_ANY || kind == FLEX_FOLD_ALL)
+        run->acc_dtype = HOB_DTYPE_BOOL;
+    else if (kind == FLEX_FOLD_MAX || kind == FLEX_FOLD_MIN)
+        run->acc_dtype = computed;
+    else
+        run->acc_dtype = is_float ? HOB_DTYPE_F64 : HOB_DTYPE_U64;
+    run->acc_size = hob_dtype_size(run->acc_dtype);
+    run->combine = kernels->fold_rows[kind][run->acc_dtype];
+}
+
+/* The result of no elements; max and min have none. */
+static void fold_identity(const struct fold_run *run, union cell *out)
+{
+    out->u64 = 0;
+    if (run->kind == FLEX_FOLD_PROD) {
+        if (run->acc_dtype == HOB_DTYPE_F64)
+            out->f64 = 1;
+        else
+            out->u64 = 1;
+    } else if (run->kind == FLEX_FOLD_ALL) {
+        out->bytes[0] = 1;
+    }
+}
+
+/* ---- one result from a loop ---- */
+
+/* Elements FIRST .. LAST - 1, at least one. Blocks combine in pairs, pairs in
+ * pairs and so on: bit i of the number of blocks done says whether stack[i]
+ * holds the fold of 2^i blocks. */
+static void fold_range(const struct fold_run *run, const struct flex_loop *loop,
+                       int64_t first, int64_t last, union cell *out,
+                       struct flex_fold_buffer *buffer)
+{
+    union cell stack[64];
+    union cell cell;
+    uint64_t done = 0;
+    int any = 0;
+
+    while (first < last) {
+        int64_t n =
+            last - first < FLEX_FOLD_BLOCK ? last - first : FLEX_FOLD_BLOCK;
+        uint32_t level = 0;
+
+        run->fold(&cell, flex_fold_fetch(loop, run->load, first, n, buffer), n);
+        for (; done >> level & 1; level++) {
+            run->combine(&stack[level], &cell, 1);
+            cell = stack[level];
+        }
+        stack[level] = cell;
+        done++;
+        first += n;
+    }
+    for (uint32_t level = 0; done >> level; level++) {
+        if (!(done >> level & 1))
+            continue;
+        if (any)
+            run->combine(&stack[level], &cell, 1);
+        cell = stack[level];
+        any = 1;
+    }
+    *out = cell;
+}
+
+/* ---- accumulators to results ---- */
+
+static void mean_cells(const struct fold_run *run, void *cells, int64_t count,
+                       int64_t n)
+{
+    if (run->acc_dtype == HOB_DTYPE_F64) {
+        double *acc = cells;
+
+        for (int64_t i = 0; i < count; i++)
+            acc[i] /= (double)n;
+    } else if (HOB_DTYPE_BIT(run->dtype) & HOB_MASK_SIGNED) {
+        int64_t *acc = cells;
+
+        for (int64_t i = 0; i < count; i++)
+            acc[i] /= n;
+    } else {
+        uint64_t *acc = cells;
+
+        for (int64_t i = 0; i < count; i++)
+            acc[i] /= (uint64_t)n;
+    }
+}
+
+/* Write COUNT accumulators, each of N elements, as results FIRST .... */
+static void finish(const struct fold_run *run, void *cells, int64_t first,
+                   int64_t count, int64_t n)
+{
+    uint32_t size = hob_dtype_size(run->out_dtype);
+
+    if (run->mean && n > 0)
+        mean_cells(run, cells, count, n);
+    run->kernels->cast[run->out_dtype][run->acc_dtype](run->out + first * size,
+                                                       cells, count);
+}
+
+/* ---- whole ---- */
+
+static void whole_piece(void *context, int64_t first, int64_t last,
+                        uint32_t worker)
+{
+    struct fold_run *run = context;
+    struct flex_fold_buffer buffer;
+
+    (void)worker;
+    for (int64_t piece = first; piece < last; piece++) {
+        int64_t from = piece * WHOLE_PIECE;
+        int64_t left = run->whole.count - from;
+
+        fold_range(run, &run->whole, from,
+                   from + (left < WHOLE_PIECE ? left : WHOLE_PIECE),
+                   &run->partials[piece], &buffer);
+    }
+}
+
+static void combine_partials(const struct fold_run *run, int64_t count)
+{
+    union cell *partials = run->partials;
+
+    while (count > 1) {
+        for (int64_t i = 0; i < count / 2; i++) {
+            union cell cell = partials[2 * i];
+
+            run->combine(&cell, &partials[2 * i + 1], 1);
+            partials[i] = cell;
+        }
+        if (count & 1)
+            partials[count / 2] = partials[count - 1];
+        count = (count + 1) / 2;
+    }
+}
+
+static hob_status fold_empty(struct hob_call *call, struct fold_run *run)
+{
+    union cell cell;
+    int is_float = (HOB_DTYPE_BIT(run->dtype) & HOB_MASK_FLOAT) != 0;
+
+    if (run->kind == FLEX_FOLD_MAX || run->kind == FLEX_FOLD_MIN ||
+        (run->mean && !is_float))
+        return call->host->fail(call, HOB_ERR_SHAPE,
+                                "%s: the tensor is empty; there is no result "
+                                "of no %s elements",
+                                call->op_name, hob_dtype_name(run->dtype));
+    fold_identity(run, &cell);
+    if (run->mean)
+        cell.f64 = NAN;
+    finish(run, &cell, 0, 1, 0);
+    return HOB_OK;
+}
+
+static hob_status run_whole(struct flex_device *device, struct hob_call *call,
+                            enum flex_fold kind, int mean)
+{
+    const struct hob_view *x = hob_arg_view(call, 0);
+    struct fold_run run;
+    union cell few[64];
+    int64_t pieces;
+    uint64_t bytes;
+
+    fold_init(&run, device, kind, x, hob_ret_view(call, 0));
+    run.mean = mean;
+    flex_loop_unordered(&run.whole, x);
+    if (run.whole.count == 0)
+        return fold_empty(call, &run);
+    pieces = (run.whole.count + WHOLE_PIECE - 1) / WHOLE_PIECE;
+    bytes = (uint64_t)pieces * sizeof(few[0]);
+    run.partials = few;
+    if (bytes > sizeof(few))
+        run.partials = flex_scratch_take(device, bytes);
+    if (!run.partials)
+        return call->host->fail(call, HOB_ERR_MEMORY,
+                                "%s: no memory for %" PRIu64
+                                " bytes of partial results",
+                                call->op_name, bytes);
+    flex_parallel(device, pieces, 2, whole_piece, &run);
+    combine_partials(&run, pieces);
+    finish(&run, run.partials, 0, 1, run.whole.count);
+    if (run.partials != few)
+        flex_scratch_give(device, run.partials, bytes);
+    return HOB_OK;
+}
+
+/* ---- along a dimension ---- */
+
+static int64_t magnitude(int64_t x)
+{
+    return x < 0 ? -x : x;
+}
+
+void flex_axis_init(struct flex_axis *axis, const struct hob_view *view,
+                    int64_t dim)
+{
+    /* Below SHORT elements a result costs more than its elements. */
+    enum { FEW = 8, SHORT = 32 };
+    uint32_t at = flex_dim(dim, view->rank);
+    const struct flex_loop *outer = &axis->outer;
+    int64_t inner_stride, inner_size;
+
+    flex_loop_without(&axis->outer, view, at);
+    axis->n = view->shape[at];
+    axis->stride = view->strides[at];
+    inner_stride = outer->rank ? outer->strides[outer->rank - 1] : 0;
+    inner_size = outer->rank ? outer->shape[outer->rank - 1] : 1;
+    axis->columns = (magnitude(inner_stride) < magnitude(axis->stride) &&
+                     inner_size >= FEW) ||
+                    (axis->n < SHORT && inner_size > axis->n);
+}
+
+void flex_axis_row(const struct flex_axis *axis, int64_t index,
+                   struct flex_loop *out)
+{
+    out->data = axis->outer.data +
+                flex_loop_offset(&axis->outer, index) * axis->outer.size;
+    out->size = axis->outer.size;
+    out->rank = 1;
+    out->count = axis->n;
+    out->shape[0] = axis->n;
+    out->strides[0] = axis->stride;
+}
+
+int64_t flex_axis_chunk(const struct flex_axis *axis, int64_t first,
+                        int64_t last, int64_t limit)
+{
+    const struct flex_loop *outer = &axis->outer;
+    int64_t n = last - first < limit ? last - first : limit;
+    int64_t row;
+
+    if (outer->rank < 2)
+        return n;
+    row = outer->shape[outer->rank - 1];
+    /* Rows that are short anyhow are gathered. */
+    if (row >= 256 && n > row - first % row)
+        n = row - first % row;
+    return n;
+}
+
+int64_t flex_axis_grain(const struct flex_axis *axis)
+{
+    int64_t grain = FLEX_GRAIN_CHEAP / (axis->n > 0 ? axis->n : 1);
+
+    /* Long runs of each slice, which the processor then fetches ahead. */
+    if (axis->columns)
+        return grain < 2048 ? 2048 : grain;
+    return grain < 1 ? 1 : grain;
+}
+
+static void rows_piece(void *context, int64_t first, int64_t last,
+                       uint32_t worker)
+{
+    struct fold_run *run = context;
+    struct flex_fold_buffer buffer;
+    struct flex_loop row;
+    union cell cell;
+
+    (void)worker;
+    for (int64_t i = first; i < last; i++) {
+        flex_axis_row(&run->axis, i, &row);
+        fold_range(run, &row, 0, row.count, &cell, &buffer);
+        finish(run, &cell, i, 1, row.count);
+    }
+}
+
+/* Start COUNT accumulators at the identity, or, for max and min, at the
+ * elements of slice K; returns the slices used up. */
+static int64_t start_columns(const struct fold_run *run, int64_t k,
+                             int64_t first, int64_t count, void *acc,
+                             struct flex_fold_buffer *buffer)
+{
+    struct flex_loop slice;
+    union cell identity;
+
+    if (run->kind == FLEX_FOLD_MAX || run->kind == FLEX_FOLD_MIN) {
+        flex_axis_slice(&run->axis, k, &slice);
+        memcpy(acc, flex_fold_fetch(&slice, run->load, first, count, buffer),
+               (size_t)count * run->acc_size);
+        return 1;
+    }
+    fold_identity(run, &identity);
+    flex_copy_strided(acc, 1, &identity, 0, count, run->acc_size);
+    return 0;
+}
+
+static void columns_piece(void *context, int64_t first, int64_t last,
+                          uint32_t worker)
+{
+    struct fold_run *run = context;
+    struct flex_fold_buffer buffer;
+    struct flex_loop slice;
+    union cell acc[CHUNK], total[CHUNK];
+
+    (void)worker;
+    while (first < last) {
+        int64_t count = flex_axis_chunk(&run->axis, first, last, CHUNK);
+        int64_t k = 0;
+
+        /* Sums restart now and then, so errors do not pile up. */
+        while (k < run->axis.n) {
+            int64_t start = k;
+            int64_t stop =
+                run->axis.n - k < RESTART_ROWS ? run->axis.n : k + RESTART_ROWS;
+
+            k += start_columns(run, k, first, count, acc, &buffer);
+            for (; k < stop; k++) {
+                flex_axis_slice(&run->axis, k, &slice);
+                run->rows(
+                    acc,
+                    flex_fold_fetch(&slice, run->load, first, count, &buffer),
+                    count);
+            }
+            if (start == 0)
+                memcpy(total, acc, (size_t)count * run->acc_size);
+            else
+                run->combine(total, acc, count);
+        }
+        finish(run, total, first, count, run->axis.n);
+        first += count;
+    }
+}
+
+/* All results of empty sums and so on. */
+static hob_status fold_empty_dim(struct hob_call *call, struct fold_run *run,
+                                 int64_t dim)
+{
+    union cell cell;
+    int is_float = (HOB_DTYPE_BIT(run->dtype) & HOB_MASK_FLOAT) != 0;
+
+    if (run->kind == FLEX_FOLD_MAX || run->kind == FLEX_FOLD_MIN ||
+        (run->mean && !is_float))
+        return call->host->fail(call, HOB_ERR_SHAPE,
+                                "%s: dimension %" PRId64
+                                " is empty; there is no result of no %s "
+                                "elements",
+                                call->op_name, dim, hob_dtype_name(run->dtype));
+    for (int64_t i = 0; i < run->axis.outer.count; i++) {
+        fold_identity(run, &cell);
+        if (run->mean)
+            cell.f64 = NAN;
+        finish(run, &cell, i, 1, 0);
+    }
+    return HOB_OK;
+}
+
+static hob_status run_dim(struct flex_device *device, struct hob_call *call,
+                          enum flex_fold kind, int mean)
+{
+    const struct hob_view *x = hob_arg_view(call, 0);
+    int64_t dim = flex_arg_i64(call, 1);
+    struct fold_run run;
+
+    fold_init(&run, device, kind, x, hob_ret_view(call, 0));
+    run.mean = mean;
+    flex_axis_init(&run.axis, x, dim);
+    if (run.axis.outer.count == 0)
+        return HOB_OK;
+    if (run.axis.n == 0)
+        return fold_empty_dim(call, &run, dim);
+    flex_parallel(device, run.axis.outer.count, flex_axis_grain(&run.axis),
+                  run.axis.columns ? columns_piece : rows_piece, &run);
+    return HOB_OK;
+}
+
+/* ---- entries ---- */
+
+static const uint32_t num_mask[] = {HOB_MASK_NUM};
+static const uint32_t any_mask[] = {HOB_MASK_ANY};
+
+#define REDUCTIONS                                                             \
+    X(sum, run_whole, SUM, 0, "(x: Num) -> x", num_mask)                       \
+    X(sum_dim, run_dim, SUM, 0, "(x: Num, dim: i64) -> x", num_mask)           \
+    X(mean, run_whole, SUM, 1, "(x: Num) -> x", num_mask)                      \
+    X(mean_dim, run_dim, SUM, 1, "(x: Num, dim: i64) -> x", num_mask)          \
+    X(prod, run_whole, PROD, 0, "(x: Num) -> x", num_mask)                     \
+    X(prod_dim, run_dim, PROD, 0, "(x: Num, dim: i64) -> x", num_mask)         \
+    X(max, run_whole, MAX, 0, "(x: Num) -> x", num_mask)                       \
+    X(max_dim, run_dim, MAX, 0, "(x: Num, dim: i64) -> x", num_mask)           \
+    X(min, run_whole, MIN, 0, "(x: Num) -> x", num_mask)                       \
+    X(min_dim, run_dim, MIN, 0, "(x: Num, dim: i64) -> x", num_mask)           \
+    X(any, run_whole, ANY, 0, "(x: Any) -> Bool", any_mask)                    \
+    X(any_dim, run_dim, ANY, 0, "(x: Any, dim: i64) -> Bool", any_mask)        \
+    X(all, run_whole, ALL, 0, "(x: Any) -> Bool", any_mask)                    \
+    X(all_dim, run_dim, ALL, 0, "(x: Any, dim: i64) -> Bool", any_mask)
+
+/* Trampolines, as in elementwise.c. */
+#define X(op, driver, kind, mean, signature, mask)                             \
+    static hob_status execute_##op(void *device, struct hob_call *call)        \
+    {                                                                          \
+        return driver(device, call, FLEX_FOLD_##kind, mean);                   \
+    }
+REDUCTIONS
+#undef X
+
+#define X(name, driver, kind, mean, text, mask)                                \
+    {                                                                          \
+        .op = #name,                                                           \
+        .signature = text,                                                     \
+        .dtypes = mask,                                                        \
+        .dtype_count = 1,                                                      \
+        .execute = execute_##name,                                             \
+    },
+static const struct hob_entry entries[] = {REDUCTIONS};
+#undef X
+
+const struct flex_entries flex_reduce_entries = {
+    .entries = entries,
+    .count = sizeof(entries) / sizeof(entries[0]),
+};

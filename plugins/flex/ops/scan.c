@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * scan.c - cumsum and cumprod. Results are in row-major order, so the input
+ * is read in its logical order too. Floats run in f64, integers modulo 2^64.
+ */
+#include "reduce.h"
+
+enum { CHUNK = FLEX_FOLD_BLOCK / 2 };
+
+struct scan_run {
+    flex_scan_fn scan;
+    flex_scan_rows_fn rows;
+    flex_cast_fn load;  /* f16, bf16 to f32, or NULL */
+    flex_cast_fn store; /* back */
+    struct flex_loop in;
+    char *out;
+    uint64_t identity; /* an accumulator's first value */
+    int64_t n;         /* along the dimension */
+    int64_t inner;     /* elements of the dimensions after it */
+    uint32_t size;
+};
+
+/* Where results for OUT are computed: in place, or in f32 first. */
+static void *result_at(const struct scan_run *run, char *out, float *single)
+{
+    return run->store ? (void *)single : (void *)out;
+}
+
+static void rows_piece(void *context, int64_t first, int64_t last,
+                       uint32_t worker)
+{
+    struct scan_run *run = context;
+    struct flex_fold_buffer buffer;
+    float single[CHUNK];
+
+    (void)worker;
+    for (int64_t row = first; row < last; row++) {
+        uint64_t carry = run->identity;
+
+        for (int64_t i = 0; i < run->n; i += CHUNK) {
+            int64_t n = run->n - i < CHUNK ? run->n - i : CHUNK;
+            int64_t at = row * run->n + i;
+            char *out = run->out + at * run->size;
+            void *result = result_at(run, out, single);
+
+            run->scan(result,
+                      flex_fold_fetch(&run->in, run->load, at, n, &buffer),
+                      &carry, n);
+            if (run->store)
+                run->store(out, result, n);
+        }
+    }
+}
+
+/* Pieces count chunks of the inner dimension: all of those of the first
+ * outer index, then of the second and so on. */
+static void columns_piece(void *context, int64_t first, int64_t last,
+                          uint32_t worker)
+{
+    struct scan_run *run = context;
+    struct flex_fold_buffer buffer;
+    float single[CHUNK];
+    uint64_t acc[CHUNK];
+    int64_t chunks = (run->inner + CHUNK - 1) / CHUNK;
+
+    (void)worker;
+    for (int64_t piece = first; piece < last; piece++) {
+        int64_t column = piece % chunks * CHUNK;
+        int64_t left = run->inner - column;
+        int64_t n = left < CHUNK ? left : CHUNK;
+
+        flex_copy_strided(acc, 1, &run->identity, 0, n, sizeof(acc[0]));
+        for (int64_t k = 0; k < run->n; k++) {
+            int64_t at = (piece / chunks * run->n + k) * run->inner + column;
+            char *out = run->out + at * run->size;
+            void *result = result_at(run, out, single);
+
+            run->rows(result,
+                      flex_fold_fetch(&run->in, run->load, at, n, &buffer), acc,
+                      n);
+            if (run->store)
+                run->store(out, result, n);
+        }
+    }
+}
+
+static hob_status run_scan(struct flex_device *device, struct hob_call *call,
+                           int product)
+{
+    const struct flex_kernels *kernels = device->kernels;
+    const struct hob_view *x = hob_arg_view(call, 0);
+    uint32_t dim = flex_dim(flex_arg_i64(call, 1), x->rank);
+    uint32_t computed;
+    double one = 1;
+    int64_t pieces, grain;
+    struct scan_run run = {.inner = 1};
+
+    run.load = kernels->load_f32[x->dtype];
+    run.store = kernels->store_f32[x->dtype];
+    computed = run.load ? HOB_DTYPE_F32 : x->dtype;
+    run.scan = kernels->scan[product][computed];
+    run.rows = kernels->scan_rows[product][computed];
+    if (product && (HOB_DTYPE_BIT(computed) & HOB_MASK_FLOAT))
+        flex_copy_strided(&run.identity, 1, &one, 1, 1, sizeof(one));
+    else
+        run.identity = product ? 1 : 0;
+    flex_loop_init(&run.in, x);
+    run.out = hob_ret_view(call, 0)->data;
+    run.size = hob_dtype_size(x->dtype);
+    run.n = x->shape[dim];
+    for (uint32_t i = dim + 1; i < x->rank; i++)
+        run.inner *= x->shape[i];
+    if (run.in.count == 0)
+        return HOB_OK;
+    pieces = run.in.count / run.n / run.inner;
+    grain = FLEX_GRAIN_CHEAP / 4 / run.n; /* each waits for the one before */
+    if (run.inner > 1) {
+        pieces *= (run.inner + CHUNK - 1) / CHUNK;
+        grain /= run.inner < CHUNK ? run.inner : CHUNK;
+    }
+    flex_parallel(device, pieces, grain < 1 ? 1 : grain,
+                  run.inner > 1 ? columns_piece : rows_piece, &run);
+    return HOB_OK;
+}
+
+static hob_status execute_cumsum(void *device, struct hob_call *call)
+{
+    return run_scan(device, call, 0);
+}
+
+static hob_status execute_cumprod(void *device, struct hob_call *call)
+{
+    return run_scan(device, call, 1);
+}
+
+static const uint32_t num_mask[] = {HOB_MASK_NUM};
+
+static const struct hob_entry entries[] = {
+    {
+        .op = "cumsum",
+        .signature = "(x: Num, dim: i64) -> x",
+        .dtypes = num_mask,
+        .dtype_count = 1,
+        .execute = execute_cumsum,
+    },
+    {
+        .op = "cumprod",
+        .signature = "(x: Num, dim: i64) -> x",
+        .dtypes = num_mask,
+        .dtype_count = 1,
+        .execute = execute_cumprod,
+    },
+};
+
+const struct flex_entries flex_scan_entries = {
+    .entries = entries,
+    .count = sizeof(entries) / sizeof(entries[0]),
+};

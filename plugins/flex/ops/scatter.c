@@ -1,0 +1,534 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * scatter.c - elements added or written at positions: scatter_add,
+ * select_add, embedding_backward, slice_assign.
+ *
+ * Additions to one element run in the order of the indices, on one thread, so
+ * the result does not depend on the number of threads. f16 and bf16 are added
+ * up in f32 and rounded once.
+ */
+#include "index.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+/* ---- the result as a place to add to ---- */
+
+struct target {
+    struct flex_device *device;
+    const struct hob_view *out;
+    char *data;      /* contiguous; out's own memory unless it is a half */
+    uint64_t bytes;  /* of data, if it is scratch */
+    uint32_t dtype;  /* of data */
+    uint32_t size;
+};
+
+struct copy {
+    struct flex_loop in;
+    char *out;
+};
+
+static void copy_range(void *context, int64_t first, int64_t last,
+                       uint32_t worker)
+{
+    const struct copy *copy = context;
+
+    (void)worker;
+    flex_loop_gather(&copy->in, first, last - first,
+                     copy->out + first * (int64_t)copy->in.size);
+}
+
+/* Copy VIEW to contiguous memory, unless it is that memory. */
+static void copy_view(struct flex_device *device, const struct hob_view *view,
+                      void *out)
+{
+    struct copy copy = {.out = out};
+
+    if (view->data == out)
+        return;
+    flex_loop_init(&copy.in, view);
+    flex_parallel(device, copy.in.count, FLEX_GRAIN_CHEAP, copy_range, &copy);
+}
+
+static flex_cast_fn loader(const struct target *target)
+{
+    return target->device->kernels->load_f32[target->out->dtype];
+}
+
+/* Begin with X's elements, zeros if X is NULL. */
+static hob_status target_open(struct hob_call *call, struct target *target,
+                              struct flex_device *device,
+                              const struct hob_view *x)
+{
+    const struct hob_view *out = hob_ret_view(call, 0);
+    const int64_t count = hob_view_count(out);
+
+    *target = (struct target){.device = device,
+                              .out = out,
+                              .data = out->data,
+                              .dtype = out->dtype,
+                              .size = hob_dtype_size(out->dtype)};
+    if (x)
+        copy_view(device, x, out->data);
+    else
+        memset(out->data, 0, (size_t)count * target->size);
+    if (!loader(target))
+        return HOB_OK;
+    target->bytes = (uint64_t)count * 4;
+    target->dtype = HOB_DTYPE_F32;
+    target->size = 4;
+    target->data = flex_scratch_take(device, target->bytes);
+    if (!target->data)
+        return call->host->fail(call, HOB_ERR_MEMORY,
+                                "%s: no memory to add up %" PRId64
+                                " elements in f32",
+                                call->op_name, count);
+    loader(target)(target->data, out->data, count);
+    return HOB_OK;
+}
+
+static void target_close(struct target *target)
+{
+    if (target->bytes == 0 || !target->data)
+        return;
+    target->device->kernels->store_f32[target->out->dtype](
+        target->out->data, target->data, hob_view_count(target->out));
+    flex_scratch_give(target->device, target->data, target->bytes);
+}
+
+/* VALUE, or a copy of it where the result was placed over it: X would be
+ * copied onto it before it is read. The caller gives *OUT_COPY back. */
+static hob_status value_apart(struct hob_call *call,
+                              struct flex_device *device,
+                              struct hob_view *value, char **out_copy,
+                              uint64_t *out_bytes)
+{
+    const int64_t count = hob_view_count(value);
+    char *copy;
+    int64_t stride = 1;
+
+    *out_copy = NULL;
+    *out_bytes = 0;
+    if (value->data != hob_ret_view(call, 0)->data || count == 0)
+        return HOB_OK;
+    *out_bytes = (uint64_t)count * hob_dtype_size(value->dtype);
+    copy = flex_scratch_take(device, *out_bytes);
+    if (!copy)
+        return call->host->fail(call, HOB_ERR_MEMORY,
+                                "%s: no memory for a copy of value",
+                                call->op_name);
+    copy_view(device, value, copy);
+    value->data = *out_copy = copy;
+    for (uint32_t i = value->rank; i-- > 0;) {
+        value->strides[i] = stride;
+        stride *= value->shape[i];
+    }
+    return HOB_OK;
+}
+
+/* ---- select_add, embedding_backward ---- */
+
+struct select_add {
+    const struct target *target;
+    struct flex_loop value; /* [outer, count, inner], its own dtype */
+    const int64_t *indices;
+    int64_t count;      /* of indices */
+    int64_t slices;     /* of the target along dim */
+    int64_t inner;      /* elements behind dim */
+    int64_t piece;      /* elements of inner that one task adds */
+    int64_t pieces;     /* tasks in one outer item */
+    uint32_t value_dtype;
+};
+
+/* Task: one piece of the inner dimension of one outer item, every index. */
+static void select_add_task(const struct select_add *job, int64_t task)
+{
+    const struct target *target = job->target;
+    const flex_map_fn add =
+        target->device->kernels->map[FLEX_MAP_ADD][target->dtype];
+    const flex_cast_fn load =
+        target->device->kernels->load_f32[job->value_dtype];
+    const int64_t outer = task / job->pieces;
+    const int64_t begin = task % job->pieces * job->piece;
+    const int64_t end =
+        begin + job->piece < job->inner ? begin + job->piece : job->inner;
+    char block[FLEX_BLOCK * 8];
+    float wide[FLEX_BLOCK];
+
+    for (int64_t i = 0; i < job->count; i++) {
+        const int64_t row = outer * job->count + i;
+        const int64_t to = outer * job->slices + job->indices[i];
+
+        for (int64_t j = begin; j < end; j += FLEX_BLOCK) {
+            int64_t n = end - j < FLEX_BLOCK ? end - j : FLEX_BLOCK;
+            const void *in =
+                flex_loop_fetch(&job->value, row * job->inner + j, n, block);
+            char *out = target->data +
+                        (to * job->inner + j) * (int64_t)target->size;
+            if (load) {
+                load(wide, in, n);
+                in = wide;
+            }
+            add(out, out, in, in, n);
+        }
+    }
+}
+
+static void select_add_range(void *context, int64_t first, int64_t last,
+                             uint32_t worker)
+{
+    (void)worker;
+    for (int64_t i = first; i < last; i++)
+        select_add_task(context, i);
+}
+
+/* X (NULL: zeros) with VALUE's slices added at INDICES along DIM. */
+static hob_status run_select_add(struct hob_call *call,
+                                 struct flex_device *device,
+                                 const struct hob_view *x,
+                                 const struct hob_view *indices,
+                                 const struct hob_view *given, uint32_t dim)
+{
+    const struct hob_view *out = hob_ret_view(call, 0);
+    struct hob_view value = *given;
+    struct target target = {0};
+    struct select_add job = {.target = &target,
+                             .count = hob_view_count(indices),
+                             .slices = out->shape[dim],
+                             .inner = 1,
+                             .value_dtype = value.dtype};
+    int64_t outer = 1;
+    int64_t *list;
+    uint64_t bytes, copy_bytes;
+    char *copy;
+    hob_status st =
+        flex_index_take(call, device, indices, out->shape[dim], &list, &bytes);
+
+    if (st)
+        return st;
+    job.indices = list;
+    st = value_apart(call, device, &value, &copy, &copy_bytes);
+    if (st)
+        goto out;
+    st = target_open(call, &target, device, x);
+    if (st)
+        goto out;
+    for (uint32_t i = 0; i < dim; i++)
+        outer *= out->shape[i];
+    for (uint32_t i = dim + 1; i < out->rank; i++)
+        job.inner *= out->shape[i];
+    flex_loop_init(&job.value, &value);
+    if (job.inner > 0) {
+        job.piece = job.inner < 256 ? job.inner : 256;
+        job.pieces = (job.inner + job.piece - 1) / job.piece;
+        flex_parallel(device, outer * job.pieces,
+                      1 + FLEX_GRAIN_CHEAP / 4 / (job.count * job.piece + 1),
+                      select_add_range, &job);
+    }
+    target_close(&target);
+out:
+    flex_scratch_give(device, copy, copy_bytes);
+    flex_scratch_give(device, list, bytes);
+    return st;
+}
+
+static hob_status select_add(void *device, struct hob_call *call)
+{
+    const struct hob_view *x = hob_arg_view(call, 0);
+
+    return run_select_add(call, device, x, hob_arg_view(call, 1),
+                          hob_arg_view(call, 2),
+                          flex_dim(flex_arg_i64(call, 3), x->rank));
+}
+
+static hob_status embedding_backward(void *device, struct hob_call *call)
+{
+    return run_select_add(call, device, NULL, hob_arg_view(call, 1),
+                          hob_arg_view(call, 2), 0);
+}
+
+/* ---- scatter_add ---- */
+
+struct scatter {
+    const struct target *target;
+    const struct hob_view *value;
+    const int64_t *indices; /* contiguous, in value's shape */
+    uint32_t rank;
+    /* Dimensions with the one that is split over threads first. */
+    int64_t shape[HOB_MAX_RANK];
+    int64_t value_strides[HOB_MAX_RANK];
+    int64_t index_strides[HOB_MAX_RANK];
+    int64_t out_strides[HOB_MAX_RANK]; /* 0 for dim */
+    int64_t dim_stride;
+};
+
+static void add_element(char *out, const char *in, uint32_t dtype)
+{
+    switch (dtype) {
+    case HOB_DTYPE_F64:
+        *(double *)(void *)out += *(const double *)(const void *)in;
+        break;
+    case HOB_DTYPE_F32:
+        *(float *)(void *)out += *(const float *)(const void *)in;
+        break;
+    case HOB_DTYPE_F16:
+    case HOB_DTYPE_BF16:
+        break; /* the target is f32 */
+    case HOB_DTYPE_I64:
+    case HOB_DTYPE_U64:
+        *(uint64_t *)(void *)out += *(const uint64_t *)(const void *)in;
+        break;
+    case HOB_DTYPE_I32:
+    case HOB_DTYPE_U32:
+        *(uint32_t *)(void *)out += *(const uint32_t *)(const void *)in;
+        break;
+    case HOB_DTYPE_I16:
+    case HOB_DTYPE_U16:
+        *(uint16_t *)(void *)out =
+            (uint16_t)(*(uint16_t *)(void *)out +
+                       *(const uint16_t *)(const void *)in);
+        break;
+    default:
+        *(uint8_t *)out = (uint8_t)(*(uint8_t *)out + *(const uint8_t *)in);
+        break;
+    }
+}
+
+/* Everything below position AT in the first dimensions. */
+static void scatter_level(const struct scatter *job, uint32_t level,
+                          int64_t value_at, int64_t index_at, int64_t out_at)
+{
+    const struct target *target = job->target;
+    const uint32_t value_size = hob_dtype_size(job->value->dtype);
+    const flex_cast_fn load =
+        target->device->kernels->load_f32[job->value->dtype];
+
+    if (level < job->rank) {
+        for (int64_t i = 0; i < job->shape[level]; i++)
+            scatter_level(job, level + 1,
+                          value_at + i * job->value_strides[level],
+                          index_at + i * job->index_strides[level],
+                          out_at + i * job->out_strides[level]);
+    } else {
+        const char *in = (const char *)job->value->data +
+                         value_at * (int64_t)value_size;
+        int64_t at = out_at + job->indices[index_at] * job->dim_stride;
+        float wide;
+
+        if (load) {
+            load(&wide, in, 1);
+            in = (const char *)&wide;
+        }
+        add_element(target->data + at * (int64_t)target->size, in,
+                    target->dtype);
+    }
+}
+
+static void scatter_range(void *context, int64_t first, int64_t last,
+                          uint32_t worker)
+{
+    const struct scatter *job = context;
+
+    (void)worker;
+    for (int64_t i = first; i < last; i++)
+        scatter_level(job, 1, i * job->value_strides[0],
+                      i * job->index_strides[0], i * job->out_strides[0]);
+}
+
+/* Describe the walk; the largest dimension other than DIM comes first, if
+ * there is one: no two of its positions add to the same element. */
+static void scatter_plan(struct scatter *job, const struct hob_view *indices,
+                         const struct hob_view *out, uint32_t dim)
+{
+    int64_t index_strides[HOB_MAX_RANK] = {0};
+    int64_t out_strides[HOB_MAX_RANK] = {0};
+    int64_t index_stride = 1, out_stride = 1;
+    uint32_t split = dim;
+    uint32_t kept = 1;
+
+    for (uint32_t i = out->rank; i-- > 0;) {
+        index_strides[i] = index_stride;
+        out_strides[i] = out_stride;
+        index_stride *= indices->shape[i];
+        out_stride *= out->shape[i];
+        if (i != dim &&
+            (split == dim || indices->shape[i] > indices->shape[split]))
+            split = i;
+    }
+    job->rank = out->rank;
+    job->dim_stride = out_strides[dim];
+    for (uint32_t i = 0; i < out->rank; i++) {
+        uint32_t at = i == split ? 0 : kept++;
+        job->shape[at] = indices->shape[i];
+        job->value_strides[at] = job->value->strides[i];
+        job->index_strides[at] = index_strides[i];
+        job->out_strides[at] = i == dim ? 0 : out_strides[i];
+    }
+}
+
+static hob_status scatter_add(void *device, struct hob_call *call)
+{
+    const struct hob_view *x = hob_arg_view(call, 0);
+    const struct hob_view *indices = hob_arg_view(call, 1);
+    const struct hob_view *out = hob_ret_view(call, 0);
+    const uint32_t dim = flex_dim(flex_arg_i64(call, 3), x->rank);
+    const int64_t count = hob_view_count(indices);
+    struct hob_view value = *hob_arg_view(call, 2);
+    struct target target = {0};
+    struct scatter job = {.target = &target, .value = &value};
+    int64_t *list;
+    uint64_t bytes, copy_bytes;
+    char *copy;
+    hob_status st =
+        flex_index_take(call, device, indices, x->shape[dim], &list, &bytes);
+
+    if (st)
+        return st;
+    job.indices = list;
+    st = value_apart(call, device, &value, &copy, &copy_bytes);
+    if (st)
+        goto out;
+    st = target_open(call, &target, device, x);
+    if (st)
+        goto out;
+    if (count > 0) {
+        scatter_plan(&job, indices, out, dim);
+        /* Of rank 1 all additions may meet: one thread. */
+        flex_parallel(device, job.shape[0],
+                      x->rank == 1 ? job.shape[0]
+                                   : 1 + FLEX_GRAIN_DEAR * job.shape[0] / count,
+                      scatter_range, &job);
+    }
+    target_close(&target);
+out:
+    flex_scratch_give(device, copy, copy_bytes);
+    flex_scratch_give(device, list, bytes);
+    return st;
+}
+
+/* ---- slice_assign ---- */
+
+static int64_t clamp_position(int64_t position, int64_t size)
+{
+    if (position < 0)
+        position += size;
+    if (position < 0)
+        return 0;
+    return position > size ? size : position;
+}
+
+/* Narrow REGION, a view of the result, to the ranges of the call. A negative
+ * step takes the range, then walks it from its end. */
+static void narrow(const struct hob_call *call, struct hob_view *region)
+{
+    const hob_value *starts = &call->args[2];
+    const hob_value *ends = &call->args[3];
+    const hob_value *steps = &call->args[4];
+    const int64_t size = hob_dtype_size(region->dtype);
+
+    for (uint32_t i = 0; i < starts->count; i++) {
+        const int64_t low = clamp_position(starts->u.i64s[i],
+                                           region->shape[i]);
+        const int64_t high = clamp_position(ends->u.i64s[i],
+                                            region->shape[i]);
+        const int64_t step = i < steps->count ? steps->u.i64s[i] : 1;
+        const int64_t first = step < 0 ? high - 1 : low;
+
+        region->shape[i] =
+            hob_arg_view(call, 1)->shape[i]; /* as infer has checked */
+        if (region->shape[i] > 0)
+            region->data = (char *)region->data +
+                           first * region->strides[i] * size;
+        /* A step that is never taken may be too large to multiply. */
+        region->strides[i] = region->shape[i] > 1 ? region->strides[i] * step
+                                                  : 0;
+    }
+}
+
+struct assign {
+    struct flex_loop in, out;
+};
+
+static void assign_range(void *context, int64_t first, int64_t last,
+                         uint32_t worker)
+{
+    const struct assign *assign = context;
+    char block[FLEX_BLOCK * 8];
+
+    (void)worker;
+    for (int64_t i = first; i < last; i += FLEX_BLOCK) {
+        int64_t n = last - i < FLEX_BLOCK ? last - i : FLEX_BLOCK;
+        flex_loop_scatter(&assign->out, i, n,
+                          flex_loop_fetch(&assign->in, i, n, block));
+    }
+}
+
+static hob_status slice_assign(void *device, struct hob_call *call)
+{
+    const struct hob_view *out = hob_ret_view(call, 0);
+    struct hob_view region = *out;
+    struct hob_view value = *hob_arg_view(call, 1);
+    struct assign assign;
+    uint64_t copy_bytes;
+    char *copy;
+    hob_status st = value_apart(call, device, &value, &copy, &copy_bytes);
+
+    if (st)
+        return st;
+    copy_view(device, hob_arg_view(call, 0), out->data);
+    narrow(call, &region);
+    flex_loop_init(&assign.in, &value);
+    flex_loop_init(&assign.out, &region);
+    flex_parallel(device, assign.in.count, FLEX_GRAIN_CHEAP, assign_range,
+                  &assign);
+    flex_scratch_give(device, copy, copy_bytes);
+    return HOB_OK;
+}
+
+/* ---- the table ---- */
+
+static const uint32_t add_masks[] = {HOB_MASK_NUM, HOB_MASK_INT, HOB_MASK_NUM};
+static const uint32_t embedding_masks[] = {HOB_MASK_FLOAT, HOB_MASK_INT,
+                                           HOB_MASK_FLOAT};
+static const uint32_t assign_masks[] = {HOB_MASK_ANY, HOB_MASK_ANY};
+
+static const struct hob_entry entries[] = {
+    {
+        .op = "scatter_add",
+        .signature =
+            "(x: Num, indices: Int, value: Num, dim: i64) -> x",
+        .dtypes = add_masks,
+        .dtype_count = 3,
+        .flags = HOB_ENTRY_IN_PLACE,
+        .execute = scatter_add,
+    },
+    {
+        .op = "select_add",
+        .signature =
+            "(x: Num, indices: Int, value: Num, dim: i64) -> x",
+        .dtypes = add_masks,
+        .dtype_count = 3,
+        .flags = HOB_ENTRY_IN_PLACE,
+        .execute = select_add,
+    },
+    {
+        .op = "embedding_backward",
+        .signature =
+            "(weight: Float, indices: Int, grad: Float) -> weight",
+        .dtypes = embedding_masks,
+        .dtype_count = 3,
+        .execute = embedding_backward,
+    },
+    {
+        .op = "slice_assign",
+        .signature = "(x: Any, value: Any, starts: [i64], ends: [i64], "
+                     "steps: [i64]) -> x",
+        .dtypes = assign_masks,
+        .dtype_count = 2,
+        .flags = HOB_ENTRY_IN_PLACE,
+        .execute = slice_assign,
+    },
+};
+
+const struct flex_entries flex_scatter_entries = {
+    entries, sizeof(entries) / sizeof(entries[0])};

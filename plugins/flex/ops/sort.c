@@ -1,0 +1,478 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * sort.c - sort, topk and their positions along one dimension.
+ *
+ * Each element becomes an unsigned key whose order is the wanted one: NaN
+ * above everything, -0 equal to +0, keys inverted for descending order. Keys
+ * of up to 32 bits share a word with their position, so that any sort of the
+ * words is stable; longer ones carry it beside them. Values are picked from
+ * the row by position, which keeps signs of zero and payloads of NaN.
+ */
+#include "flex.h"
+
+#include "convert.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+struct pair {
+    uint64_t key;
+    uint64_t position;
+};
+
+enum {
+    /* Rows up to this length are sorted by insertion. */
+    INSERTION_MOST = 32,
+    RADIX_BITS = 11,
+    RADIX_SIZE = 1 << RADIX_BITS,
+    /* A heap finds the greatest k of n from n / k = 8 on. */
+    HEAP_RATIO = 8
+};
+
+struct sort {
+    struct flex_device *device;
+    struct flex_loop outer; /* a row's first element */
+    int64_t n, stride;
+    struct hob_view *values, *indices; /* results, may be NULL */
+    int64_t taken;      /* results a row: n, or k */
+    int64_t out_stride; /* between them */
+    int64_t inner;      /* results between two rows: out_stride */
+    uint32_t dtype;
+    int descending;
+    int wide;            /* 64-bit keys: struct pair */
+    uint64_t bytes;      /* scratch of one thread */
+    int32_t failed;
+};
+
+/* ---- keys ---- */
+
+static uint32_t key_f32(uint32_t bits)
+{
+    const uint32_t magnitude = bits & 0x7fffffffu;
+
+    if (magnitude > 0x7f800000u)
+        return UINT32_MAX;
+    if (magnitude == 0)
+        return 0x80000000u;
+    return bits >> 31 ? ~bits : bits | 0x80000000u;
+}
+
+static uint64_t key_f64(uint64_t bits)
+{
+    const uint64_t magnitude = bits & INT64_MAX;
+
+    if (magnitude > UINT64_C(0x7ff0000000000000))
+        return UINT64_MAX;
+    if (magnitude == 0)
+        return UINT64_C(1) << 63;
+    return bits >> 63 ? ~bits : bits | UINT64_C(1) << 63;
+}
+
+/* The key of element I of contiguous IN, ascending. */
+static uint64_t key_at(const void *in, int64_t i, uint32_t dtype)
+{
+    switch (dtype) {
+    case HOB_DTYPE_F64:
+        return key_f64(((const uint64_t *)in)[i]);
+    case HOB_DTYPE_F32:
+        return key_f32(((const uint32_t *)in)[i]);
+    case HOB_DTYPE_F16: /* exact in f32 */
+        return key_f32(flex_bits_of_f32(
+            flex_f32_of_f16(((const uint16_t *)in)[i])));
+    case HOB_DTYPE_BF16:
+        return key_f32((uint32_t)((const uint16_t *)in)[i] << 16);
+    case HOB_DTYPE_I64:
+        return ((const uint64_t *)in)[i] ^ UINT64_C(1) << 63;
+    case HOB_DTYPE_I32:
+        return ((const uint32_t *)in)[i] ^ 0x80000000u;
+    case HOB_DTYPE_I16:
+        return ((const uint16_t *)in)[i] ^ 0x8000u;
+    case HOB_DTYPE_I8:
+        return ((const uint8_t *)in)[i] ^ 0x80u;
+    case HOB_DTYPE_U64:
+        return ((const uint64_t *)in)[i];
+    case HOB_DTYPE_U32:
+        return ((const uint32_t *)in)[i];
+    case HOB_DTYPE_U16:
+        return ((const uint16_t *)in)[i];
+    default:
+        return ((const uint8_t *)in)[i];
+    }
+}
+
+/* ---- sorting words: the key in the upper half, the position below ---- */
+
+static void insertion_words(uint64_t *words, int64_t n)
+{
+    for (int64_t i = 1; i < n; i++) {
+        uint64_t word = words[i];
+        int64_t j = i;
+        for (; j > 0 && words[j - 1] > word; j--)
+            words[j] = words[j - 1];
+        words[j] = word;
+    }
+}
+
+/* Sort by the upper 32 bits, least significant digit first; digits that are
+ * the same everywhere are skipped. Returns WORDS or SPARE. */
+static uint64_t *radix_words(uint64_t *words, uint64_t *spare, int64_t n)
+{
+    for (uint32_t shift = 32; shift < 64; shift += RADIX_BITS) {
+        int64_t counts[RADIX_SIZE] = {0};
+        int64_t at = 0;
+        uint64_t *swap;
+
+        for (int64_t i = 0; i < n; i++)
+            counts[words[i] >> shift & (RADIX_SIZE - 1)]++;
+        if (counts[words[0] >> shift & (RADIX_SIZE - 1)] == n)
+            continue;
+        for (int d = 0; d < RADIX_SIZE; d++) {
+            int64_t count = counts[d];
+            counts[d] = at;
+            at += count;
+        }
+        for (int64_t i = 0; i < n; i++)
+            spare[counts[words[i] >> shift & (RADIX_SIZE - 1)]++] = words[i];
+        swap = words;
+        words = spare;
+        spare = swap;
+    }
+    return words;
+}
+
+/* Leave the K least of N words, sorted, at the front: a heap of the least
+ * found so far, its greatest on top. */
+static void sift_down(uint64_t *heap, int64_t at, int64_t count)
+{
+    const uint64_t word = heap[at];
+
+    for (int64_t child; (child = 2 * at + 1) < count; at = child) {
+        if (child + 1 < count && heap[child + 1] > heap[child])
+            child++;
+        if (heap[child] <= word)
+            break;
+        heap[at] = heap[child];
+    }
+    heap[at] = word;
+}
+
+static void least_words(uint64_t *words, int64_t n, int64_t k)
+{
+    for (int64_t i = k / 2; i-- > 0;)
+        sift_down(words, i, k);
+    for (int64_t i = k; i < n; i++) {
+        if (words[i] >= words[0])
+            continue;
+        words[0] = words[i];
+        sift_down(words, 0, k);
+    }
+    for (int64_t i = k; i-- > 1;) {
+        uint64_t top = words[0];
+        words[0] = words[i];
+        words[i] = top;
+        sift_down(words, 0, i);
+    }
+}
+
+/* ---- sorting pairs ---- */
+
+static void insertion_pairs(struct pair *pairs, int64_t n)
+{
+    for (int64_t i = 1; i < n; i++) {
+        struct pair pair = pairs[i];
+        int64_t j = i;
+        for (; j > 0 && pairs[j - 1].key > pair.key; j--)
+            pairs[j] = pairs[j - 1];
+        pairs[j] = pair;
+    }
+}
+
+static struct pair *radix_pairs(struct pair *pairs, struct pair *spare,
+                                int64_t n)
+{
+    for (uint32_t shift = 0; shift < 64; shift += RADIX_BITS) {
+        int64_t counts[RADIX_SIZE] = {0};
+        int64_t at = 0;
+        struct pair *swap;
+
+        for (int64_t i = 0; i < n; i++)
+            counts[pairs[i].key >> shift & (RADIX_SIZE - 1)]++;
+        if (counts[pairs[0].key >> shift & (RADIX_SIZE - 1)] == n)
+            continue;
+        for (int d = 0; d < RADIX_SIZE; d++) {
+            int64_t count = counts[d];
+            counts[d] = at;
+            at += count;
+        }
+        for (int64_t i = 0; i < n; i++)
+            spare[counts[pairs[i].key >> shift & (RADIX_SIZE - 1)]++] =
+                pairs[i];
+        swap = pairs;
+        pairs = spare;
+        spare = swap;
+    }
+    return pairs;
+}
+
+/* ---- rows ---- */
+
+/* Positions of the wanted elements of contiguous ROW, in order, into the
+ * front of SCRATCH (as i64), whose layout is two arrays of words or pairs. */
+static int64_t *order_words(const struct sort *sort, const void *row,
+                            uint64_t *words)
+{
+    const int64_t n = sort->n;
+    uint64_t *sorted = words;
+    int64_t *positions = (int64_t *)(void *)words;
+
+    for (int64_t i = 0; i < n; i++) {
+        uint32_t key = (uint32_t)key_at(row, i, sort->dtype);
+        words[i] = (uint64_t)(sort->descending ? ~key : key) << 32 |
+                   (uint64_t)i;
+    }
+    if (n <= INSERTION_MOST)
+        insertion_words(words, n);
+    else if (sort->taken <= n / HEAP_RATIO)
+        least_words(words, n, sort->taken);
+    else
+        sorted = radix_words(words, words + n, n);
+    for (int64_t i = 0; i < sort->taken; i++)
+        positions[i] = (int64_t)(sorted[i] & UINT32_MAX);
+    return positions;
+}
+
+static int64_t *order_pairs(const struct sort *sort, const void *row,
+                            struct pair *pairs)
+{
+    const int64_t n = sort->n;
+    struct pair *sorted = pairs;
+    int64_t *positions = (int64_t *)(void *)pairs;
+
+    for (int64_t i = 0; i < n; i++) {
+        uint64_t key = key_at(row, i, sort->dtype);
+        pairs[i].key = sort->descending ? ~key : key;
+        pairs[i].position = (uint64_t)i;
+    }
+    if (n <= INSERTION_MOST)
+        insertion_pairs(pairs, n);
+    else
+        sorted = radix_pairs(pairs, pairs + n, n);
+    for (int64_t i = 0; i < sort->taken; i++)
+        positions[i] = (int64_t)sorted[i].position;
+    return positions;
+}
+
+/* Store POSITIONS of row INDEX as the index result. */
+static void store_indices(const struct sort *sort, int64_t first,
+                          const int64_t *positions)
+{
+    const struct hob_view *out = sort->indices;
+    const uint32_t size = hob_dtype_size(out->dtype);
+    const flex_cast_fn cast =
+        sort->device->kernels->cast[out->dtype][HOB_DTYPE_I64];
+    char block[FLEX_BLOCK * 8];
+
+    for (int64_t i = 0; i < sort->taken; i += FLEX_BLOCK) {
+        int64_t n = sort->taken - i < FLEX_BLOCK ? sort->taken - i : FLEX_BLOCK;
+        const void *from = positions + i;
+        if (out->dtype != HOB_DTYPE_I64 && out->dtype != HOB_DTYPE_U64) {
+            cast(block, from, n);
+            from = block;
+        }
+        flex_copy_strided((char *)out->data +
+                              (first + i * sort->out_stride) * (int64_t)size,
+                          sort->out_stride, from, 1, n, size);
+    }
+}
+
+static void sort_row(const struct sort *sort, int64_t row, char *scratch)
+{
+    const uint32_t size = sort->outer.size;
+    const char *in = sort->outer.data +
+                     flex_loop_offset(&sort->outer, row) * (int64_t)size;
+    const int64_t first = row / sort->inner * sort->taken * sort->inner +
+                          row % sort->inner;
+    char *copy = scratch;
+    int64_t *positions;
+
+    /* Always a copy: the result may be the same memory. */
+    flex_copy_strided(copy, 1, in, sort->stride, sort->n, size);
+    scratch += ((uint64_t)sort->n * size + 63) / 64 * 64;
+    positions = sort->wide
+                    ? order_pairs(sort, copy, (struct pair *)(void *)scratch)
+                    : order_words(sort, copy, (uint64_t *)(void *)scratch);
+    if (sort->indices)
+        store_indices(sort, first, positions);
+    if (!sort->values)
+        return;
+    for (int64_t i = 0; i < sort->taken; i++) {
+        char *out = (char *)sort->values->data +
+                    (first + i * sort->out_stride) * (int64_t)size;
+        const char *from = copy + positions[i] * (int64_t)size;
+        switch (size) {
+        case 1:
+            *out = *from;
+            break;
+        case 2:
+            memcpy(out, from, 2);
+            break;
+        case 4:
+            memcpy(out, from, 4);
+            break;
+        default:
+            memcpy(out, from, 8);
+            break;
+        }
+    }
+}
+
+static void sort_range(void *context, int64_t first, int64_t last,
+                       uint32_t worker)
+{
+    struct sort *sort = context;
+    _Alignas(FLEX_ALIGN) char stack[2048];
+    char *scratch = stack;
+
+    (void)worker;
+    if (sort->bytes > sizeof(stack)) {
+        scratch = flex_scratch_take(sort->device, sort->bytes);
+        if (!scratch) {
+            __atomic_store_n(&sort->failed, 1, __ATOMIC_RELAXED);
+            return;
+        }
+    }
+    for (int64_t i = first; i < last; i++)
+        sort_row(sort, i, scratch);
+    if (scratch != stack)
+        flex_scratch_give(sort->device, scratch, sort->bytes);
+}
+
+/* Sort x along DIM; take the first TAKEN of each row. */
+static hob_status run(struct hob_call *call, struct flex_device *device,
+                      int64_t dim_given, int descending,
+                      struct hob_view *values, struct hob_view *indices)
+{
+    const struct hob_view *x = hob_arg_view(call, 0);
+    const struct hob_view *out = values ? values : indices;
+    const uint32_t dim = flex_dim(dim_given, x->rank);
+    struct sort sort = {.device = device,
+                        .values = values,
+                        .indices = indices,
+                        .dtype = x->dtype,
+                        .descending = descending,
+                        .n = x->rank ? x->shape[dim] : 1,
+                        .stride = x->rank ? x->strides[dim] : 1,
+                        .taken = out->rank ? out->shape[dim] : 1,
+                        .inner = 1};
+
+    for (uint32_t i = dim + 1; i < out->rank; i++)
+        sort.inner *= out->shape[i];
+    sort.out_stride = sort.inner;
+    if (hob_view_count(out) == 0)
+        return HOB_OK;
+    if (x->rank)
+        flex_loop_without(&sort.outer, x, dim);
+    else
+        flex_loop_init(&sort.outer, x);
+    sort.wide = hob_dtype_size(x->dtype) == 8 || sort.n > UINT32_MAX;
+    sort.bytes = (uint64_t)sort.n * (sort.wide ? 40 : 24) + 64;
+    flex_parallel(device, sort.outer.count, 1 + FLEX_GRAIN_DEAR / sort.n,
+                  sort_range, &sort);
+    if (sort.failed)
+        return call->host->fail(call, HOB_ERR_MEMORY,
+                                "%s: no memory to sort rows of %" PRId64,
+                                call->op_name, sort.n);
+    return HOB_OK;
+}
+
+static hob_status sort_values(void *device, struct hob_call *call)
+{
+    return run(call, device, flex_arg_i64(call, 1),
+               flex_arg_i64(call, 2) != 0, hob_ret_view(call, 0), NULL);
+}
+
+static hob_status argsort(void *device, struct hob_call *call)
+{
+    return run(call, device, flex_arg_i64(call, 1),
+               flex_arg_i64(call, 2) != 0, NULL, hob_ret_view(call, 0));
+}
+
+static hob_status sort_with_indices(void *device, struct hob_call *call)
+{
+    return run(call, device, flex_arg_i64(call, 1),
+               flex_arg_i64(call, 2) != 0, hob_ret_view(call, 0),
+               hob_ret_view(call, 1));
+}
+
+static hob_status topk(void *device, struct hob_call *call)
+{
+    return run(call, device, flex_arg_i64(call, 2), 1, hob_ret_view(call, 0),
+               NULL);
+}
+
+static hob_status argtopk(void *device, struct hob_call *call)
+{
+    return run(call, device, flex_arg_i64(call, 2), 1, NULL,
+               hob_ret_view(call, 0));
+}
+
+static hob_status topk_with_indices(void *device, struct hob_call *call)
+{
+    return run(call, device, flex_arg_i64(call, 2), 1, hob_ret_view(call, 0),
+               hob_ret_view(call, 1));
+}
+
+static const uint32_t masks[] = {HOB_MASK_NUM};
+
+static const struct hob_entry entries[] = {
+    {
+        .op = "sort",
+        .signature = "(x: Num, dim: i64, descending: bool = false) -> x",
+        .dtypes = masks,
+        .dtype_count = 1,
+        .flags = HOB_ENTRY_IN_PLACE,
+        .execute = sort_values,
+    },
+    {
+        .op = "argsort",
+        .signature = "(x: Num, dim: i64, descending: bool = false, "
+                     "index_dtype: dtype = i32) -> index_dtype",
+        .dtypes = masks,
+        .dtype_count = 1,
+        .execute = argsort,
+    },
+    {
+        .op = "sort_with_indices",
+        .signature = "(x: Num, dim: i64, descending: bool = false, "
+                     "index_dtype: dtype = i32) -> (x, index_dtype)",
+        .dtypes = masks,
+        .dtype_count = 1,
+        .execute = sort_with_indices,
+    },
+    {
+        .op = "topk",
+        .signature = "(x: Num, k: i64, dim: i64) -> x",
+        .dtypes = masks,
+        .dtype_count = 1,
+        .execute = topk,
+    },
+    {
+        .op = "argtopk",
+        .signature = "(x: Num, k: i64, dim: i64, index_dtype: dtype = i32) "
+                     "-> index_dtype",
+        .dtypes = masks,
+        .dtype_count = 1,
+        .execute = argtopk,
+    },
+    {
+        .op = "topk_with_indices",
+        .signature = "(x: Num, k: i64, dim: i64, index_dtype: dtype = i32) "
+                     "-> (x, index_dtype)",
+        .dtypes = masks,
+        .dtype_count = 1,
+        .execute = topk_with_indices,
+    },
+};
+
+const struct flex_entries flex_sort_entries = {
+    entries, sizeof(entries) / sizeof(entries[0])};

@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The CPU backend's device: options, allocator, interface.
+ */
+#include "fake_host.h"
+
+#include <flex/flex.h>
+
+#include <check.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static struct fake_host host;
+static struct flex_instance instance;
+
+static void setup(void)
+{
+    fake_host_init(&host, 1);
+    instance.host = &host.table;
+}
+
+static const struct bad_options {
+    const char *text;
+    const char *message;
+} bad_options[] = {
+    {"[]", "not a JSON object"},
+    {"{\"isa\": \"v9\"}", "option \"isa\" is \"v9\""},
+    {"{\"isa\": 3}", "option \"isa\" must be"},
+    {"{\"cache_bytes\": 1.5}", "must be a whole number"},
+    {"{\"threads\": 2}", "unknown option \"threads\""},
+    {"{\"isa\" \"v2\"}", "no \":\" after option \"isa\""},
+};
+
+START_TEST(test_bad_options_are_named)
+{
+    const struct bad_options *bad = &bad_options[_i];
+    void *device = &instance;
+    char *message = NULL;
+
+    ck_assert_int_eq(
+        flex_device_open(&instance, 0, bad->text, &device, &message),
+        HOB_ERR_ARGUMENT);
+    ck_assert_ptr_null(device);
+    ck_assert_msg(message && strstr(message, bad->message), "got \"%s\"",
+                  message);
+    host.table.mem_free(&host.table, message);
+    ck_assert_uint_eq(host.live_blocks, 0);
+}
+END_TEST
+
+START_TEST(test_level_can_be_forced)
+{
+    void *device = NULL, *same = NULL;
+    char *message = NULL;
+    const struct flex_compute *compute;
+
+    ck_assert_int_eq(flex_device_open(&instance, 0,
+                                      " { \"isa\" : \"base\" , "
+                                      "\"cache_bytes\": 4096 } ",
+                                      &device, &message),
+                     HOB_OK);
+    ck_assert_uint_eq(((struct flex_device *)device)->isa, FLEX_ISA_BASE);
+    compute =
+        flex_device_interface(device, FLEX_COMPUTE_NAME, FLEX_COMPUTE_VERSION);
+    ck_assert_ptr_nonnull(compute);
+    ck_assert_str_eq(compute->isa(device), "base");
+    same = compute->scratch_take(device, 1000);
+    ck_assert_ptr_nonnull(same);
+    ck_assert_uint_eq((uintptr_t)same % FLEX_ALIGN, 0);
+    compute->scratch_give(device, same, 1000);
+    ck_assert_ptr_null(flex_device_interface(device, "flex.other", 1));
+    ck_assert_ptr_null(flex_device_interface(device, FLEX_COMPUTE_NAME, 99));
+    flex_device_close(device);
+    ck_assert_uint_eq(host.live_blocks, 0);
+}
+END_TEST
+
+START_TEST(test_other_ordinals_are_refused)
+{
+    struct hob_device_info info;
+    void *device = NULL;
+    char *message = NULL;
+    uint32_t count = 0;
+
+    ck_assert_int_eq(flex_device_count(&instance, &count), HOB_OK);
+    ck_assert_uint_eq(count, 1);
+    ck_assert_int_eq(flex_device_info(&instance, 0, &info), HOB_OK);
+    ck_assert_uint_gt(info.memory_bytes, 0);
+    ck_assert(info.name[0] != '\0');
+    ck_assert_int_eq(flex_device_open(&instance, 1, NULL, &device, &message),
+                     HOB_ERR_DEVICE);
+    ck_assert_ptr_nonnull(strstr(message, "no device 1"));
+    host.table.mem_free(&host.table, message);
+}
+END_TEST
+
+/* ---- memory ---- */
+
+START_TEST(test_blocks_are_aligned_and_reused)
+{
+    struct flex_memory *memory = flex_memory_new(UINT64_C(1) << 28);
+    struct flex_memory_stats stats;
+
+    for (uint64_t bytes = 0; bytes < UINT64_C(20) << 20;
+         bytes = bytes * 9 / 8 + 13) {
+        char *first = flex_memory_take(memory, bytes);
+
+        ck_assert_ptr_nonnull(first);
+        ck_assert_uint_eq((uintptr_t)first % FLEX_ALIGN, 0);
+        memset(first, 0x5a, bytes);
+        flex_memory_stats(memory, &stats);
+        ck_assert_uint_ge(stats.in_use_bytes, bytes);
+        ck_assert_uint_le(stats.in_use_bytes, bytes + bytes / 7 + 64);
+        flex_memory_give(memory, first, bytes);
+        ck_assert_ptr_eq(flex_memory_take(memory, bytes), first);
+        flex_memory_give(memory, first, bytes);
+    }
+    flex_memory_stats(memory, &stats);
+    ck_assert_uint_eq(stats.in_use_bytes, 0);
+    ck_assert_uint_gt(stats.reserved_bytes, 0);
+    flex_memory_trim(memory);
+    flex_memory_stats(memory, &stats);
+    ck_assert_uint_eq(stats.reserved_bytes, 0);
+    flex_memory_free(memory);
+    flex_memory_free(NULL);
+}
+END_TEST
+
+START_TEST(test_cache_keeps_to_its_bound)
+{
+    enum { BLOCKS = 8 };
+    const uint64_t bytes = UINT64_C(1) << 20;
+    struct flex_memory *memory = flex_memory_new(3 * bytes);
+    struct flex_memory_stats stats;
+    void *blocks[BLOCKS];
+
+    for (int i = 0; i < BLOCKS; i++)
+        blocks[i] = flex_memory_take(memory, bytes);
+    for (int i = 0; i < BLOCKS; i++) {
+        flex_memory_give(memory, blocks[i], bytes);
+        flex_memory_stats(memory, &stats);
+        ck_assert_uint_le(stats.reserved_bytes - stats.in_use_bytes, 3 * bytes);
+    }
+    flex_memory_free(memory);
+}
+END_TEST
+
+START_TEST(test_absurd_sizes_fail)
+{
+    struct flex_memory *memory = flex_memory_new(0);
+
+    ck_assert_ptr_null(flex_memory_take(memory, UINT64_MAX));
+    ck_assert_ptr_null(flex_memory_take(memory, UINT64_C(1) << 62));
+    ck_assert_ptr_null(flex_memory_take(memory, UINT64_C(1) << 59));
+    flex_memory_free(memory);
+}
+END_TEST
+
+/* 4 GB under a limit of 1 GB: fails, after the cache has been given back, and
+ * the allocator works on. In a child, because limits cannot be raised again.
+ * The sanitizers' shadow memory does not fit under such a limit. */
+START_TEST(test_limit_on_memory_is_survived)
+{
+    pid_t child;
+    int status = 0;
+
+    if (HOB_BUILD_SANITIZERS || getenv("ASAN_OPTIONS"))
+        return;
+    child = fork();
+    if (child == 0) {
+        struct rlimit limit = {UINT64_C(1) << 30, UINT64_C(1) << 30};
+        struct flex_memory *memory = flex_memory_new(UINT64_C(1) << 30);
+        struct flex_memory_stats stats;
+        void *block = flex_memory_take(memory, UINT64_C(64) << 20);
+        int good = block != NULL;
+
+        flex_memory_give(memory, block, UINT64_C(64) << 20);
+        good &= setrlimit(RLIMIT_AS, &limit) == 0;
+        good &= !flex_memory_take(memory, UINT64_C(4) << 30);
+        flex_memory_stats(memory, &stats);
+        good &= stats.reserved_bytes == 0;
+        good &= flex_memory_take(memory, 1000) != NULL;
+        _exit(good ? 0 : 1);
+    }
+    ck_assert_int_eq(waitpid(child, &status, 0), child);
+    ck_assert(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("flex device");
+    TCase *cases = tcase_create("device");
+    SRunner *runner;
+    int failed;
+
+    tcase_add_checked_fixture(cases, setup, NULL);
+    tcase_set_timeout(cases, 60);
+    tcase_add_loop_test(cases, test_bad_options_are_named, 0,
+                        (int)(sizeof(bad_options) / sizeof(bad_options[0])));
+    tcase_add_test(cases, test_level_can_be_forced);
+    tcase_add_test(cases, test_other_ordinals_are_refused);
+    tcase_add_test(cases, test_blocks_are_aligned_and_reused);
+    tcase_add_test(cases, test_cache_keeps_to_its_bound);
+    tcase_add_test(cases, test_absurd_sizes_fail);
+    tcase_add_test(cases, test_limit_on_memory_is_survived);
+    suite_add_tcase(suite, cases);
+    runner = srunner_create(suite);
+    srunner_run_all(runner, CK_ENV);
+    failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}

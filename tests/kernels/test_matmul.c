@@ -1,0 +1,336 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Products of small integers are exact in every dtype, so results must equal
+ * the naive sums, whatever the order: f32 within 2^24, f16 and bf16 after one
+ * rounding.
+ */
+#include "flex_lab.h"
+#include "hob_check.h"
+
+#include "flex/gemm.h"
+
+#include <math.h>
+
+/* [m, k] x [k, n] with leading dimensions. */
+static const struct product {
+    uint32_t lhs_rank, rhs_rank;
+    int64_t lhs[5], rhs[5];
+} products[] = {
+    {2, 2, {1, 1}, {1, 1}},
+    {2, 2, {3, 5}, {5, 7}},
+    {2, 2, {1, 33}, {33, 17}},
+    {2, 2, {5, 40}, {40, 700}},
+    {2, 2, {8, 130}, {130, 66}},
+    {2, 2, {70, 41}, {41, 3}},
+    {2, 2, {17, 1}, {1, 9}},
+    {2, 2, {15, 16}, {16, 33}},
+    {2, 2, {29, 335}, {335, 40}}, /* deeper than one block */
+    {2, 2, {64, 65}, {65, 67}},
+    {2, 2, {4, 0}, {0, 3}},
+    {2, 2, {0, 4}, {4, 3}},
+    {2, 2, {20, 0}, {0, 30}},
+    {3, 2, {3, 4, 5}, {5, 6}},
+    {3, 2, {3, 1, 5}, {5, 6}},
+    {2, 3, {4, 5}, {2, 5, 6}},
+    {4, 4, {3, 1, 4, 5}, {1, 2, 5, 6}},
+    {4, 3, {2, 3, 9, 8}, {3, 8, 9}},
+    {5, 2, {2, 2, 3, 10, 12}, {12, 11}},
+    {3, 3, {0, 4, 5}, {1, 5, 6}},
+    {3, 3, {4, 12, 9}, {4, 9, 12}},
+};
+
+enum { PRODUCTS = sizeof(products) / sizeof(products[0]) };
+
+static void out_shape(const struct product *p, int64_t *shape,
+                      uint32_t *out_rank)
+{
+    uint32_t rank = p->lhs_rank > p->rhs_rank ? p->lhs_rank : p->rhs_rank;
+
+    for (uint32_t i = 0; i + 2 < rank; i++) {
+        int64_t l = i + p->lhs_rank < rank ? 1
+                                           : p->lhs[i + p->lhs_rank - rank];
+        int64_t r = i + p->rhs_rank < rank ? 1
+                                           : p->rhs[i + p->rhs_rank - rank];
+        shape[i] = l == 1 ? r : l;
+    }
+    shape[rank - 2] = p->lhs[p->lhs_rank - 2];
+    shape[rank - 1] = p->rhs[p->rhs_rank - 1];
+    *out_rank = rank;
+}
+
+/* The offset in dense VIEW of the matrix for batch position AT of RANK. */
+static int64_t matrix_offset(const struct hob_view *view, const int64_t *at,
+                             uint32_t rank)
+{
+    int64_t offset = 0;
+
+    for (uint32_t i = 0; i + 2 < view->rank; i++)
+        offset = offset * view->shape[i] +
+                 (view->shape[i] == 1 ? 0 : at[i + rank - view->rank]);
+    return offset * view->shape[view->rank - 2] * view->shape[view->rank - 1];
+}
+
+static void check_product(struct lab *lab, const struct product *p,
+                          uint32_t dtype, enum lab_layout lhs_layout,
+                          enum lab_layout rhs_layout)
+{
+    struct lab_tensor lhs, rhs;
+    struct fake_call call;
+    const int64_t depth = p->lhs[p->lhs_rank - 1];
+    const int64_t width = p->rhs[p->rhs_rank - 1];
+    int64_t shape[HOB_MAX_RANK], at[HOB_MAX_RANK];
+    double *l, *r;
+    uint32_t rank;
+
+    out_shape(p, shape, &rank);
+    lab_tensor_init(lab, &lhs, dtype, p->lhs_rank, p->lhs, lhs_layout, -3, 3);
+    lab_tensor_init(lab, &rhs, dtype, p->rhs_rank, p->rhs, rhs_layout, -3, 3);
+    l = lab_dense(&lhs.view);
+    r = lab_dense(&rhs.view);
+    fake_call_init(&call, &lab->host, "matmul");
+    fake_call_view(&call, &lhs.view);
+    fake_call_view(&call, &rhs.view);
+    fake_call_result(&call, dtype, rank, shape);
+    ck_assert_int_eq(lab_run(lab, &call, &flex_matmul_entries), HOB_OK);
+    for (int64_t i = 0; i < hob_view_count(&call.results[0].view); i++) {
+        double wanted = 0, got = lab_get_at(&call.results[0].view, i);
+        const double *row, *column;
+        lab_position(rank, shape, i, at);
+        row = l + matrix_offset(&lhs.view, at, rank) + at[rank - 2] * depth;
+        column = r + matrix_offset(&rhs.view, at, rank) + at[rank - 1];
+        for (int64_t k = 0; k < depth; k++)
+            wanted += row[k] * column[k * width];
+        wanted = lab_round(dtype, wanted);
+        ck_assert_msg(got == wanted,
+                      "%s, product %d, layouts %d %d, element %d: %g, not %g",
+                      hob_dtype_name(dtype), (int)(p - products), lhs_layout,
+                      rhs_layout, (int)i, got, wanted);
+    }
+    free(l);
+    free(r);
+    fake_call_release(&call);
+    lab_tensor_release(&lhs);
+    lab_tensor_release(&rhs);
+}
+
+START_TEST(test_matmul_equals_naive)
+{
+    const struct product *p = &products[_i];
+
+    for (int isa = 0; lab_isas[isa]; isa++) {
+        struct lab lab;
+        if (!lab_open(&lab, 3, lab_isas[isa]))
+            continue;
+        for (uint32_t dtype = HOB_DTYPE_F64; dtype <= HOB_DTYPE_U8; dtype++)
+            for (int l = 0; l < LAB_LAYOUT_COUNT_; l++)
+                check_product(&lab, p, dtype, (enum lab_layout)l,
+                              (enum lab_layout)((l * 5 + (int)dtype) %
+                                                LAB_LAYOUT_COUNT_));
+        lab_close(&lab);
+    }
+}
+END_TEST
+
+/* linear = matmul + bias, also with a bias that has gaps. */
+START_TEST(test_linear_adds_bias)
+{
+    static const uint32_t dtypes[] = {HOB_DTYPE_F32, HOB_DTYPE_F64,
+                                      HOB_DTYPE_F16, HOB_DTYPE_BF16};
+    const int64_t in = 37, out = 45;
+    const int64_t shapes[][3] = {{37}, {1, 37}, {19, 37}, {3, 5, 37}};
+
+    for (int isa = 0; lab_isas[isa]; isa++) {
+        struct lab lab;
+        if (!lab_open(&lab, 2, lab_isas[isa]))
+            continue;
+        for (int d = 0; d < 4; d++)
+            for (uint32_t rank = 0; rank < 4; rank++) {
+                const uint32_t x_rank = rank == 0 ? 1 : rank == 3 ? 3 : 2;
+                struct lab_tensor x, w, b;
+                struct fake_call call;
+                int64_t shape[3];
+
+                memcpy(shape, shapes[rank], sizeof(shape));
+                lab_tensor_init(&lab, &x, dtypes[d], x_rank, shape,
+                                LAB_CONTIGUOUS, -2, 2);
+                lab_tensor_init(&lab, &w, dtypes[d], 2,
+                                (int64_t[]){in, out}, LAB_TRANSPOSED, -2, 2);
+                lab_tensor_init(&lab, &b, dtypes[d], 1, &out,
+                                rank % 2 ? LAB_GAPS : LAB_CONTIGUOUS, -9, 9);
+                shape[x_rank - 1] = out;
+                fake_call_init(&call, &lab.host, "linear");
+                fake_call_view(&call, &x.view);
+                fake_call_view(&call, &w.view);
+                fake_call_view(&call, &b.view);
+                fake_call_result(&call, dtypes[d], x_rank, shape);
+                ck_assert_int_eq(lab_run(&lab, &call, &flex_matmul_entries),
+                                 HOB_OK);
+                for (int64_t i = 0;
+                     i < hob_view_count(&call.results[0].view); i++) {
+                    double sum = lab_get_at(&b.view, i % out);
+                    for (int64_t k = 0; k < in; k++)
+                        sum += lab_get_at(&x.view, i / out * in + k) *
+                               lab_get_at(&w.view, k * out + i % out);
+                    ck_assert_double_eq(lab_get_at(&call.results[0].view, i),
+                                        lab_round(dtypes[d], sum));
+                }
+                fake_call_release(&call);
+                lab_tensor_release(&x);
+                lab_tensor_release(&w);
+                lab_tensor_release(&b);
+            }
+        lab_close(&lab);
+    }
+}
+END_TEST
+
+static void mark(void *context, void *block, int64_t first_row, int64_t rows,
+                 int64_t first_column, int64_t columns, int64_t ldc)
+{
+    float *c = block;
+    int64_t *seen = context;
+
+    (void)first_row;
+    (void)first_column;
+    for (int64_t i = 0; i < rows; i++)
+        for (int64_t j = 0; j < columns; j++)
+            c[i * ldc + j] += 1000;
+    *seen += rows * columns;
+}
+
+/* alpha, beta, bias, relu, then the epilogue, on every way. */
+START_TEST(test_gemm_finishes_each_element_once)
+{
+    static const int64_t sizes[][3] = {
+        {5, 90, 33},  {90, 5, 33},    {40, 70, 400}, {33, 45, 0},
+        {300, 290, 60}, {1, 90, 33}, {90, 1, 33}}; /* the last has ldc 1 */
+    const int64_t m = sizes[_i][0], n = sizes[_i][1], k = sizes[_i][2];
+
+    for (int isa = 0; lab_isas[isa]; isa++) {
+        struct lab lab;
+        struct lab_tensor a, b, c, bias;
+        int64_t seen = 0;
+        float *before;
+        struct flex_gemm gemm;
+
+        if (!lab_open(&lab, 3, lab_isas[isa]))
+            continue;
+        lab_tensor_init(&lab, &a, HOB_DTYPE_F32, 2, (int64_t[]){m, k},
+                        LAB_CONTIGUOUS, -3, 3);
+        lab_tensor_init(&lab, &b, HOB_DTYPE_F32, 2, (int64_t[]){k, n},
+                        LAB_CONTIGUOUS, -3, 3);
+        lab_tensor_init(&lab, &c, HOB_DTYPE_F32, 2, (int64_t[]){m, n},
+                        LAB_CONTIGUOUS, -30, 30);
+        lab_tensor_init(&lab, &bias, HOB_DTYPE_F32, 1, &n, LAB_CONTIGUOUS, -30,
+                        30);
+        before = malloc((size_t)(m * n) * sizeof(float));
+        memcpy(before, c.view.data, (size_t)(m * n) * sizeof(float));
+        gemm = (struct flex_gemm){.struct_size = sizeof(gemm),
+                                  .dtype = HOB_DTYPE_F32,
+                                  .m = m,
+                                  .n = n,
+                                  .k = k,
+                                  .a = a.view.data,
+                                  .a_row = k,
+                                  .a_column = 1,
+                                  .b = b.view.data,
+                                  .b_row = n,
+                                  .b_column = 1,
+                                  .c = c.view.data,
+                                  .ldc = n,
+                                  .alpha = 2,
+                                  .beta = 4,
+                                  .bias = bias.view.data,
+                                  .relu = 1,
+                                  .epilogue = mark,
+                                  .epilogue_context = &seen};
+        ck_assert_int_eq(flex_gemm(lab.device, &gemm), HOB_OK);
+        ck_assert_int_eq(seen, m * n);
+        for (int64_t i = 0; i < m * n; i++) {
+            double sum = 0;
+            for (int64_t l = 0; l < k; l++)
+                sum += lab_get_at(&a.view, i / n * k + l) *
+                       lab_get_at(&b.view, l * n + i % n);
+            sum = 2 * sum + 4 * (double)before[i] +
+                  lab_get_at(&bias.view, i % n);
+            ck_assert_double_eq(lab_get_at(&c.view, i),
+                                (sum > 0 ? sum : 0) + 1000);
+        }
+        free(before);
+        lab_tensor_release(&a);
+        lab_tensor_release(&b);
+        lab_tensor_release(&c);
+        lab_tensor_release(&bias);
+        lab_close(&lab);
+    }
+}
+END_TEST
+
+START_TEST(test_gemm_refuses_bad_descriptions)
+{
+    struct lab lab;
+    float c[4] = {0};
+    struct flex_gemm gemm = {.struct_size = sizeof(gemm),
+                             .dtype = HOB_DTYPE_F32,
+                             .m = 2,
+                             .n = 2,
+                             .c = c,
+                             .ldc = 1};
+
+    ck_assert(lab_open(&lab, 1, NULL));
+    ck_assert_int_eq(flex_gemm(lab.device, &gemm), HOB_ERR_ARGUMENT);
+    gemm.ldc = 2;
+    gemm.dtype = HOB_DTYPE_BOOL;
+    ck_assert_int_eq(flex_gemm(lab.device, &gemm), HOB_ERR_ARGUMENT);
+    gemm.dtype = HOB_DTYPE_F32;
+    gemm.k = -1;
+    ck_assert_int_eq(flex_gemm(lab.device, &gemm), HOB_ERR_ARGUMENT);
+    lab_close(&lab);
+}
+END_TEST
+
+/* NaN and infinity reach the result even beside zeros. */
+START_TEST(test_matmul_keeps_nan)
+{
+    struct lab lab;
+    struct lab_tensor a, b;
+    struct fake_call call;
+
+    ck_assert(lab_open(&lab, 1, NULL));
+    lab_tensor_init(&lab, &a, HOB_DTYPE_F32, 2, (int64_t[]){20, 30},
+                    LAB_CONTIGUOUS, 0, 0);
+    lab_tensor_init(&lab, &b, HOB_DTYPE_F32, 2, (int64_t[]){30, 40},
+                    LAB_CONTIGUOUS, 1, 1);
+    lab_set_at(&a.view, 7 * 30 + 3, (double)NAN);
+    lab_set_at(&b.view, 5 * 40 + 9, (double)INFINITY);
+    fake_call_init(&call, &lab.host, "matmul");
+    fake_call_view(&call, &a.view);
+    fake_call_view(&call, &b.view);
+    fake_call_result(&call, HOB_DTYPE_F32, 2, (int64_t[]){20, 40});
+    ck_assert_int_eq(lab_run(&lab, &call, &flex_matmul_entries), HOB_OK);
+    for (int64_t i = 0; i < 800; i++) {
+        double got = lab_get_at(&call.results[0].view, i);
+        int is_nan = i / 40 == 7 || i % 40 == 9; /* 0 * inf */
+        ck_assert(is_nan ? isnan(got) : got == 0);
+    }
+    fake_call_release(&call);
+    lab_tensor_release(&a);
+    lab_tensor_release(&b);
+    lab_close(&lab);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("matmul");
+    TCase *tc = tcase_create("matmul");
+
+    tcase_set_timeout(tc, 120);
+    tcase_add_loop_test(tc, test_matmul_equals_naive, 0, PRODUCTS);
+    tcase_add_test(tc, test_linear_adds_bias);
+    tcase_add_loop_test(tc, test_gemm_finishes_each_element_once, 0, 7);
+    tcase_add_test(tc, test_gemm_refuses_bad_descriptions);
+    tcase_add_test(tc, test_matmul_keeps_nan);
+    suite_add_tcase(suite, tc);
+    return hob_check_main(suite);
+}

@@ -1,0 +1,414 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Rows: softmax, cross entropy, norms, against f64. Tolerances are a few
+ * units of the dtype's last place: sums of up to 200 terms in f32.
+ */
+#include "flex_lab.h"
+#include "hob_check.h"
+
+#include <math.h>
+
+static const uint32_t dtypes[] = {HOB_DTYPE_F32, HOB_DTYPE_F64, HOB_DTYPE_F16,
+                                  HOB_DTYPE_BF16};
+
+static double tolerance_of(uint32_t dtype)
+{
+    return dtype == HOB_DTYPE_F64   ? 1e-14
+           : dtype == HOB_DTYPE_F32 ? 4e-6
+           : dtype == HOB_DTYPE_F16 ? 1e-3
+                                    : 8e-3;
+}
+
+static const int64_t shapes[][3] = {{1, 1, 1},  {3, 5, 7}, {2, 200, 3},
+                                    {4, 3, 33}, {2, 0, 3}, {1, 17, 130}};
+
+enum { SHAPES = sizeof(shapes) / sizeof(shapes[0]) };
+
+/* A row along DIM: its first element and the step, in a dense tensor. */
+static void row_of(const int64_t *shape, uint32_t dim, int64_t row,
+                   int64_t *out_first, int64_t *out_step)
+{
+    int64_t step = 1;
+
+    for (uint32_t i = dim + 1; i < 3; i++)
+        step *= shape[i];
+    *out_step = step;
+    *out_first = row / step * step * shape[dim] + row % step;
+}
+
+static void softmax_row(double *out, const double *x, int64_t n, int64_t step,
+                        int is_log)
+{
+    double shift = -(double)INFINITY, sum = 0;
+
+    for (int64_t i = 0; i < n; i++)
+        shift = x[i * step] > shift ? x[i * step] : shift;
+    for (int64_t i = 0; i < n; i++)
+        sum += exp(x[i * step] - shift);
+    for (int64_t i = 0; i < n; i++)
+        out[i * step] = is_log ? x[i * step] - shift - log(sum)
+                               : exp(x[i * step] - shift) / sum;
+}
+
+static void backward_row(double *out, const double *y, const double *g,
+                         int64_t n, int64_t step, int is_log)
+{
+    double sum = 0;
+
+    for (int64_t i = 0; i < n; i++)
+        sum += is_log ? g[i * step] : g[i * step] * y[i * step];
+    for (int64_t i = 0; i < n; i++)
+        out[i * step] = is_log ? g[i * step] - exp(y[i * step]) * sum
+                               : y[i * step] * (g[i * step] - sum);
+}
+
+static void check_softmax(struct lab *lab, const int64_t *shape, int64_t dim,
+                          uint32_t dtype, enum lab_layout layout, int is_log)
+{
+    const uint32_t axis = (uint32_t)(dim < 0 ? dim + 3 : dim);
+    const int64_t count = shape[0] * shape[1] * shape[2];
+    struct lab_tensor x, g;
+    struct fake_call call, back;
+    double *in, *grad, *y, *wanted = calloc((size_t)count + 1, 8);
+    int64_t first, step;
+
+    lab_tensor_init(lab, &x, dtype, 3, shape, layout, -5, 5);
+    lab_tensor_init(lab, &g, dtype, 3, shape, layout, -2, 2);
+    in = lab_dense(&x.view);
+    grad = lab_dense(&g.view);
+    fake_call_init(&call, &lab->host, is_log ? "log_softmax" : "softmax");
+    fake_call_view(&call, &x.view);
+    fake_call_value(&call, hob_i64(dim));
+    fake_call_result(&call, dtype, 3, shape);
+    ck_assert_int_eq(lab_run(lab, &call, &flex_softmax_entries), HOB_OK);
+    for (int64_t r = 0; r < (count ? count / shape[axis] : 0); r++) {
+        row_of(shape, axis, r, &first, &step);
+        softmax_row(wanted + first, in + first, shape[axis], step, is_log);
+    }
+    for (int64_t i = 0; i < count; i++)
+        ck_assert_msg(lab_near(lab_get_at(&call.results[0].view, i), wanted[i],
+                               tolerance_of(dtype)),
+                      "%s %s dim %d: %g, not %g", call.call.op_name,
+                      hob_dtype_name(dtype), (int)dim,
+                      lab_get_at(&call.results[0].view, i), wanted[i]);
+    y = lab_dense(&call.results[0].view);
+    fake_call_init(&back, &lab->host,
+                   is_log ? "log_softmax_backward" : "softmax_backward");
+    fake_call_view(&back, &call.results[0].view);
+    fake_call_view(&back, &g.view);
+    fake_call_value(&back, hob_i64(dim));
+    fake_call_result(&back, dtype, 3, shape);
+    ck_assert_int_eq(lab_run(lab, &back, &flex_softmax_entries), HOB_OK);
+    for (int64_t r = 0; r < (count ? count / shape[axis] : 0); r++) {
+        row_of(shape, axis, r, &first, &step);
+        backward_row(wanted + first, y + first, grad + first, shape[axis], step,
+                     is_log);
+    }
+    for (int64_t i = 0; i < count; i++)
+        ck_assert(lab_near(lab_get_at(&back.results[0].view, i), wanted[i],
+                           tolerance_of(dtype) * 10));
+    free(in);
+    free(grad);
+    free(y);
+    free(wanted);
+    fake_call_release(&call);
+    fake_call_release(&back);
+    lab_tensor_release(&x);
+    lab_tensor_release(&g);
+}
+
+START_TEST(test_softmax_equals_f64)
+{
+    for (int isa = 0; lab_isas[isa]; isa++) {
+        struct lab lab;
+        if (!lab_open(&lab, 2, lab_isas[isa]))
+            continue;
+        for (int d = 0; d < 4; d++)
+            for (int64_t dim = -1; dim < 3; dim++)
+                for (int is_log = 0; is_log < 2; is_log++)
+                    check_softmax(
+                        &lab, shapes[_i], dim, dtypes[d],
+                        (enum lab_layout)((_i + d + dim + 1) %
+                                          LAB_LAYOUT_COUNT_),
+                        is_log);
+        lab_close(&lab);
+    }
+}
+END_TEST
+
+/* Shifted by the maximum; -inf is probability 0, a row of -inf is NaN. */
+START_TEST(test_softmax_extremes)
+{
+    const float inf = (float)INFINITY;
+    float rows[4][3] = {{1000, 1000, -1000},
+                        {-inf, 0, 0},
+                        {-inf, -inf, -inf},
+                        {0, (float)NAN, 0}};
+    const double wanted[4][3] = {
+        {0.5, 0.5, 0},
+        {0, 0.5, 0.5},
+        {(double)NAN, (double)NAN, (double)NAN},
+        {(double)NAN, (double)NAN, (double)NAN}};
+    struct lab lab;
+    struct lab_tensor x;
+    struct fake_call call;
+
+    ck_assert(lab_open(&lab, 1, NULL));
+    lab_tensor_init(&lab, &x, HOB_DTYPE_F32, 2, (int64_t[]){4, 3},
+                    LAB_CONTIGUOUS, 0, 0);
+    memcpy(x.view.data, rows, sizeof(rows));
+    fake_call_init(&call, &lab.host, "softmax");
+    fake_call_view(&call, &x.view);
+    fake_call_value(&call, hob_i64(1));
+    fake_call_result_in_place(&call, 0);
+    ck_assert_int_eq(lab_run(&lab, &call, &flex_softmax_entries), HOB_OK);
+    for (int64_t i = 0; i < 12; i++)
+        ck_assert(lab_near(lab_get_at(&x.view, i), wanted[i / 3][i % 3], 1e-7));
+    fake_call_release(&call);
+    lab_tensor_release(&x);
+    lab_close(&lab);
+}
+END_TEST
+
+START_TEST(test_cross_entropy_equals_f64)
+{
+    static const int64_t sizes[][2] = {{1, 1}, {5, 10}, {128, 10}, {3, 200}};
+    const int64_t batch = sizes[_i][0], classes = sizes[_i][1];
+
+    for (int d = 0; d < 4; d++) {
+        struct lab lab;
+        struct lab_tensor logits, targets, grad;
+        struct fake_call call, back;
+        double *x, loss = 0;
+
+        ck_assert(lab_open(&lab, 3, NULL));
+        lab_tensor_init(&lab, &logits, dtypes[d], 2, sizes[_i],
+                        (enum lab_layout)((d + _i) % LAB_LAYOUT_COUNT_), -6, 6);
+        lab_tensor_init(&lab, &targets,
+                        d % 2 ? HOB_DTYPE_I64 : HOB_DTYPE_U8 - (uint32_t)d * 3,
+                        1, &batch, d % 2 ? LAB_REVERSED : LAB_GAPS, 0,
+                        classes - 1 < 127 ? classes - 1 : 127);
+        lab_tensor_init(&lab, &grad, dtypes[d], 0, NULL, LAB_CONTIGUOUS, 3, 3);
+        x = lab_dense(&logits.view);
+        fake_call_init(&call, &lab.host, "cross_entropy");
+        fake_call_view(&call, &logits.view);
+        fake_call_view(&call, &targets.view);
+        fake_call_result(&call, dtypes[d], 0, NULL);
+        ck_assert_int_eq(lab_run(&lab, &call, &flex_loss_entries), HOB_OK);
+        fake_call_init(&back, &lab.host, "cross_entropy_backward");
+        fake_call_view(&back, &logits.view);
+        fake_call_view(&back, &targets.view);
+        fake_call_view(&back, &grad.view);
+        fake_call_result(&back, dtypes[d], 2, sizes[_i]);
+        ck_assert_int_eq(lab_run(&lab, &back, &flex_loss_entries), HOB_OK);
+        for (int64_t r = 0; r < batch; r++) {
+            int64_t target = (int64_t)lab_get_at(&targets.view, r);
+            double sum = 0;
+            for (int64_t i = 0; i < classes; i++)
+                sum += exp(x[r * classes + i]);
+            loss += log(sum) - x[r * classes + target];
+            for (int64_t i = 0; i < classes; i++)
+                ck_assert(lab_near(
+                    lab_get_at(&back.results[0].view, r * classes + i),
+                    (exp(x[r * classes + i]) / sum - (i == target)) * 3 /
+                        (double)batch,
+                    tolerance_of(dtypes[d])));
+        }
+        ck_assert(lab_near(lab_get_at(&call.results[0].view, 0),
+                           loss / (double)batch, tolerance_of(dtypes[d])));
+        free(x);
+        fake_call_release(&call);
+        fake_call_release(&back);
+        lab_tensor_release(&logits);
+        lab_tensor_release(&targets);
+        lab_tensor_release(&grad);
+        lab_close(&lab);
+    }
+}
+END_TEST
+
+START_TEST(test_cross_entropy_names_bad_target)
+{
+    static const double bad[] = {4, -1};
+    struct lab lab;
+    struct lab_tensor logits, targets;
+    struct fake_call call;
+    const int64_t batch = 6;
+
+    ck_assert(lab_open(&lab, 1, NULL));
+    lab_tensor_init(&lab, &logits, HOB_DTYPE_F32, 2, (int64_t[]){6, 4},
+                    LAB_CONTIGUOUS, 0, 1);
+    lab_tensor_init(&lab, &targets, HOB_DTYPE_I32, 1, &batch, LAB_CONTIGUOUS, 0,
+                    3);
+    lab_set_at(&targets.view, 5, bad[_i]);
+    fake_call_init(&call, &lab.host, "cross_entropy");
+    fake_call_view(&call, &logits.view);
+    fake_call_view(&call, &targets.view);
+    fake_call_result(&call, HOB_DTYPE_F32, 0, NULL);
+    ck_assert_int_eq(lab_run(&lab, &call, &flex_loss_entries), HOB_ERR_RANGE);
+    ck_assert_ptr_nonnull(strstr(
+        lab.host.message, _i ? "target -1 of row 5" : "target 4 of row 5"));
+    fake_call_release(&call);
+    lab_tensor_release(&logits);
+    lab_tensor_release(&targets);
+    lab_close(&lab);
+}
+END_TEST
+
+START_TEST(test_cross_entropy_of_nothing_is_nan)
+{
+    struct lab lab;
+    struct lab_tensor logits, targets;
+    struct fake_call call;
+    const int64_t batch = 0;
+
+    ck_assert(lab_open(&lab, 1, NULL));
+    lab_tensor_init(&lab, &logits, HOB_DTYPE_F32, 2, (int64_t[]){0, 4},
+                    LAB_CONTIGUOUS, 0, 1);
+    lab_tensor_init(&lab, &targets, HOB_DTYPE_I32, 1, &batch, LAB_CONTIGUOUS, 0,
+                    3);
+    fake_call_init(&call, &lab.host, "cross_entropy");
+    fake_call_view(&call, &logits.view);
+    fake_call_view(&call, &targets.view);
+    fake_call_result(&call, HOB_DTYPE_F32, 0, NULL);
+    ck_assert_int_eq(lab_run(&lab, &call, &flex_loss_entries), HOB_OK);
+    ck_assert(isnan(lab_get_at(&call.results[0].view, 0)));
+    fake_call_release(&call);
+    lab_tensor_release(&logits);
+    lab_tensor_release(&targets);
+    lab_close(&lab);
+}
+END_TEST
+
+/* Rows mean + i / 1000 (CASES: the variance by E[x^2] - E[x]^2 fails). */
+START_TEST(test_layer_norm_of_large_means)
+{
+    static const double means[] = {0, 1e2, 1e3, 1e4};
+    const int64_t n = 101;
+
+    for (int d = 0; d < 2; d++) {
+        struct lab lab;
+        struct lab_tensor x, w, b;
+        struct fake_call call;
+
+        ck_assert(lab_open(&lab, 2, NULL));
+        lab_tensor_init(&lab, &x, dtypes[d], 2, (int64_t[]){4, n},
+                        LAB_CONTIGUOUS, 0, 0);
+        lab_tensor_init(&lab, &w, dtypes[d], 1, &n, LAB_GAPS, -3, 3);
+        lab_tensor_init(&lab, &b, dtypes[d], 1, &n, LAB_REVERSED, -3, 3);
+        for (int64_t i = 0; i < 4 * n; i++)
+            lab_set_at(&x.view, i, means[i / n] + (double)(i % n) * 1e-3);
+        fake_call_init(&call, &lab.host, "layer_norm");
+        fake_call_view(&call, &x.view);
+        if (_i & 1)
+            fake_call_view(&call, &w.view);
+        else
+            fake_call_value(&call, hob_none());
+        if (_i & 2)
+            fake_call_view(&call, &b.view);
+        else
+            fake_call_value(&call, hob_none());
+        fake_call_value(&call, hob_f64(1e-5));
+        fake_call_result(&call, dtypes[d], 2, (int64_t[]){4, n});
+        ck_assert_int_eq(lab_run(&lab, &call, &flex_norm_entries), HOB_OK);
+        for (int64_t r = 0; r < 4; r++) {
+            double mean = 0, variance = 0;
+            for (int64_t i = 0; i < n; i++)
+                mean += lab_get_at(&x.view, r * n + i) / (double)n;
+            for (int64_t i = 0; i < n; i++)
+                variance += pow(lab_get_at(&x.view, r * n + i) - mean, 2) /
+                            (double)n;
+            for (int64_t i = 0; i < n; i++) {
+                double wanted = (lab_get_at(&x.view, r * n + i) - mean) /
+                                sqrt(variance + 1e-5);
+                if (_i & 1)
+                    wanted *= lab_get_at(&w.view, i);
+                if (_i & 2)
+                    wanted += lab_get_at(&b.view, i);
+                /* In f64 the naive mean of 1e4 is off by 1e-12, over a
+                 * deviation of 0.03. */
+                ck_assert_msg(
+                    lab_near(lab_get_at(&call.results[0].view, r * n + i),
+                             wanted, d ? 1e-9 : 2e-6),
+                    "%s, mean %g: %.9g, not %.9g", hob_dtype_name(dtypes[d]),
+                    means[r], lab_get_at(&call.results[0].view, r * n + i),
+                    wanted);
+            }
+        }
+        fake_call_release(&call);
+        lab_tensor_release(&x);
+        lab_tensor_release(&w);
+        lab_tensor_release(&b);
+        lab_close(&lab);
+    }
+}
+END_TEST
+
+START_TEST(test_batch_norm_equals_f64)
+{
+    static const int64_t x_shapes[][4] = {
+        {5, 7}, {3, 4, 6}, {2, 3, 5, 9}, {0, 3, 2, 2}};
+    static const uint32_t ranks[] = {2, 3, 4, 4};
+    const int64_t *shape = x_shapes[_i];
+    int64_t inner = 1;
+
+    for (uint32_t i = 2; i < ranks[_i]; i++)
+        inner *= shape[i];
+    for (int d = 0; d < 4; d++)
+        for (int layout = 0; layout < LAB_LAYOUT_COUNT_; layout++) {
+            struct lab lab;
+            struct lab_tensor x, v[4];
+            struct fake_call call;
+
+            ck_assert(lab_open(&lab, 2, NULL));
+            lab_tensor_init(&lab, &x, dtypes[d], ranks[_i], shape,
+                            (enum lab_layout)layout, -9, 9);
+            fake_call_init(&call, &lab.host, "batch_norm");
+            fake_call_view(&call, &x.view);
+            for (int i = 0; i < 4; i++) {
+                lab_tensor_init(&lab, &v[i], dtypes[d], 1, shape + 1,
+                                LAB_REVERSED, i == 3 ? 1 : -3, 4);
+                if (i == 1 && layout == 2)
+                    fake_call_value(&call, hob_none());
+                else
+                    fake_call_view(&call, &v[i].view);
+            }
+            fake_call_value(&call, hob_f64(1e-3));
+            fake_call_result(&call, dtypes[d], ranks[_i], shape);
+            ck_assert_int_eq(lab_run(&lab, &call, &flex_norm_entries), HOB_OK);
+            for (int64_t i = 0; i < hob_view_count(&x.view); i++) {
+                int64_t c = i / inner % shape[1];
+                double wanted = (lab_get_at(&x.view, i) -
+                                 lab_get_at(&v[2].view, c)) /
+                                sqrt(lab_get_at(&v[3].view, c) + 1e-3) *
+                                lab_get_at(&v[0].view, c);
+                if (layout != 2)
+                    wanted += lab_get_at(&v[1].view, c);
+                ck_assert(lab_near(lab_get_at(&call.results[0].view, i), wanted,
+                                   tolerance_of(dtypes[d])));
+            }
+            fake_call_release(&call);
+            lab_tensor_release(&x);
+            for (int i = 0; i < 4; i++)
+                lab_tensor_release(&v[i]);
+            lab_close(&lab);
+        }
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("softmax");
+    TCase *tc = tcase_create("rows");
+
+    tcase_set_timeout(tc, 60);
+    tcase_add_loop_test(tc, test_softmax_equals_f64, 0, SHAPES);
+    tcase_add_test(tc, test_softmax_extremes);
+    tcase_add_loop_test(tc, test_cross_entropy_equals_f64, 0, 4);
+    tcase_add_loop_test(tc, test_cross_entropy_names_bad_target, 0, 2);
+    tcase_add_test(tc, test_cross_entropy_of_nothing_is_nan);
+    tcase_add_loop_test(tc, test_layer_norm_of_large_means, 0, 4);
+    tcase_add_loop_test(tc, test_batch_norm_equals_f64, 0, 4);
+    suite_add_tcase(suite, tc);
+    return hob_check_main(suite);
+}
