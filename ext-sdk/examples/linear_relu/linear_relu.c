@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * linear_relu.c - relu(x @ w + b) as one op.
+ *
+ * On flex the matrix product adds the bias and clips while a block of the
+ * result is still in cache; every other backend runs the body. The gradient
+ * is written by hand: it needs the result's sign only, so nothing between
+ * product and relu is kept.
+ */
+#include "linear_relu_glue.h"
+
+#include <hob/ext/flex.h>
+
+hob_tensor *nn_linear_relu_body(hob_scope *scope, hob_tensor *x, hob_tensor *w,
+                                hob_tensor *b)
+{
+    return hob_relu(scope, hob_linear(scope, x, w, b));
+}
+
+/* The manifest asks for contiguous arguments, f32 or f64; infer has checked
+ * the shapes. Leading dimensions of x are rows. */
+hob_status nn_linear_relu_flex(void *device, struct hob_call *call)
+{
+    const struct hob_view *x = hob_arg_view(call, 0);
+    const struct hob_view *w = hob_arg_view(call, 1);
+    const struct hob_view *b = hob_arg_view(call, 2);
+    const struct hob_view *y = hob_ret_view(call, 0);
+    const struct flex_compute *flex;
+    struct flex_gemm gemm = {.struct_size = sizeof(gemm)};
+    void *instance = NULL;
+    hob_status st;
+
+    (void)device;
+    flex = call->host->interface(call->device, FLEX_COMPUTE_NAME,
+                                 FLEX_COMPUTE_VERSION, &instance);
+    if (!flex)
+        return call->host->fail(call, HOB_ERR_UNSUPPORTED,
+                                "nn.linear_relu: flex has no interface "
+                                "%s version %d",
+                                FLEX_COMPUTE_NAME, FLEX_COMPUTE_VERSION);
+    gemm.dtype = x->dtype;
+    gemm.k = w->shape[0];
+    gemm.n = w->shape[1];
+    gemm.m = 1;
+    for (uint32_t i = 0; i + 1 < x->rank; i++)
+        gemm.m *= x->shape[i];
+    gemm.a = x->data;
+    gemm.a_row = gemm.k;
+    gemm.a_column = 1;
+    gemm.b = w->data;
+    gemm.b_row = gemm.n;
+    gemm.b_column = 1;
+    gemm.c = y->data;
+    gemm.ldc = gemm.n;
+    gemm.alpha = 1;
+    gemm.bias = b->data;
+    gemm.relu = 1;
+    st = flex->gemm(instance, &gemm);
+    if (st)
+        return call->host->fail(call, st, "nn.linear_relu: the product of "
+                                          "x and w failed on flex");
+    return HOB_OK;
+}
+
+/* TENSOR [.., columns] as a matrix of COLUMNS columns. */
+static hob_tensor *as_matrix(hob_scope *scope, hob_tensor *tensor,
+                             int64_t columns)
+{
+    int64_t shape[2] = {1, columns};
+
+    for (int32_t i = 0; i + 1 < hob_tensor_rank(tensor); i++)
+        shape[0] *= hob_tensor_shape(tensor)[i];
+    return hob_tensor_rank(tensor) == 2 ? tensor
+                                        : hob_reshape(scope, tensor, shape, 2);
+}
+
+/*
+ * With g = grad where the result is above 0: dx = g w^T, dw = x^T g, and db is
+ * g summed over all rows, which the caller does for a gradient of the
+ * broadcast shape.
+ */
+hob_status nn_linear_relu_backward(hob_scope *scope,
+                                   const struct hob_grad_call *call)
+{
+    const int64_t *w_shape = call->input_metas[1].shape;
+    hob_tensor *g;
+
+    if (!call->grads[0])
+        return HOB_OK;
+    g = hob_relu_backward(scope, call->rets[0], call->grads[0]);
+    if (call->needs_grad[0])
+        call->out_grads[0] = hob_matmul(
+            scope, g, hob_swap_dims(scope, call->inputs[1], 0, 1));
+    if (call->needs_grad[1]) {
+        hob_tensor *x = as_matrix(scope, call->inputs[0], w_shape[0]);
+
+        call->out_grads[1] =
+            hob_matmul(scope, hob_swap_dims(scope, x, 0, 1),
+                       as_matrix(scope, g, w_shape[1]));
+    }
+    if (call->needs_grad[2])
+        call->out_grads[2] = g;
+    return hob_scope_host(scope)->scope_status(scope);
+}

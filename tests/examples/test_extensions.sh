@@ -1,0 +1,55 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# The example extensions as an outside author has them: Hob is installed into
+# a folder that it was not configured for, and each example is built there
+# with nothing but "pkg-config hob-sdk". So this tests "make install DESTDIR",
+# a moved installation, the .pc files and the generator besides the examples.
+set -u
+
+top=$HOB_TEST_BUILDDIR/..
+prefix=$(sed -n 's/^prefix=//p' "$top/core/hob.pc")
+# Out of reach of other users, or the loader would not trust it.
+work=$(mktemp -d) || exit 99
+trap 'rm -r -f "$work"' EXIT
+stage=$work/stage$prefix
+
+# The flags of the make that runs the tests are not meant for these.
+unset MAKEFLAGS MFLAGS MAKELEVEL
+if ! make -s -C "$top" install DESTDIR="$work/stage" >"$work/log" 2>&1; then
+    tail -n 40 "$work/log"
+    echo "FAIL: make install DESTDIR"
+    exit 1
+fi
+if [ -e "$stage/lib/hob/plugins/flex.la" ]; then
+    echo "FAIL: a .la file was installed beside the plugins"
+    exit 1
+fi
+
+PKG_CONFIG="pkg-config --define-variable=prefix=$stage"
+pc=$(find "$stage" -name hob-sdk.pc)
+PKG_CONFIG_PATH=$(dirname "$pc")
+export PKG_CONFIG PKG_CONFIG_PATH
+if [ "$($PKG_CONFIG --variable=libdir hob)" = \
+    "$(sed -n 's/^libdir=//p' "$top/core/hob.pc")" ]; then
+    echo "skipped: libdir is not below prefix"
+    exit 77
+fi
+
+failed=0
+for name in square linear_relu; do
+    cp -R "$HOB_TEST_SRCDIR/../ext-sdk/examples/$name" "$work/$name" &&
+        chmod -R u+w "$work/$name" || exit 99
+    if make -s -C "$work/$name" check O="$work/$name/out" \
+        ${CC:+CC="$CC"} CFLAGS="${HOB_TEST_CFLAGS-} -Wall -Wextra -Werror"; then
+        echo "PASS: $name"
+    else
+        echo "FAIL: $name"
+        failed=1
+    fi
+    symbols=$(nm -D --defined-only "$work/$name/out/$name.so" | wc -l)
+    if [ "$symbols" -ne 1 ]; then
+        echo "FAIL: $name.so exports $symbols symbols, not 1"
+        failed=1
+    fi
+done
+exit $failed
