@@ -11,8 +11,8 @@
 struct conversion {
     const char *in;
     char *out;
-    int64_t in_row, in_column;   /* in elements */
-    int64_t columns, out_row;    /* columns of out are contiguous */
+    int64_t in_row, in_column; /* in elements */
+    int64_t columns, out_row;  /* columns of out are contiguous */
     uint32_t in_size, out_size;
     flex_cast_fn cast;
 };

@@ -174,11 +174,10 @@ static void blas_block(const struct blas_job *job, int64_t index)
     char *c = (char *)gemm->c + (row * gemm->ldc + column) * size;
 
     if (gemm->dtype == HOB_DTYPE_F32)
-        job->library->sgemm(ROW_MAJOR, trans_a, trans_b, m, n, (int)gemm->k,
-                            (float)gemm->alpha, (const float *)(const void *)a,
-                            lda, (const float *)(const void *)b, ldb,
-                            (float)gemm->beta, (float *)(void *)c,
-                            (int)gemm->ldc);
+        job->library->sgemm(
+            ROW_MAJOR, trans_a, trans_b, m, n, (int)gemm->k, (float)gemm->alpha,
+            (const float *)(const void *)a, lda, (const float *)(const void *)b,
+            ldb, (float)gemm->beta, (float *)(void *)c, (int)gemm->ldc);
     else
         job->library->dgemm(ROW_MAJOR, trans_a, trans_b, m, n, (int)gemm->k,
                             gemm->alpha, (const double *)(const void *)a, lda,

@@ -35,8 +35,8 @@ struct blocked {
     enum flex_gemm_layout layout; /* of the panels of A */
     int64_t height;               /* of a panel of A */
     int64_t panels_a, panels_b;
-    int64_t task_a, task_b; /* panels in a task */
-    int64_t tasks_b;        /* tasks side by side */
+    int64_t task_a, task_b;  /* panels in a task */
+    int64_t tasks_b;         /* tasks side by side */
     int64_t first_k, last_k; /* of the pass */
     char *packed_a, *packed_b;
     int64_t panel_a_bytes, panel_b_bytes; /* of one panel, one block deep */
@@ -56,15 +56,13 @@ static int64_t least(int64_t a, int64_t b)
 static char *packed_a_at(const struct blocked *job, int64_t block,
                          int64_t panel)
 {
-    return job->packed_a +
-           (block * job->panels_a + panel) * job->panel_a_bytes;
+    return job->packed_a + (block * job->panels_a + panel) * job->panel_a_bytes;
 }
 
 static char *packed_b_at(const struct blocked *job, int64_t block,
                          int64_t panel)
 {
-    return job->packed_b +
-           (block * job->panels_b + panel) * job->panel_b_bytes;
+    return job->packed_b + (block * job->panels_b + panel) * job->panel_b_bytes;
 }
 
 /* Copy one element of 4 or 8 bytes. */
@@ -77,8 +75,8 @@ static inline void copy_element(char *out, const char *in, int32_t size)
 }
 
 /* COUNT x DEPTH elements (ROW apart, COLUMN apart) as rows of ROW_OUT. */
-static void pack_a_rows(const struct blocked *job, const char *in,
-                        int64_t rows, int64_t depth, char *out)
+static void pack_a_rows(const struct blocked *job, const char *in, int64_t rows,
+                        int64_t depth, char *out)
 {
     const struct flex_gemm *gemm = job->gemm;
     const int32_t size = job->kernels->size;
@@ -217,8 +215,8 @@ static void run_block(const struct blocked *job, int64_t block, int64_t depth,
         for (int64_t i = range[0]; i < range[1]; i++) {
             int64_t row = i * job->height;
             tile.rows = (int32_t)least(job->height, gemm->m - row);
-            tile.c = (char *)gemm->c +
-                     (row * gemm->ldc + column) * kernels->size;
+            tile.c =
+                (char *)gemm->c + (row * gemm->ldc + column) * kernels->size;
             tile_fn(depth, packed_a_at(job, block, i), b, &tile);
         }
     }
@@ -246,8 +244,7 @@ static void run_task(const struct blocked *job, int64_t task)
             gemm->epilogue_context,
             (char *)gemm->c + (row * gemm->ldc + column) * job->kernels->size,
             row, least(range[1] * job->height, gemm->m) - row, column,
-            least(range[3] * job->kernels->width, gemm->n) - column,
-            gemm->ldc);
+            least(range[3] * job->kernels->width, gemm->n) - column, gemm->ldc);
     }
 }
 
@@ -262,16 +259,15 @@ static void task_range(void *context, int64_t first, int64_t last,
 /* Cut C into tasks: large ones for the caches' sake, but several. */
 static void plan_tasks(struct blocked *job)
 {
-    const double panel_flops = 2.0 * (double)job->height *
-                               job->kernels->width * (double)job->gemm->k;
+    const double panel_flops =
+        2.0 * (double)job->height * job->kernels->width * (double)job->gemm->k;
 
     job->task_a = least(TASK_PANELS_A, job->panels_a);
     job->task_b = least(TASK_PANELS_B, job->panels_b);
     for (;;) {
         int64_t tasks = divide_up(job->panels_a, job->task_a) *
                         divide_up(job->panels_b, job->task_b);
-        double flops =
-            panel_flops * (double)job->task_a * (double)job->task_b;
+        double flops = panel_flops * (double)job->task_a * (double)job->task_b;
         if (tasks >= TASKS_WANTED || flops < 2.0 * TASK_FLOPS)
             break;
         if (job->task_b * job->kernels->width > job->task_a * job->height &&
@@ -283,10 +279,10 @@ static void plan_tasks(struct blocked *job)
             break;
     }
     /* Equal shares: no small rest at the edge. */
-    job->task_a = divide_up(job->panels_a,
-                            divide_up(job->panels_a, job->task_a));
-    job->task_b = divide_up(job->panels_b,
-                            divide_up(job->panels_b, job->task_b));
+    job->task_a =
+        divide_up(job->panels_a, divide_up(job->panels_a, job->task_a));
+    job->task_b =
+        divide_up(job->panels_b, divide_up(job->panels_b, job->task_b));
     job->tasks_b = divide_up(job->panels_b, job->task_b);
 }
 
@@ -296,9 +292,8 @@ static void plan_panels(struct blocked *job)
     const struct flex_gemm *gemm = job->gemm;
     const struct flex_gemm_kernels *kernels = job->kernels;
 
-    job->layout = gemm->a_row == 1 && gemm->a_column != 1
-                      ? FLEX_GEMM_COLUMNS
-                      : FLEX_GEMM_ROWS;
+    job->layout = gemm->a_row == 1 && gemm->a_column != 1 ? FLEX_GEMM_COLUMNS
+                                                          : FLEX_GEMM_ROWS;
     job->panels_a = divide_up(gemm->m, kernels->height);
     job->height = divide_up(gemm->m, job->panels_a);
     job->panels_a = divide_up(gemm->m, job->height);
@@ -350,8 +345,8 @@ hob_status flex_gemm_blocked(struct flex_device *device,
     plan_panels(&job);
     plan_tasks(&job);
     /* Cannot overflow: no larger than twice the operands plus a panel. */
-    block_bytes = job.panels_a * job.panel_a_bytes +
-                  job.panels_b * job.panel_b_bytes;
+    block_bytes =
+        job.panels_a * job.panel_a_bytes + job.panels_b * job.panel_b_bytes;
     blocks = least(divide_up(gemm->k, job.kernels->depth),
                    1 + PACK_LIMIT_BYTES / (block_bytes + 1));
     total_bytes = block_bytes * blocks;
@@ -363,8 +358,7 @@ hob_status flex_gemm_blocked(struct flex_device *device,
     job.packed_b = scratch;
     job.packed_a = scratch + blocks * job.panels_b * job.panel_b_bytes;
     do {
-        job.last_k =
-            least(gemm->k, job.first_k + blocks * job.kernels->depth);
+        job.last_k = least(gemm->k, job.first_k + blocks * job.kernels->depth);
         run_pass(device, &job);
         job.first_k = job.last_k;
     } while (job.first_k < gemm->k);

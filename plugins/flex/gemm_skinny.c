@@ -119,9 +119,8 @@ static void skinny_task(const struct skinny *job, int64_t task)
     _Alignas(FLEX_ALIGN) char sums[FLEX_SKINNY_ROWS * STREAM_COLUMNS * 8];
     const int32_t size = job->kernels->size;
     const int64_t first = task * job->columns;
-    const int64_t columns = job->many - first < job->columns
-                                ? job->many - first
-                                : job->columns;
+    const int64_t columns =
+        job->many - first < job->columns ? job->many - first : job->columns;
     const char *large = job->large + first * job->large_many * size;
     const int64_t k = job->gemm->k;
 

@@ -69,8 +69,7 @@ hob_status flex_index_take(struct hob_call *call, struct flex_device *device,
         return HOB_OK;
     position_text(view, bad, text, sizeof(text));
     call->host->fail(call, HOB_ERR_RANGE,
-                     "%s: indices[%s] is %" PRId64
-                     ", outside of 0..%" PRId64
+                     "%s: indices[%s] is %" PRId64 ", outside of 0..%" PRId64
                      " (negative indices do not count from the end)",
                      call->op_name, text, (*out_indices)[bad], size - 1);
     flex_scratch_give(device, *out_indices, *out_bytes);

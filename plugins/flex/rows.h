@@ -19,8 +19,8 @@ struct flex_rows {
 };
 
 /* The row kernels of DEVICE for DTYPE. */
-const struct flex_row_kernels *flex_row_kernels(const struct flex_device *device,
-                                                uint32_t dtype);
+const struct flex_row_kernels *
+flex_row_kernels(const struct flex_device *device, uint32_t dtype);
 
 /* Bytes of an element of the type that DTYPE is computed in. */
 static inline uint32_t flex_row_size(uint32_t dtype)

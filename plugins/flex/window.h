@@ -18,9 +18,8 @@ struct flex_window {
 };
 
 /* List argument INDEX, one or two numbers; FALLBACK for an empty one. */
-static inline void flex_window_pair(const struct hob_call *call,
-                                    uint32_t index, const int64_t fallback[2],
-                                    int64_t out[2])
+static inline void flex_window_pair(const struct hob_call *call, uint32_t index,
+                                    const int64_t fallback[2], int64_t out[2])
 {
     const hob_value *list = &call->args[index];
 
@@ -42,14 +41,13 @@ static inline int64_t flex_clamp(int64_t x, int64_t low, int64_t high)
  * The windows along AXIS whose tap TAP lies inside the plane: *OUT_FIRST up
  * to but not including *OUT_LAST.
  */
-static inline void flex_window_valid(const struct flex_window *window,
-                                     int axis, int64_t tap, int64_t *out_first,
+static inline void flex_window_valid(const struct flex_window *window, int axis,
+                                     int64_t tap, int64_t *out_first,
                                      int64_t *out_last)
 {
     const int64_t stride = window->stride[axis];
     /* Window i reads position i * stride + offset. */
-    const int64_t offset =
-        tap * window->dilation[axis] - window->padding[axis];
+    const int64_t offset = tap * window->dilation[axis] - window->padding[axis];
     const int64_t first = offset >= 0 ? 0 : (-offset + stride - 1) / stride;
     const int64_t room = window->in[axis] - 1 - offset;
     const int64_t last = room < 0 ? 0 : room / stride + 1;

@@ -8,8 +8,7 @@
 #include <stdlib.h>
 
 const char *const lab_isas[] = {"{\"isa\": \"base\"}", "{\"isa\": \"v2\"}",
-                                "{\"isa\": \"v3\"}", "{\"isa\": \"v4\"}",
-                                NULL};
+                                "{\"isa\": \"v3\"}", "{\"isa\": \"v4\"}", NULL};
 
 int lab_open(struct lab *lab, uint32_t workers, const char *options)
 {
@@ -218,8 +217,7 @@ void lab_tensor_init(struct lab *lab, struct lab_tensor *tensor, uint32_t dtype,
     for (uint32_t i = 0; i < rank; i++)
         tensor->view.shape[i] = shape[i];
     for (int64_t i = 0; i < whole[0]; i++)
-        lab_set_at(&tensor->memory.view, i,
-                   (double)lab_random(lab, low, high));
+        lab_set_at(&tensor->memory.view, i, (double)lab_random(lab, low, high));
     lay_out(&tensor->view, layout);
     fake_view_flags(&tensor->view);
 }
@@ -233,8 +231,8 @@ void lab_tensor_release(struct lab_tensor *tensor)
 hob_status lab_run(struct lab *lab, struct fake_call *call,
                    const struct flex_entries *entries)
 {
-    const struct hob_entry *entry = fake_entry_find(
-        entries->entries, entries->count, call->call.op_name);
+    const struct hob_entry *entry =
+        fake_entry_find(entries->entries, entries->count, call->call.op_name);
     hob_status st;
 
     ck_assert_msg(entry != NULL, "no entry %s", call->call.op_name);

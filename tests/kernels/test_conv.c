@@ -53,8 +53,8 @@ static void add_attributes(struct fake_call *call, const struct conv_case *c)
 
 /* Call FN for every product of the convolution: the indices of x, weight and
  * result whose product it is. */
-typedef void (*term_fn)(double *to, const double *a, const double *b,
-                        int64_t x, int64_t w, int64_t y);
+typedef void (*term_fn)(double *to, const double *a, const double *b, int64_t x,
+                        int64_t w, int64_t y);
 
 static void each_term(const struct conv_case *c, term_fn fn, double *to,
                       const double *a, const double *b)
@@ -96,8 +96,8 @@ static void x_term(double *to, const double *a, const double *b, int64_t x,
     to[x] += a[w] * b[y];
 }
 
-static void weight_term(double *to, const double *a, const double *b,
-                        int64_t x, int64_t w, int64_t y)
+static void weight_term(double *to, const double *a, const double *b, int64_t x,
+                        int64_t w, int64_t y)
 {
     to[w] += a[x] * b[y];
 }
@@ -142,10 +142,10 @@ static void check_forward(struct lab *lab, const struct conv_case *c,
     ck_assert_int_eq(lab_run(lab, &call, &flex_conv_entries), HOB_OK);
     wanted = lab_dense(&call.results[0].view);
     for (int64_t i = 0; i < hob_view_count(&call.results[0].view); i++)
-        wanted[i] = layout == LAB_MISALIGNED
-                        ? 0
-                        : lab_get_at(&bias.view,
-                                     i / (shape[2] * shape[3]) % shape[1]);
+        wanted[i] =
+            layout == LAB_MISALIGNED
+                ? 0
+                : lab_get_at(&bias.view, i / (shape[2] * shape[3]) % shape[1]);
     each_term(c, forward_term, wanted, a, b);
     compare(&call, wanted, (int)(c - cases));
     free(a);

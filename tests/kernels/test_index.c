@@ -48,10 +48,9 @@ static void check_gather(struct lab *lab, const int64_t *shape, int dim,
     for (int i = 0; i < 4; i++)
         small[i] = i == dim ? shape[i] + 2 : (shape[i] + 1) / 2;
     lab_tensor_init(lab, &x, dtype, 4, shape, layout, -5, 5);
-    lab_tensor_init(lab, &indices,
-                    layout % 2 ? HOB_DTYPE_I64 : HOB_DTYPE_I32, 4, small,
-                    (enum lab_layout)((layout + 3) % LAB_LAYOUT_COUNT_), 0,
-                    shape[dim] - 1);
+    lab_tensor_init(
+        lab, &indices, layout % 2 ? HOB_DTYPE_I64 : HOB_DTYPE_I32, 4, small,
+        (enum lab_layout)((layout + 3) % LAB_LAYOUT_COUNT_), 0, shape[dim] - 1);
     fake_call_init(&call, &lab->host, "gather");
     fake_call_view(&call, &x.view);
     fake_call_view(&call, &indices.view);
@@ -229,9 +228,8 @@ END_TEST
 START_TEST(test_index_names_bad_index)
 {
     static const double bad[] = {3, -1};
-    static const char *const texts[] = {
-        "indices[1, 2] is 3, outside of 0..2",
-        "indices[1, 2] is -1, outside of 0..2"};
+    static const char *const texts[] = {"indices[1, 2] is 3, outside of 0..2",
+                                        "indices[1, 2] is -1, outside of 0..2"};
     const int64_t shape[2] = {2, 3};
     struct lab lab;
     struct lab_tensor x, indices;
@@ -290,9 +288,8 @@ START_TEST(test_mask_select_picks_in_order)
                     at[k] = masks[_i][k] == 1 ? 0 : at[k + 3 - rank];
                 if (lab_get(&mask.view, at) == 0)
                     continue;
-                ck_assert_double_eq(
-                    lab_get_at(&call.results[0].view, found++),
-                    lab_get_at(&x.view, i));
+                ck_assert_double_eq(lab_get_at(&call.results[0].view, found++),
+                                    lab_get_at(&x.view, i));
             }
             ck_assert_int_eq(call.results[0].view.rank, 1);
             ck_assert_int_eq(call.results[0].view.shape[0], found);
@@ -338,9 +335,8 @@ START_TEST(test_slice_assign_writes_ranges)
                 int64_t at[2], to = 0;
                 lab_position(2, rows[_i].count, i, at);
                 for (int k = 0; k < 2; k++) {
-                    int64_t step = rows[_i].step_count && at[k]
-                                       ? rows[_i].steps[k]
-                                       : 1;
+                    int64_t step =
+                        rows[_i].step_count && at[k] ? rows[_i].steps[k] : 1;
                     to = to * shape[k] + rows[_i].first[k] + at[k] * step;
                 }
                 wanted[to] = lab_get_at(&value.view, i);
@@ -350,8 +346,8 @@ START_TEST(test_slice_assign_writes_ranges)
             fake_call_view(&call, &value.view);
             fake_call_value(&call, hob_value_i64s(rows[_i].starts, 2));
             fake_call_value(&call, hob_value_i64s(rows[_i].ends, 2));
-            fake_call_value(&call, hob_value_i64s(rows[_i].steps,
-                                                  rows[_i].step_count));
+            fake_call_value(
+                &call, hob_value_i64s(rows[_i].steps, rows[_i].step_count));
             if (way == 1)
                 fake_call_result_in_place(&call, 0);
             else if (way == 2 && whole) /* over the value */

@@ -16,27 +16,17 @@ static const struct product {
     uint32_t lhs_rank, rhs_rank;
     int64_t lhs[5], rhs[5];
 } products[] = {
-    {2, 2, {1, 1}, {1, 1}},
-    {2, 2, {3, 5}, {5, 7}},
-    {2, 2, {1, 33}, {33, 17}},
-    {2, 2, {5, 40}, {40, 700}},
-    {2, 2, {8, 130}, {130, 66}},
-    {2, 2, {70, 41}, {41, 3}},
-    {2, 2, {17, 1}, {1, 9}},
-    {2, 2, {15, 16}, {16, 33}},
+    {2, 2, {1, 1}, {1, 1}},          {2, 2, {3, 5}, {5, 7}},
+    {2, 2, {1, 33}, {33, 17}},       {2, 2, {5, 40}, {40, 700}},
+    {2, 2, {8, 130}, {130, 66}},     {2, 2, {70, 41}, {41, 3}},
+    {2, 2, {17, 1}, {1, 9}},         {2, 2, {15, 16}, {16, 33}},
     {2, 2, {29, 335}, {335, 40}}, /* deeper than one block */
-    {2, 2, {64, 65}, {65, 67}},
-    {2, 2, {4, 0}, {0, 3}},
-    {2, 2, {0, 4}, {4, 3}},
-    {2, 2, {20, 0}, {0, 30}},
-    {3, 2, {3, 4, 5}, {5, 6}},
-    {3, 2, {3, 1, 5}, {5, 6}},
-    {2, 3, {4, 5}, {2, 5, 6}},
-    {4, 4, {3, 1, 4, 5}, {1, 2, 5, 6}},
-    {4, 3, {2, 3, 9, 8}, {3, 8, 9}},
-    {5, 2, {2, 2, 3, 10, 12}, {12, 11}},
-    {3, 3, {0, 4, 5}, {1, 5, 6}},
-    {3, 3, {4, 12, 9}, {4, 9, 12}},
+    {2, 2, {64, 65}, {65, 67}},      {2, 2, {4, 0}, {0, 3}},
+    {2, 2, {0, 4}, {4, 3}},          {2, 2, {20, 0}, {0, 30}},
+    {3, 2, {3, 4, 5}, {5, 6}},       {3, 2, {3, 1, 5}, {5, 6}},
+    {2, 3, {4, 5}, {2, 5, 6}},       {4, 4, {3, 1, 4, 5}, {1, 2, 5, 6}},
+    {4, 3, {2, 3, 9, 8}, {3, 8, 9}}, {5, 2, {2, 2, 3, 10, 12}, {12, 11}},
+    {3, 3, {0, 4, 5}, {1, 5, 6}},    {3, 3, {4, 12, 9}, {4, 9, 12}},
 };
 
 enum { PRODUCTS = sizeof(products) / sizeof(products[0]) };
@@ -47,10 +37,8 @@ static void out_shape(const struct product *p, int64_t *shape,
     uint32_t rank = p->lhs_rank > p->rhs_rank ? p->lhs_rank : p->rhs_rank;
 
     for (uint32_t i = 0; i + 2 < rank; i++) {
-        int64_t l = i + p->lhs_rank < rank ? 1
-                                           : p->lhs[i + p->lhs_rank - rank];
-        int64_t r = i + p->rhs_rank < rank ? 1
-                                           : p->rhs[i + p->rhs_rank - rank];
+        int64_t l = i + p->lhs_rank < rank ? 1 : p->lhs[i + p->lhs_rank - rank];
+        int64_t r = i + p->rhs_rank < rank ? 1 : p->rhs[i + p->rhs_rank - rank];
         shape[i] = l == 1 ? r : l;
     }
     shape[rank - 2] = p->lhs[p->lhs_rank - 2];
@@ -153,8 +141,8 @@ START_TEST(test_linear_adds_bias)
                 memcpy(shape, shapes[rank], sizeof(shape));
                 lab_tensor_init(&lab, &x, dtypes[d], x_rank, shape,
                                 LAB_CONTIGUOUS, -2, 2);
-                lab_tensor_init(&lab, &w, dtypes[d], 2,
-                                (int64_t[]){in, out}, LAB_TRANSPOSED, -2, 2);
+                lab_tensor_init(&lab, &w, dtypes[d], 2, (int64_t[]){in, out},
+                                LAB_TRANSPOSED, -2, 2);
                 lab_tensor_init(&lab, &b, dtypes[d], 1, &out,
                                 rank % 2 ? LAB_GAPS : LAB_CONTIGUOUS, -9, 9);
                 shape[x_rank - 1] = out;
@@ -165,8 +153,8 @@ START_TEST(test_linear_adds_bias)
                 fake_call_result(&call, dtypes[d], x_rank, shape);
                 ck_assert_int_eq(lab_run(&lab, &call, &flex_matmul_entries),
                                  HOB_OK);
-                for (int64_t i = 0;
-                     i < hob_view_count(&call.results[0].view); i++) {
+                for (int64_t i = 0; i < hob_view_count(&call.results[0].view);
+                     i++) {
                     double sum = lab_get_at(&b.view, i % out);
                     for (int64_t k = 0; k < in; k++)
                         sum += lab_get_at(&x.view, i / out * in + k) *
@@ -202,7 +190,7 @@ static void mark(void *context, void *block, int64_t first_row, int64_t rows,
 START_TEST(test_gemm_finishes_each_element_once)
 {
     static const int64_t sizes[][3] = {
-        {5, 90, 33},  {90, 5, 33},    {40, 70, 400}, {33, 45, 0},
+        {5, 90, 33},    {90, 5, 33}, {40, 70, 400}, {33, 45, 0},
         {300, 290, 60}, {1, 90, 33}, {90, 1, 33}}; /* the last has ldc 1 */
     const int64_t m = sizes[_i][0], n = sizes[_i][1], k = sizes[_i][2];
 
@@ -251,8 +239,8 @@ START_TEST(test_gemm_finishes_each_element_once)
             for (int64_t l = 0; l < k; l++)
                 sum += lab_get_at(&a.view, i / n * k + l) *
                        lab_get_at(&b.view, l * n + i % n);
-            sum = 2 * sum + 4 * (double)before[i] +
-                  lab_get_at(&bias.view, i % n);
+            sum =
+                2 * sum + 4 * (double)before[i] + lab_get_at(&bias.view, i % n);
             ck_assert_double_eq(lab_get_at(&c.view, i),
                                 (sum > 0 ? sum : 0) + 1000);
         }

@@ -52,14 +52,14 @@ static void check_step(struct lab *lab, int d, int64_t n, int in_place,
         double v_hat = v / (1 - pow(beta2, (double)step));
         double p = before[0][i] * (1 - lr * decay) -
                    lr * m_hat / (sqrt(v_hat) + epsilon);
-        ck_assert_msg(lab_near(lab_get_at(&call.results[0].view, i), p,
-                               tolerances[d]),
-                      "%s: %.9g, not %.9g", hob_dtype_name(dtypes[d]),
-                      lab_get_at(&call.results[0].view, i), p);
-        ck_assert(lab_near(lab_get_at(&call.results[1].view, i), m,
-                           tolerances[d]));
-        ck_assert(lab_near(lab_get_at(&call.results[2].view, i), v,
-                           tolerances[d]));
+        ck_assert_msg(
+            lab_near(lab_get_at(&call.results[0].view, i), p, tolerances[d]),
+            "%s: %.9g, not %.9g", hob_dtype_name(dtypes[d]),
+            lab_get_at(&call.results[0].view, i), p);
+        ck_assert(
+            lab_near(lab_get_at(&call.results[1].view, i), m, tolerances[d]));
+        ck_assert(
+            lab_near(lab_get_at(&call.results[2].view, i), v, tolerances[d]));
     }
     fake_call_release(&call);
     for (int i = 0; i < 4; i++) {

@@ -77,8 +77,8 @@ static void check_max(struct lab *lab, const struct pool_case *c,
 {
     const int64_t shape[4] = {c->x[0], c->x[1], windows(c, 0, 1),
                               windows(c, 1, 1)};
-    const uint32_t index_dtype = dtype == HOB_DTYPE_F64 ? HOB_DTYPE_I64
-                                                        : HOB_DTYPE_I32;
+    const uint32_t index_dtype =
+        dtype == HOB_DTYPE_F64 ? HOB_DTYPE_I64 : HOB_DTYPE_I32;
     const int64_t plane = c->x[2] * c->x[3];
     struct lab_tensor x, grad;
     struct fake_call call, back;
@@ -106,11 +106,10 @@ static void check_max(struct lab *lab, const struct pool_case *c,
         lab_position(4, shape, i, at);
         wanted = window_max(c, in + (at[0] * c->x[1] + at[1]) * plane, at[2],
                             at[3], &found);
-        ck_assert_msg(
-            lab_near(lab_get_at(&call.results[0].view, i), wanted, 0),
-            "%s %s case %d element %d: %g, not %g", call.call.op_name,
-            hob_dtype_name(dtype), (int)(c - cases), (int)i,
-            lab_get_at(&call.results[0].view, i), wanted);
+        ck_assert_msg(lab_near(lab_get_at(&call.results[0].view, i), wanted, 0),
+                      "%s %s case %d element %d: %g, not %g", call.call.op_name,
+                      hob_dtype_name(dtype), (int)(c - cases), (int)i,
+                      lab_get_at(&call.results[0].view, i), wanted);
         if (with_indices)
             ck_assert_int_eq((int64_t)lab_get_at(&call.results[1].view, i),
                              found);

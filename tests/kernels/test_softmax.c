@@ -126,11 +126,10 @@ START_TEST(test_softmax_equals_f64)
         for (int d = 0; d < 4; d++)
             for (int64_t dim = -1; dim < 3; dim++)
                 for (int is_log = 0; is_log < 2; is_log++)
-                    check_softmax(
-                        &lab, shapes[_i], dim, dtypes[d],
-                        (enum lab_layout)((_i + d + dim + 1) %
-                                          LAB_LAYOUT_COUNT_),
-                        is_log);
+                    check_softmax(&lab, shapes[_i], dim, dtypes[d],
+                                  (enum lab_layout)((_i + d + dim + 1) %
+                                                    LAB_LAYOUT_COUNT_),
+                                  is_log);
         lab_close(&lab);
     }
 }
@@ -144,11 +143,10 @@ START_TEST(test_softmax_extremes)
                         {-inf, 0, 0},
                         {-inf, -inf, -inf},
                         {0, (float)NAN, 0}};
-    const double wanted[4][3] = {
-        {0.5, 0.5, 0},
-        {0, 0.5, 0.5},
-        {(double)NAN, (double)NAN, (double)NAN},
-        {(double)NAN, (double)NAN, (double)NAN}};
+    const double wanted[4][3] = {{0.5, 0.5, 0},
+                                 {0, 0.5, 0.5},
+                                 {(double)NAN, (double)NAN, (double)NAN},
+                                 {(double)NAN, (double)NAN, (double)NAN}};
     struct lab lab;
     struct lab_tensor x;
     struct fake_call call;
@@ -208,11 +206,11 @@ START_TEST(test_cross_entropy_equals_f64)
                 sum += exp(x[r * classes + i]);
             loss += log(sum) - x[r * classes + target];
             for (int64_t i = 0; i < classes; i++)
-                ck_assert(lab_near(
-                    lab_get_at(&back.results[0].view, r * classes + i),
-                    (exp(x[r * classes + i]) / sum - (i == target)) * 3 /
-                        (double)batch,
-                    tolerance_of(dtypes[d])));
+                ck_assert(
+                    lab_near(lab_get_at(&back.results[0].view, r * classes + i),
+                             (exp(x[r * classes + i]) / sum - (i == target)) *
+                                 3 / (double)batch,
+                             tolerance_of(dtypes[d])));
         }
         ck_assert(lab_near(lab_get_at(&call.results[0].view, 0),
                            loss / (double)batch, tolerance_of(dtypes[d])));
@@ -246,8 +244,8 @@ START_TEST(test_cross_entropy_names_bad_target)
     fake_call_view(&call, &targets.view);
     fake_call_result(&call, HOB_DTYPE_F32, 0, NULL);
     ck_assert_int_eq(lab_run(&lab, &call, &flex_loss_entries), HOB_ERR_RANGE);
-    ck_assert_ptr_nonnull(strstr(
-        lab.host.message, _i ? "target -1 of row 5" : "target 4 of row 5"));
+    ck_assert_ptr_nonnull(strstr(lab.host.message, _i ? "target -1 of row 5"
+                                                      : "target 4 of row 5"));
     fake_call_release(&call);
     lab_tensor_release(&logits);
     lab_tensor_release(&targets);
@@ -316,8 +314,8 @@ START_TEST(test_layer_norm_of_large_means)
             for (int64_t i = 0; i < n; i++)
                 mean += lab_get_at(&x.view, r * n + i) / (double)n;
             for (int64_t i = 0; i < n; i++)
-                variance += pow(lab_get_at(&x.view, r * n + i) - mean, 2) /
-                            (double)n;
+                variance +=
+                    pow(lab_get_at(&x.view, r * n + i) - mean, 2) / (double)n;
             for (int64_t i = 0; i < n; i++) {
                 double wanted = (lab_get_at(&x.view, r * n + i) - mean) /
                                 sqrt(variance + 1e-5);
@@ -378,10 +376,10 @@ START_TEST(test_batch_norm_equals_f64)
             ck_assert_int_eq(lab_run(&lab, &call, &flex_norm_entries), HOB_OK);
             for (int64_t i = 0; i < hob_view_count(&x.view); i++) {
                 int64_t c = i / inner % shape[1];
-                double wanted = (lab_get_at(&x.view, i) -
-                                 lab_get_at(&v[2].view, c)) /
-                                sqrt(lab_get_at(&v[3].view, c) + 1e-3) *
-                                lab_get_at(&v[0].view, c);
+                double wanted =
+                    (lab_get_at(&x.view, i) - lab_get_at(&v[2].view, c)) /
+                    sqrt(lab_get_at(&v[3].view, c) + 1e-3) *
+                    lab_get_at(&v[0].view, c);
                 if (layout != 2)
                     wanted += lab_get_at(&v[1].view, c);
                 ck_assert(lab_near(lab_get_at(&call.results[0].view, i), wanted,

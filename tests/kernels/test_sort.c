@@ -8,8 +8,8 @@
 
 #include <math.h>
 
-static const int64_t shapes[][3] = {{1, 1, 1},  {3, 5, 7},   {2, 33, 3},
-                                    {2, 0, 3},  {1, 4, 900}, {700, 1, 2}};
+static const int64_t shapes[][3] = {{1, 1, 1}, {3, 5, 7},   {2, 33, 3},
+                                    {2, 0, 3}, {1, 4, 900}, {700, 1, 2}};
 
 enum { SHAPES = sizeof(shapes) / sizeof(shapes[0]) };
 
@@ -39,8 +39,9 @@ static void sort_naive(const double *x, int64_t n, int64_t step, int descending,
 /* A few specials among the floats. */
 static void sprinkle(struct lab *lab, const struct hob_view *view)
 {
-    static const double specials[] = {(double)NAN, -(double)NAN, -0.0, 0.0,
-                                      (double)INFINITY, -(double)INFINITY};
+    static const double specials[] = {
+        (double)NAN, -(double)NAN,     -0.0,
+        0.0,         (double)INFINITY, -(double)INFINITY};
     const int64_t count = hob_view_count(view);
 
     for (int64_t i = 0; i < count / 4; i++)
@@ -119,7 +120,9 @@ START_TEST(test_sort_equals_naive)
                 check_sort(&lab, shapes[_i], dim, dtype, (enum lab_layout)l,
                            l % 2, -1);
                 check_sort(&lab, shapes[_i], dim, dtype, (enum lab_layout)l, 1,
-                           n < 3 ? n : l % 2 ? 3 : n - 1);
+                           n < 3   ? n
+                           : l % 2 ? 3
+                                   : n - 1);
             }
     lab_close(&lab);
 }
@@ -157,8 +160,7 @@ START_TEST(test_sort_single_results)
     fake_call_result(&two, HOB_DTYPE_I32, 2, is_topk ? taken : shape);
     ck_assert_int_eq(lab_run(&lab, &one, &flex_sort_entries), HOB_OK);
     ck_assert_int_eq(lab_run(&lab, &two, &flex_sort_entries), HOB_OK);
-    ck_assert_mem_eq(one.results[0].view.data,
-                     two.results[_i % 2].view.data,
+    ck_assert_mem_eq(one.results[0].view.data, two.results[_i % 2].view.data,
                      (size_t)(4 * hob_view_count(&one.results[0].view)));
     fake_call_release(&one);
     fake_call_release(&two);

@@ -5,8 +5,7 @@
  */
 
 /* The sum of the lanes, in a fixed order. */
-static inline __attribute__((always_inline)) TYPE
-NAME(lane_sum)(NAME(vector) v)
+static inline __attribute__((always_inline)) TYPE NAME(lane_sum)(NAME(vector) v)
 {
     TYPE sum = 0;
     for (int i = 0; i < NAME(lanes); i++)
@@ -44,22 +43,25 @@ NAME(stream_rows)(const int rows, const int deep, int64_t columns,
     for (; j < columns; j++)
         for (int i = 0; i < rows; i++)
             for (int k = 0; k < deep; k++)
-                sums[i * sum_stride + j] += a[k * rows + i] * in[k * stride + j];
+                sums[i * sum_stride + j] +=
+                    a[k * rows + i] * in[k * stride + j];
 }
 
 static inline __attribute__((always_inline)) void
-NAME(skinny_rows)(const int rows, int64_t depth, int64_t columns,
-                  const TYPE *a, const TYPE *in, int64_t stride, TYPE *sums,
+NAME(skinny_rows)(const int rows, int64_t depth, int64_t columns, const TYPE *a,
+                  const TYPE *in, int64_t stride, TYPE *sums,
                   int64_t sum_stride)
 {
     int64_t k = 0;
 
     for (; k + 4 <= depth; k += 4)
-        NAME(stream_rows)(rows, 4, columns, a + k * rows, in + k * stride,
-                          stride, sums, sum_stride);
+        NAME(stream_rows)
+        (rows, 4, columns, a + k * rows, in + k * stride, stride, sums,
+         sum_stride);
     for (; k < depth; k++)
-        NAME(stream_rows)(rows, 1, columns, a + k * rows, in + k * stride,
-                          stride, sums, sum_stride);
+        NAME(stream_rows)
+        (rows, 1, columns, a + k * rows, in + k * stride, stride, sums,
+         sum_stride);
 }
 
 /*
@@ -113,18 +115,19 @@ NAME(skinny_columns)(const int rows, int64_t depth, int64_t columns,
     /* With 16 registers, two columns of up to 6 rows. */
     if (HEIGHT > 6 || rows <= 6)
         for (; j + 2 <= columns; j += 2)
-            NAME(dot_columns)(rows, 2, depth, a, a_stride, in + j * stride,
-                              stride, sums + j, sum_stride);
+            NAME(dot_columns)
+            (rows, 2, depth, a, a_stride, in + j * stride, stride, sums + j,
+             sum_stride);
     for (; j < columns; j++)
-        NAME(dot_columns)(rows, 1, depth, a, a_stride, in + j * stride, stride,
-                          sums + j, sum_stride);
+        NAME(dot_columns)
+        (rows, 1, depth, a, a_stride, in + j * stride, stride, sums + j,
+         sum_stride);
 }
 
 #define INSTANCE(r)                                                            \
-    static void NAME(stream_##r)(int64_t depth, int64_t columns,               \
-                                 const void *a, const void *in,                \
-                                 int64_t stride, void *sums,                   \
-                                 int64_t sum_stride)                           \
+    static void NAME(stream_##r)(                                              \
+        int64_t depth, int64_t columns, const void *a, const void *in,         \
+        int64_t stride, void *sums, int64_t sum_stride)                        \
     {                                                                          \
         NAME(skinny_rows)(r, depth, columns, a, in, stride, sums, sum_stride); \
     }                                                                          \
@@ -132,8 +135,8 @@ NAME(skinny_columns)(const int rows, int64_t depth, int64_t columns,
                               int64_t a_stride, const void *in,                \
                               int64_t stride, void *sums, int64_t sum_stride)  \
     {                                                                          \
-        NAME(skinny_columns)(r, depth, columns, a, a_stride, in, stride, sums, \
-                             sum_stride);                                      \
+        NAME(skinny_columns)                                                   \
+        (r, depth, columns, a, a_stride, in, stride, sums, sum_stride);        \
     }
 INSTANCE(1)
 INSTANCE(2)

@@ -29,18 +29,17 @@ enum flex_gemm_layout { FLEX_GEMM_ROWS, FLEX_GEMM_COLUMNS };
 /* The tile of C that a kernel writes. */
 struct flex_gemm_tile {
     void *c;
-    int64_t c_stride; /* elements between rows */
-    int32_t rows;     /* <= height */
-    int32_t columns;  /* <= width */
+    int64_t c_stride;   /* elements between rows */
+    int32_t rows;       /* <= height */
+    int32_t columns;    /* <= width */
     int32_t accumulate; /* add to what C holds */
     int32_t relu;
-    int32_t scaled;     /* the sums are multiplied by alpha first */
-    double alpha;       /* floats only */
+    int32_t scaled;   /* the sums are multiplied by alpha first */
+    double alpha;     /* floats only */
     const void *bias; /* `columns` elements of the computing type, or NULL */
 };
 
-typedef void (*flex_gemm_kernel_fn)(int64_t depth, const void *a,
-                                    const void *b,
+typedef void (*flex_gemm_kernel_fn)(int64_t depth, const void *a, const void *b,
                                     const struct flex_gemm_tile *tile);
 
 /*
@@ -61,18 +60,18 @@ typedef void (*flex_gemm_stream_fn)(int64_t depth, int64_t columns,
                                     const void *a, const void *in,
                                     int64_t stride, void *sums,
                                     int64_t sum_stride);
-typedef void (*flex_gemm_dot_fn)(int64_t depth, int64_t columns,
-                                 const void *a, int64_t a_stride,
-                                 const void *in, int64_t stride, void *sums,
+typedef void (*flex_gemm_dot_fn)(int64_t depth, int64_t columns, const void *a,
+                                 int64_t a_stride, const void *in,
+                                 int64_t stride, void *sums,
                                  int64_t sum_stride);
 
 /* The most rows of stream and dot. */
 enum { FLEX_SKINNY_ROWS = 8 };
 
 struct flex_gemm_kernels {
-    int32_t height; /* the best height of a panel of A */
-    int32_t width;  /* columns in a panel of B */
-    int32_t depth;  /* rows of B in one pass, at most */
+    int32_t height;   /* the best height of a panel of A */
+    int32_t width;    /* columns in a panel of B */
+    int32_t depth;    /* rows of B in one pass, at most */
     int32_t a_stride; /* elements between the rows of a ROWS panel */
     int32_t size;     /* bytes of an element */
     flex_gemm_pack_fn pack_rows;

@@ -6,8 +6,7 @@
  * follows and ends them.
  */
 
-typedef TYPE NAME(vector)
-    __attribute__((vector_size(VECTOR_BYTES), may_alias));
+typedef TYPE NAME(vector) __attribute__((vector_size(VECTOR_BYTES), may_alias));
 /* The same at any address. */
 typedef TYPE NAME(vector_at)
     __attribute__((vector_size(VECTOR_BYTES), may_alias, aligned(1)));
@@ -27,8 +26,8 @@ enum {
 
 /* Finish one row of a tile whose sums are LOW and HIGH. */
 static inline __attribute__((always_inline)) void
-NAME(finish_row)(const struct flex_gemm_tile *tile, TYPE *c,
-                 NAME(vector) low, NAME(vector) high)
+NAME(finish_row)(const struct flex_gemm_tile *tile, TYPE *c, NAME(vector) low,
+                 NAME(vector) high)
 {
 #if IS_FLOAT
     if (tile->scaled) {
@@ -184,12 +183,13 @@ static void NAME(pack_columns)(int64_t depth, int64_t columns, const void *in,
         int64_t j = 0;
         if (k + 4 <= depth)
             for (; j < columns4; j += 4)
-                NAME(turn_square)(from + j * stride + k, stride,
-                                  to + k * NAME(width) + j, NAME(width));
+                NAME(turn_square)
+                (from + j * stride + k, stride, to + k * NAME(width) + j,
+                 NAME(width));
         for (; j < NAME(width); j++)
             for (int64_t i = k; i < k + 4 && i < depth; i++)
-                to[i * NAME(width) + j] = j < columns ? from[j * stride + i]
-                                                      : 0;
+                to[i * NAME(width) + j] =
+                    j < columns ? from[j * stride + i] : 0;
     }
 }
 

@@ -120,8 +120,8 @@ static void NAME(softmax_backward)(void *out, const void *y, const void *g,
         o[i] = p[i] * (grad[i] - dot);
 }
 
-static void NAME(log_softmax_backward)(void *out, const void *y,
-                                       const void *g, int64_t n)
+static void NAME(log_softmax_backward)(void *out, const void *y, const void *g,
+                                       int64_t n)
 {
     const TYPE *log_p = y;
     const TYPE *grad = g;

@@ -6,9 +6,9 @@
 
 struct part {
     struct flex_loop in;
-    char *out;           /* where the part begins in the first outer item */
-    int64_t chunk;       /* elements of the part in one outer item */
-    int64_t out_chunk;   /* elements of the result in one outer item */
+    char *out;         /* where the part begins in the first outer item */
+    int64_t chunk;     /* elements of the part in one outer item */
+    int64_t out_chunk; /* elements of the result in one outer item */
 };
 
 /* Elements FIRST .. LAST - 1 of a part: piece after piece of its chunks. */
@@ -65,5 +65,5 @@ static const struct hob_entry entries[] = {
     },
 };
 
-const struct flex_entries flex_cat_entries = {
-    entries, sizeof(entries) / sizeof(entries[0])};
+const struct flex_entries flex_cat_entries = {entries, sizeof(entries) /
+                                                           sizeof(entries[0])};

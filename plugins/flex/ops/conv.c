@@ -55,8 +55,8 @@ static void fill_row(const struct conv *conv, const char *in, int64_t kx,
     const char *from;
 
     flex_window_valid(w, 1, kx, &first, &last);
-    from = in + (first * stride + kx * w->dilation[1] - w->padding[1]) *
-                    conv->size;
+    from = in +
+           (first * stride + kx * w->dilation[1] - w->padding[1]) * conv->size;
     memset(out, 0, (size_t)(first * conv->size));
     if (first < last && stride == 1)
         memcpy(out + first * conv->size, from,
@@ -74,8 +74,8 @@ static void fill_row(const struct conv *conv, const char *in, int64_t kx,
 }
 
 /* The columns of output rows FIRST .. LAST - 1 over the planes at IN. */
-static void fill_columns(const struct conv *conv, const char *in,
-                         int64_t first, int64_t last, char *out)
+static void fill_columns(const struct conv *conv, const char *in, int64_t first,
+                         int64_t last, char *out)
 {
     const struct flex_window *w = &conv->window;
     const int64_t row_bytes = w->out[1] * conv->size;
@@ -84,8 +84,8 @@ static void fill_columns(const struct conv *conv, const char *in,
         for (int64_t ky = 0; ky < w->size[0]; ky++)
             for (int64_t kx = 0; kx < w->size[1]; kx++)
                 for (int64_t y = first; y < last; y++, out += row_bytes) {
-                    int64_t from = y * w->stride[0] + ky * w->dilation[0] -
-                                   w->padding[0];
+                    int64_t from =
+                        y * w->stride[0] + ky * w->dilation[0] - w->padding[0];
                     if (from < 0 || from >= w->in[0])
                         memset(out, 0, (size_t)row_bytes);
                     else
@@ -97,8 +97,8 @@ static void fill_columns(const struct conv *conv, const char *in,
 }
 
 /* Add row COLUMNS of tap KX to input row OUT. */
-static void spread_row(const struct conv *conv, const char *columns,
-                       int64_t kx, char *out)
+static void spread_row(const struct conv *conv, const char *columns, int64_t kx,
+                       char *out)
 {
     const struct flex_window *w = &conv->window;
     const int64_t stride = w->stride[1];
@@ -132,12 +132,11 @@ static void spread_columns(const struct conv *conv, const char *columns,
         for (int64_t ky = 0; ky < w->size[0]; ky++)
             for (int64_t kx = 0; kx < w->size[1]; kx++)
                 for (int64_t y = first; y < last; y++, columns += row_bytes) {
-                    int64_t to = y * w->stride[0] + ky * w->dilation[0] -
-                                 w->padding[0];
+                    int64_t to =
+                        y * w->stride[0] + ky * w->dilation[0] - w->padding[0];
                     if (to >= 0 && to < w->in[0])
                         spread_row(conv, columns, kx,
-                                   out + (c * conv->in_plane +
-                                          to * w->in[1]) *
+                                   out + (c * conv->in_plane + to * w->in[1]) *
                                              conv->size);
                 }
 }
@@ -147,9 +146,9 @@ static char *columns_take(struct conv *conv, uint64_t *out_bytes)
 {
     char *columns;
 
-    *out_bytes = (uint64_t)(conv->taps * conv->rows * conv->window.out[1] *
-                            conv->size) +
-                 1;
+    *out_bytes =
+        (uint64_t)(conv->taps * conv->rows * conv->window.out[1] * conv->size) +
+        1;
     columns = flex_scratch_take(conv->device, *out_bytes);
     if (!columns)
         __atomic_store_n(&conv->failed, 1, __ATOMIC_RELAXED);
@@ -169,8 +168,8 @@ static void multiply(struct conv *conv, struct flex_gemm *gemm)
 static char *in_planes(const struct conv *conv, char *base, int64_t n,
                        int64_t g)
 {
-    return base + (n * conv->groups + g) * conv->in_channels *
-                      conv->in_plane * conv->size;
+    return base + (n * conv->groups + g) * conv->in_channels * conv->in_plane *
+                      conv->size;
 }
 
 static char *out_planes(const struct conv *conv, char *base, int64_t n,
@@ -288,20 +287,19 @@ static void direct_plane(const struct conv *conv, int64_t n, int64_t channel)
             if (from < 0 || from >= w->in[0])
                 continue;
             for (int64_t kx = 0; kx < w->size[1]; kx++) {
-                const char *tap =
-                    weight + (ky * w->size[1] + kx) * conv->size;
+                const char *tap = weight + (ky * w->size[1] + kx) * conv->size;
                 double factor = conv->size == 4
                                     ? *(const float *)(const void *)tap
                                     : *(const double *)(const void *)tap;
                 int64_t first, last;
 
                 flex_window_valid(w, 1, kx, &first, &last);
-                conv->kernels->add_scaled(
-                    out + first * conv->size,
-                    x + (from * w->in[1] + first + kx * w->dilation[1] -
-                         w->padding[1]) *
-                            conv->size,
-                    factor, last - first);
+                conv->kernels->add_scaled(out + first * conv->size,
+                                          x + (from * w->in[1] + first +
+                                               kx * w->dilation[1] -
+                                               w->padding[1]) *
+                                                  conv->size,
+                                          factor, last - first);
             }
         }
     }
@@ -321,8 +319,7 @@ static void direct_range(void *context, int64_t first, int64_t last,
 /* ---- gradients ---- */
 
 /* The gradient of the input planes of samples and groups FIRST .. LAST - 1. */
-static void x_range(void *context, int64_t first, int64_t last,
-                    uint32_t worker)
+static void x_range(void *context, int64_t first, int64_t last, uint32_t worker)
 {
     struct conv *conv = context;
     const int64_t width = conv->window.out[1];
@@ -341,19 +338,18 @@ static void x_range(void *context, int64_t first, int64_t last,
                (size_t)(conv->in_channels * conv->in_plane * conv->size));
         for (int64_t row = 0; row < conv->window.out[0]; row += conv->rows) {
             const int64_t end = least(row + conv->rows, conv->window.out[0]);
-            struct flex_gemm gemm = {
-                .m = conv->taps,
-                .n = (end - row) * width,
-                .k = conv->out_channels,
-                .a = group_weight(conv, conv->weight, g),
-                .a_row = 1,
-                .a_column = conv->taps,
-                .b = out_planes(conv, conv->grad, n, g) +
-                     row * width * conv->size,
-                .b_row = conv->out_plane,
-                .b_column = 1,
-                .c = columns,
-                .ldc = (end - row) * width};
+            struct flex_gemm gemm = {.m = conv->taps,
+                                     .n = (end - row) * width,
+                                     .k = conv->out_channels,
+                                     .a = group_weight(conv, conv->weight, g),
+                                     .a_row = 1,
+                                     .a_column = conv->taps,
+                                     .b = out_planes(conv, conv->grad, n, g) +
+                                          row * width * conv->size,
+                                     .b_row = conv->out_plane,
+                                     .b_column = 1,
+                                     .c = columns,
+                                     .ldc = (end - row) * width};
 
             multiply(conv, &gemm);
             spread_columns(conv, columns, row, end, out);
@@ -424,8 +420,8 @@ static void weight_range(void *context, int64_t first, int64_t last,
  * on, the result's plane. */
 static void conv_init(struct conv *conv, struct flex_device *device,
                       const struct hob_call *call, const int64_t *x,
-                      const int64_t *weight, uint32_t first,
-                      const int64_t *out, uint32_t dtype)
+                      const int64_t *weight, uint32_t first, const int64_t *out,
+                      uint32_t dtype)
 {
     static const int64_t ones[2] = {1, 1}, zeros[2] = {0, 0};
     struct flex_window *w = &conv->window;
@@ -449,13 +445,13 @@ static void conv_init(struct conv *conv, struct flex_device *device,
     conv->taps = weight[1] * weight[2] * weight[3];
     conv->in_plane = x[2] * x[3];
     conv->out_plane = w->out[0] * w->out[1];
-    conv->rows = flex_clamp(
-        COLUMN_BYTES / (conv->taps * w->out[1] * conv->size + 1), 1,
-        w->out[0] ? w->out[0] : 1);
+    conv->rows =
+        flex_clamp(COLUMN_BYTES / (conv->taps * w->out[1] * conv->size + 1), 1,
+                   w->out[0] ? w->out[0] : 1);
     conv->blocks = (w->out[0] + conv->rows - 1) / conv->rows;
-    conv->pointwise = w->size[0] == 1 && w->size[1] == 1 &&
-                      w->stride[0] == 1 && w->stride[1] == 1 &&
-                      w->padding[0] == 0 && w->padding[1] == 0;
+    conv->pointwise = w->size[0] == 1 && w->size[1] == 1 && w->stride[0] == 1 &&
+                      w->stride[1] == 1 && w->padding[0] == 0 &&
+                      w->padding[1] == 0;
 }
 
 static hob_status finish(struct hob_call *call, const struct conv *conv,
@@ -463,11 +459,10 @@ static hob_status finish(struct hob_call *call, const struct conv *conv,
 {
     if (!st && !conv->failed)
         return HOB_OK;
-    return call->host->fail(call, HOB_ERR_MEMORY,
-                            "%s: no memory for %" PRId64 " columns of %" PRId64
-                            " taps",
-                            call->op_name, conv->rows * conv->window.out[1],
-                            conv->taps);
+    return call->host->fail(
+        call, HOB_ERR_MEMORY,
+        "%s: no memory for %" PRId64 " columns of %" PRId64 " taps",
+        call->op_name, conv->rows * conv->window.out[1], conv->taps);
 }
 
 static hob_status conv2d(void *instance, struct hob_call *call)
@@ -595,9 +590,8 @@ static const uint32_t masks[] = {HOB_MASK_FLOAT, HOB_MASK_FLOAT,
 static const struct hob_entry entries[] = {
     {
         .op = "conv2d",
-        .signature =
-            "(x: Float, weight: Float, bias: Float?, stride: [i64], "
-            "padding: [i64], dilation: [i64], groups: i64 = 1) -> x",
+        .signature = "(x: Float, weight: Float, bias: Float?, stride: [i64], "
+                     "padding: [i64], dilation: [i64], groups: i64 = 1) -> x",
         .dtypes = masks,
         .dtype_count = 3,
         .execute = conv2d,
@@ -622,5 +616,5 @@ static const struct hob_entry entries[] = {
     },
 };
 
-const struct flex_entries flex_conv_entries = {
-    entries, sizeof(entries) / sizeof(entries[0])};
+const struct flex_entries flex_conv_entries = {entries, sizeof(entries) /
+                                                            sizeof(entries[0])};

@@ -67,11 +67,10 @@ static hob_status run_select(struct hob_call *call, struct flex_device *device,
                              char *out)
 {
     struct hob_view part = *x;
-    struct select select = {
-        .stride_bytes =
-            x->strides[dim] * (int64_t)hob_dtype_size(x->dtype),
-        .count = hob_view_count(indices),
-        .out = out};
+    struct select select = {.stride_bytes = x->strides[dim] *
+                                            (int64_t)hob_dtype_size(x->dtype),
+                            .count = hob_view_count(indices),
+                            .out = out};
     int64_t *list;
     uint64_t bytes;
     hob_status st =
@@ -182,8 +181,8 @@ static hob_status gather(void *device, struct hob_call *call)
         rows.strides[i] = i == dim ? 0 : x->strides[i];
     flex_loop_init(&job.base, &rows);
     if (job.n > 0)
-        flex_parallel(device, job.base.count,
-                      1 + FLEX_GRAIN_CHEAP / 4 / job.n, gather_range, &job);
+        flex_parallel(device, job.base.count, 1 + FLEX_GRAIN_CHEAP / 4 / job.n,
+                      gather_range, &job);
     flex_scratch_give(device, list, bytes);
     return HOB_OK;
 }
@@ -220,8 +219,8 @@ static hob_status mask_select(void *device, struct hob_call *call)
     flex_loop_init(&x_loop, x);
     flex_loop_broadcast(&mask_loop, mask, x->rank, x->shape);
     for (int64_t i = 0; i < x_loop.count; i += FLEX_BLOCK) {
-        int64_t n = x_loop.count - i < FLEX_BLOCK ? x_loop.count - i
-                                                  : FLEX_BLOCK;
+        int64_t n =
+            x_loop.count - i < FLEX_BLOCK ? x_loop.count - i : FLEX_BLOCK;
         const uint8_t *m = flex_loop_fetch(&mask_loop, i, n, mask_block);
         for (int64_t j = 0; j < n; j++)
             meta.shape[0] += m[j] != 0;
@@ -231,8 +230,8 @@ static hob_status mask_select(void *device, struct hob_call *call)
         return st;
     out = hob_ret_view(call, 0)->data;
     for (int64_t i = 0; i < x_loop.count; i += FLEX_BLOCK) {
-        int64_t n = x_loop.count - i < FLEX_BLOCK ? x_loop.count - i
-                                                  : FLEX_BLOCK;
+        int64_t n =
+            x_loop.count - i < FLEX_BLOCK ? x_loop.count - i : FLEX_BLOCK;
         const uint8_t *m = flex_loop_fetch(&mask_loop, i, n, mask_block);
         const void *in = flex_loop_fetch(&x_loop, i, n, x_block);
         out += pick(out, in, m, n, x_loop.size) * (int64_t)x_loop.size;

@@ -113,8 +113,7 @@ static hob_status cross_entropy_backward(void *device, struct hob_call *call)
     return run(call, device, &loss, 1);
 }
 
-static const uint32_t masks[] = {HOB_MASK_FLOAT, HOB_MASK_INT,
-                                 HOB_MASK_FLOAT};
+static const uint32_t masks[] = {HOB_MASK_FLOAT, HOB_MASK_INT, HOB_MASK_FLOAT};
 
 static const struct hob_entry entries[] = {
     {
@@ -134,5 +133,5 @@ static const struct hob_entry entries[] = {
     },
 };
 
-const struct flex_entries flex_loss_entries = {
-    entries, sizeof(entries) / sizeof(entries[0])};
+const struct flex_entries flex_loss_entries = {entries, sizeof(entries) /
+                                                            sizeof(entries[0])};

@@ -124,11 +124,11 @@ static hob_status run_batch(struct hob_call *call, struct batch *batch)
     else /* one after the other, each on all threads */
         batch_range(batch, 0, count, 0);
     if (batch->status)
-        return call->host->fail(
-            call, batch->status,
-            "%s: no memory to pack operands of %" PRId64 " x %" PRId64
-            " x %" PRId64,
-            call->op_name, batch->gemm.m, batch->gemm.k, batch->gemm.n);
+        return call->host->fail(call, batch->status,
+                                "%s: no memory to pack operands of %" PRId64
+                                " x %" PRId64 " x %" PRId64,
+                                call->op_name, batch->gemm.m, batch->gemm.k,
+                                batch->gemm.n);
     return HOB_OK;
 }
 

@@ -38,9 +38,9 @@ static void batch_row(const struct flex_rows_job *job, int64_t row,
         norm->channel + 3 * (row / norm->channel_rows % norm->channels);
     void *target = flex_rows_target(&norm->out, row, buffers);
 
-    norm->kernels->affine(
-        target, flex_rows_get(&norm->x, row, buffers + norm->stride),
-        channel[0], channel[1], channel[2], norm->x.n);
+    norm->kernels->affine(target,
+                          flex_rows_get(&norm->x, row, buffers + norm->stride),
+                          channel[0], channel[1], channel[2], norm->x.n);
     flex_rows_put(&norm->out, row, target);
 }
 
@@ -105,8 +105,9 @@ static double channel_value(const struct hob_call *call, uint32_t arg,
     if (!view)
         return fallback;
     element = *view;
-    element.data = (char *)view->data + index * view->strides[0] *
-                                            (int64_t)hob_dtype_size(view->dtype);
+    element.data =
+        (char *)view->data +
+        index * view->strides[0] * (int64_t)hob_dtype_size(view->dtype);
     return flex_float_load(&element);
 }
 
@@ -166,9 +167,8 @@ static hob_status batch_norm(void *instance, struct hob_call *call)
     return st;
 }
 
-static const uint32_t masks[] = {HOB_MASK_FLOAT, HOB_MASK_FLOAT,
-                                 HOB_MASK_FLOAT, HOB_MASK_FLOAT,
-                                 HOB_MASK_FLOAT};
+static const uint32_t masks[] = {HOB_MASK_FLOAT, HOB_MASK_FLOAT, HOB_MASK_FLOAT,
+                                 HOB_MASK_FLOAT, HOB_MASK_FLOAT};
 
 static const struct hob_entry entries[] = {
     {
@@ -191,5 +191,5 @@ static const struct hob_entry entries[] = {
     },
 };
 
-const struct flex_entries flex_norm_entries = {
-    entries, sizeof(entries) / sizeof(entries[0])};
+const struct flex_entries flex_norm_entries = {entries, sizeof(entries) /
+                                                            sizeof(entries[0])};

@@ -66,15 +66,14 @@ static hob_status adam_step(void *instance, struct hob_call *call)
     const double lr = flex_arg_f64(call, 5);
     const double beta1 = flex_arg_f64(call, 6);
     const double beta2 = flex_arg_f64(call, 7);
-    struct step step = {
-        .device = device,
-        .dtype = hob_arg_view(call, 0)->dtype,
-        .adam = {.keep = 1 - lr * flex_arg_f64(call, 9),
-                 .rate = lr / (1 - pow(beta1, count)),
-                 .beta1 = beta1,
-                 .beta2 = beta2,
-                 .correction = 1 / sqrt(1 - pow(beta2, count)),
-                 .epsilon = flex_arg_f64(call, 8)}};
+    struct step step = {.device = device,
+                        .dtype = hob_arg_view(call, 0)->dtype,
+                        .adam = {.keep = 1 - lr * flex_arg_f64(call, 9),
+                                 .rate = lr / (1 - pow(beta1, count)),
+                                 .beta1 = beta1,
+                                 .beta2 = beta2,
+                                 .correction = 1 / sqrt(1 - pow(beta2, count)),
+                                 .epsilon = flex_arg_f64(call, 8)}};
 
     step.kernels = flex_row_kernels(device, step.dtype);
     for (uint32_t i = 0; i < INPUTS; i++)
@@ -86,8 +85,8 @@ static hob_status adam_step(void *instance, struct hob_call *call)
     return HOB_OK;
 }
 
-static const uint32_t masks[] = {HOB_MASK_FLOAT, HOB_MASK_FLOAT,
-                                 HOB_MASK_FLOAT, HOB_MASK_FLOAT};
+static const uint32_t masks[] = {HOB_MASK_FLOAT, HOB_MASK_FLOAT, HOB_MASK_FLOAT,
+                                 HOB_MASK_FLOAT};
 
 static const struct hob_entry entries[] = {
     {

@@ -20,10 +20,10 @@ struct pool {
     int is_f64;
     int64_t size;
     int64_t planes;
-    const char *in;   /* x or grad */
+    const char *in; /* x or grad */
     char *out;
     int64_t in_bytes, out_bytes; /* of one plane */
-    int64_t *indices; /* one a window; NULL without */
+    int64_t *indices;            /* one a window; NULL without */
     uint64_t row_bytes;
     int32_t failed;
 };
@@ -123,8 +123,7 @@ static void average_range(void *context, int64_t first, int64_t last,
                               (const double *)(const void *)in_at(pool, i),
                               (double *)(void *)out_at(pool, i));
         else
-            f32_average_plane(pool,
-                              (const float *)(const void *)in_at(pool, i),
+            f32_average_plane(pool, (const float *)(const void *)in_at(pool, i),
                               (float *)(void *)out_at(pool, i));
     }
 }
@@ -137,13 +136,13 @@ static void average_back_range(void *context, int64_t first, int64_t last,
     (void)worker;
     for (int64_t i = first; i < last; i++) {
         if (pool->is_f64)
-            f64_average_back_plane(
-                pool, (const double *)(const void *)in_at(pool, i),
-                (double *)(void *)out_at(pool, i));
+            f64_average_back_plane(pool,
+                                   (const double *)(const void *)in_at(pool, i),
+                                   (double *)(void *)out_at(pool, i));
         else
-            f32_average_back_plane(
-                pool, (const float *)(const void *)in_at(pool, i),
-                (float *)(void *)out_at(pool, i));
+            f32_average_back_plane(pool,
+                                   (const float *)(const void *)in_at(pool, i),
+                                   (float *)(void *)out_at(pool, i));
     }
 }
 
@@ -222,8 +221,7 @@ static hob_status max_pool2d(void *device, struct hob_call *call)
     return run(call, &pool, x, max_range);
 }
 
-static hob_status max_pool2d_with_indices(void *instance,
-                                          struct hob_call *call)
+static hob_status max_pool2d_with_indices(void *instance, struct hob_call *call)
 {
     static const int64_t ones[2] = {1, 1};
     struct flex_device *device = instance;
@@ -238,8 +236,7 @@ static hob_status max_pool2d_with_indices(void *instance,
     pool_init(&pool, device, x->dtype, x->shape, hob_ret_view(call, 0)->shape);
     pool_attributes(&pool, call, 1);
     flex_window_pair(call, 4, ones, pool.window.dilation);
-    pool.indices =
-        is_wide ? indices->data : flex_scratch_take(device, bytes);
+    pool.indices = is_wide ? indices->data : flex_scratch_take(device, bytes);
     if (!pool.indices)
         return call->host->fail(call, HOB_ERR_MEMORY,
                                 "%s: no memory for %" PRId64 " indices",
@@ -320,8 +317,7 @@ static const struct hob_entry entries[] = {
     },
     {
         .op = "max_pool2d_backward",
-        .signature =
-            "(x_shape: shape, grad: Float, indices: Int) -> grad",
+        .signature = "(x_shape: shape, grad: Float, indices: Int) -> grad",
         .dtypes = index_masks,
         .dtype_count = 2,
         .execute = max_pool2d_backward,
@@ -347,5 +343,5 @@ static const struct hob_entry entries[] = {
     },
 };
 
-const struct flex_entries flex_pool_entries = {
-    entries, sizeof(entries) / sizeof(entries[0])};
+const struct flex_entries flex_pool_entries = {entries, sizeof(entries) /
+                                                            sizeof(entries[0])};

@@ -21,8 +21,7 @@ static void NAME(max_plane)(const struct pool *pool, const TYPE *x, TYPE *out,
             if (at < 0 || at >= w->in[0])
                 continue;
             if (is_first)
-                memcpy(row, x + at * w->in[1],
-                       (size_t)w->in[1] * sizeof(TYPE));
+                memcpy(row, x + at * w->in[1], (size_t)w->in[1] * sizeof(TYPE));
             else
                 pool->kernels->max(row, x + at * w->in[1], w->in[1]);
             is_first = 0;
@@ -61,8 +60,8 @@ static void NAME(max_index_plane)(const struct pool *pool, const TYPE *x,
                 if (row < 0 || row >= w->in[0])
                     continue;
                 for (int64_t kx = 0; kx < w->size[1]; kx++) {
-                    int64_t column = i * w->stride[1] + kx * w->dilation[1] -
-                                     w->padding[1];
+                    int64_t column =
+                        i * w->stride[1] + kx * w->dilation[1] - w->padding[1];
                     int64_t at = row * w->in[1] + column;
                     if (column < 0 || column >= w->in[1])
                         continue;

@@ -17,9 +17,9 @@
 struct target {
     struct flex_device *device;
     const struct hob_view *out;
-    char *data;      /* contiguous; out's own memory unless it is a half */
-    uint64_t bytes;  /* of data, if it is scratch */
-    uint32_t dtype;  /* of data */
+    char *data;     /* contiguous; out's own memory unless it is a half */
+    uint64_t bytes; /* of data, if it is scratch */
+    uint32_t dtype; /* of data */
     uint32_t size;
 };
 
@@ -98,8 +98,7 @@ static void target_close(struct target *target)
 
 /* VALUE, or a copy of it where the result was placed over it: X would be
  * copied onto it before it is read. The caller gives *OUT_COPY back. */
-static hob_status value_apart(struct hob_call *call,
-                              struct flex_device *device,
+static hob_status value_apart(struct hob_call *call, struct flex_device *device,
                               struct hob_view *value, char **out_copy,
                               uint64_t *out_bytes)
 {
@@ -132,11 +131,11 @@ struct select_add {
     const struct target *target;
     struct flex_loop value; /* [outer, count, inner], its own dtype */
     const int64_t *indices;
-    int64_t count;      /* of indices */
-    int64_t slices;     /* of the target along dim */
-    int64_t inner;      /* elements behind dim */
-    int64_t piece;      /* elements of inner that one task adds */
-    int64_t pieces;     /* tasks in one outer item */
+    int64_t count;  /* of indices */
+    int64_t slices; /* of the target along dim */
+    int64_t inner;  /* elements behind dim */
+    int64_t piece;  /* elements of inner that one task adds */
+    int64_t pieces; /* tasks in one outer item */
     uint32_t value_dtype;
 };
 
@@ -163,8 +162,8 @@ static void select_add_task(const struct select_add *job, int64_t task)
             int64_t n = end - j < FLEX_BLOCK ? end - j : FLEX_BLOCK;
             const void *in =
                 flex_loop_fetch(&job->value, row * job->inner + j, n, block);
-            char *out = target->data +
-                        (to * job->inner + j) * (int64_t)target->size;
+            char *out =
+                target->data + (to * job->inner + j) * (int64_t)target->size;
             if (load) {
                 load(wide, in, n);
                 in = wide;
@@ -310,8 +309,8 @@ static void scatter_level(const struct scatter *job, uint32_t level,
                           index_at + i * job->index_strides[level],
                           out_at + i * job->out_strides[level]);
     } else {
-        const char *in = (const char *)job->value->data +
-                         value_at * (int64_t)value_size;
+        const char *in =
+            (const char *)job->value->data + value_at * (int64_t)value_size;
         int64_t at = out_at + job->indices[index_at] * job->dim_stride;
         float wide;
 
@@ -427,21 +426,19 @@ static void narrow(const struct hob_call *call, struct hob_view *region)
     const int64_t size = hob_dtype_size(region->dtype);
 
     for (uint32_t i = 0; i < starts->count; i++) {
-        const int64_t low = clamp_position(starts->u.i64s[i],
-                                           region->shape[i]);
-        const int64_t high = clamp_position(ends->u.i64s[i],
-                                            region->shape[i]);
+        const int64_t low = clamp_position(starts->u.i64s[i], region->shape[i]);
+        const int64_t high = clamp_position(ends->u.i64s[i], region->shape[i]);
         const int64_t step = i < steps->count ? steps->u.i64s[i] : 1;
         const int64_t first = step < 0 ? high - 1 : low;
 
         region->shape[i] =
             hob_arg_view(call, 1)->shape[i]; /* as infer has checked */
         if (region->shape[i] > 0)
-            region->data = (char *)region->data +
-                           first * region->strides[i] * size;
+            region->data =
+                (char *)region->data + first * region->strides[i] * size;
         /* A step that is never taken may be too large to multiply. */
-        region->strides[i] = region->shape[i] > 1 ? region->strides[i] * step
-                                                  : 0;
+        region->strides[i] =
+            region->shape[i] > 1 ? region->strides[i] * step : 0;
     }
 }
 
@@ -495,8 +492,7 @@ static const uint32_t assign_masks[] = {HOB_MASK_ANY, HOB_MASK_ANY};
 static const struct hob_entry entries[] = {
     {
         .op = "scatter_add",
-        .signature =
-            "(x: Num, indices: Int, value: Num, dim: i64) -> x",
+        .signature = "(x: Num, indices: Int, value: Num, dim: i64) -> x",
         .dtypes = add_masks,
         .dtype_count = 3,
         .flags = HOB_ENTRY_IN_PLACE,
@@ -504,8 +500,7 @@ static const struct hob_entry entries[] = {
     },
     {
         .op = "select_add",
-        .signature =
-            "(x: Num, indices: Int, value: Num, dim: i64) -> x",
+        .signature = "(x: Num, indices: Int, value: Num, dim: i64) -> x",
         .dtypes = add_masks,
         .dtype_count = 3,
         .flags = HOB_ENTRY_IN_PLACE,
@@ -513,8 +508,7 @@ static const struct hob_entry entries[] = {
     },
     {
         .op = "embedding_backward",
-        .signature =
-            "(weight: Float, indices: Int, grad: Float) -> weight",
+        .signature = "(weight: Float, indices: Int, grad: Float) -> weight",
         .dtypes = embedding_masks,
         .dtype_count = 3,
         .execute = embedding_backward,

@@ -50,8 +50,8 @@ static hob_status forward(struct flex_device *device, struct hob_call *call,
     const struct hob_view *x = hob_arg_view(call, 0);
     const uint32_t dim = flex_dim(flex_arg_i64(call, 1), x->rank);
     const struct flex_row_kernels *kernels = flex_row_kernels(device, x->dtype);
-    struct softmax s = {.one = is_log ? kernels->log_softmax
-                                      : kernels->softmax};
+    struct softmax s = {.one =
+                            is_log ? kernels->log_softmax : kernels->softmax};
 
     flex_rows_init(&s.out, device, hob_ret_view(call, 0), dim);
     flex_rows_init(&s.a, device, x, dim);

@@ -34,13 +34,13 @@ struct sort {
     struct flex_loop outer; /* a row's first element */
     int64_t n, stride;
     struct hob_view *values, *indices; /* results, may be NULL */
-    int64_t taken;      /* results a row: n, or k */
-    int64_t out_stride; /* between them */
-    int64_t inner;      /* results between two rows: out_stride */
+    int64_t taken;                     /* results a row: n, or k */
+    int64_t out_stride;                /* between them */
+    int64_t inner; /* results between two rows: out_stride */
     uint32_t dtype;
     int descending;
-    int wide;            /* 64-bit keys: struct pair */
-    uint64_t bytes;      /* scratch of one thread */
+    int wide;       /* 64-bit keys: struct pair */
+    uint64_t bytes; /* scratch of one thread */
     int32_t failed;
 };
 
@@ -77,8 +77,8 @@ static uint64_t key_at(const void *in, int64_t i, uint32_t dtype)
     case HOB_DTYPE_F32:
         return key_f32(((const uint32_t *)in)[i]);
     case HOB_DTYPE_F16: /* exact in f32 */
-        return key_f32(flex_bits_of_f32(
-            flex_f32_of_f16(((const uint16_t *)in)[i])));
+        return key_f32(
+            flex_bits_of_f32(flex_f32_of_f16(((const uint16_t *)in)[i])));
     case HOB_DTYPE_BF16:
         return key_f32((uint32_t)((const uint16_t *)in)[i] << 16);
     case HOB_DTYPE_I64:
@@ -227,8 +227,8 @@ static int64_t *order_words(const struct sort *sort, const void *row,
 
     for (int64_t i = 0; i < n; i++) {
         uint32_t key = (uint32_t)key_at(row, i, sort->dtype);
-        words[i] = (uint64_t)(sort->descending ? ~key : key) << 32 |
-                   (uint64_t)i;
+        words[i] =
+            (uint64_t)(sort->descending ? ~key : key) << 32 | (uint64_t)i;
     }
     if (n <= INSERTION_MOST)
         insertion_words(words, n);
@@ -288,10 +288,10 @@ static void store_indices(const struct sort *sort, int64_t first,
 static void sort_row(const struct sort *sort, int64_t row, char *scratch)
 {
     const uint32_t size = sort->outer.size;
-    const char *in = sort->outer.data +
-                     flex_loop_offset(&sort->outer, row) * (int64_t)size;
-    const int64_t first = row / sort->inner * sort->taken * sort->inner +
-                          row % sort->inner;
+    const char *in =
+        sort->outer.data + flex_loop_offset(&sort->outer, row) * (int64_t)size;
+    const int64_t first =
+        row / sort->inner * sort->taken * sort->inner + row % sort->inner;
     char *copy = scratch;
     int64_t *positions;
 
@@ -387,21 +387,20 @@ static hob_status run(struct hob_call *call, struct flex_device *device,
 
 static hob_status sort_values(void *device, struct hob_call *call)
 {
-    return run(call, device, flex_arg_i64(call, 1),
-               flex_arg_i64(call, 2) != 0, hob_ret_view(call, 0), NULL);
+    return run(call, device, flex_arg_i64(call, 1), flex_arg_i64(call, 2) != 0,
+               hob_ret_view(call, 0), NULL);
 }
 
 static hob_status argsort(void *device, struct hob_call *call)
 {
-    return run(call, device, flex_arg_i64(call, 1),
-               flex_arg_i64(call, 2) != 0, NULL, hob_ret_view(call, 0));
+    return run(call, device, flex_arg_i64(call, 1), flex_arg_i64(call, 2) != 0,
+               NULL, hob_ret_view(call, 0));
 }
 
 static hob_status sort_with_indices(void *device, struct hob_call *call)
 {
-    return run(call, device, flex_arg_i64(call, 1),
-               flex_arg_i64(call, 2) != 0, hob_ret_view(call, 0),
-               hob_ret_view(call, 1));
+    return run(call, device, flex_arg_i64(call, 1), flex_arg_i64(call, 2) != 0,
+               hob_ret_view(call, 0), hob_ret_view(call, 1));
 }
 
 static hob_status topk(void *device, struct hob_call *call)
@@ -474,5 +473,5 @@ static const struct hob_entry entries[] = {
     },
 };
 
-const struct flex_entries flex_sort_entries = {
-    entries, sizeof(entries) / sizeof(entries[0])};
+const struct flex_entries flex_sort_entries = {entries, sizeof(entries) /
+                                                            sizeof(entries[0])};
