@@ -61,6 +61,7 @@ static hob_status collect(const struct program *program, const struct run *run,
     {
         const cJSON *of = cJSON_GetObjectItemCaseSensitive(input, "name");
         hob_tensor *grad = NULL;
+        cJSON *json;
         char key[128];
 
         if (!cJSON_IsTrue(
@@ -70,8 +71,10 @@ static hob_status collect(const struct program *program, const struct run *run,
                      &grad, error))
             return error->status;
         snprintf(key, sizeof(key), "grad(%s)", of->valuestring);
-        cJSON_AddItemToObject(
-            out, key, grad ? tensor_to_json(grad, error) : cJSON_CreateNull());
+        json = grad ? tensor_to_json(grad, error) : cJSON_CreateNull();
+        if (!json)
+            return error->status ? error->status : HOB_ERR_MEMORY;
+        cJSON_AddItemToObject(out, key, json);
     }
     return HOB_OK;
 }

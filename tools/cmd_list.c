@@ -101,8 +101,10 @@ int cmd_plugins(const struct cmd *cmd, int argc, char **argv)
         return cmd_usage(cmd);
     }
     runtime = cmd_runtime(cmd);
-    if (!runtime)
+    if (!runtime) {
+        cJSON_Delete(list.json);
         return EXIT_FAILED;
+    }
     table_init(&list.table, 6);
     if (!list.json) {
         static const char *const head[] = {"ID",    "VERSION", "KIND",
@@ -192,8 +194,10 @@ int cmd_devices(const struct cmd *cmd, int argc, char **argv)
         return cmd_usage(cmd);
     }
     runtime = cmd_runtime(cmd);
-    if (!runtime)
+    if (!runtime) {
+        cJSON_Delete(list.json);
         return EXIT_FAILED;
+    }
     table_init(&list.table, 4);
     if (!list.json) {
         table_add(&list.table, "DEVICE");
@@ -276,8 +280,10 @@ int cmd_ops(const struct cmd *cmd, int argc, char **argv)
         return cmd_usage(cmd);
     }
     runtime = cmd_runtime(cmd);
-    if (!runtime)
+    if (!runtime) {
+        cJSON_Delete(list.json);
         return EXIT_FAILED;
+    }
     table_init(&list.table, 4);
     hob_runtime_ops(runtime, visit_op, &list);
     if (list.only && !list.count &&

@@ -26,7 +26,7 @@ hob_status file_load(const char *path, char **out_text, size_t *out_size,
     if (!stream)
         return hob_error_set(error, HOB_ERR_IO, "%s: %s", path,
                              strerror(errno));
-    while (!feof(stream) && !status) {
+    do { /* once at least: standard input may have been read to its end */
         if (capacity - size < 2) {
             char *grown = realloc(text, capacity ? capacity * 2 : 65536);
 
@@ -42,7 +42,7 @@ hob_status file_load(const char *path, char **out_text, size_t *out_size,
         if (ferror(stream))
             status = hob_error_set(error, HOB_ERR_IO, "%s: %s", path,
                                    strerror(errno));
-    }
+    } while (!feof(stream) && !status);
     if (stream != stdin)
         fclose(stream);
     if (status) {
@@ -107,7 +107,7 @@ hob_status json_load(const char *path, cJSON **out_json, hob_error *error)
 hob_status error_at(hob_error *error, const char *format, ...)
 {
     hob_status status = error->status;
-    char *message = error->message;
+    hob_error inner = *error;
     char place[512];
     va_list args;
 
@@ -116,7 +116,7 @@ hob_status error_at(hob_error *error, const char *format, ...)
     va_end(args);
     error->message = NULL;
     hob_error_set(error, status, "%s: %s", place,
-                  message ? message : hob_status_name(status));
-    free(message);
+                  inner.message ? inner.message : hob_status_name(status));
+    hob_error_release(&inner);
     return status;
 }

@@ -168,6 +168,16 @@ hob_status hob_backward(hob_scope *scope, hob_tensor *tensor, uint32_t flags,
     return status;
 }
 
+/* Whether DEVICE has LAYER: only then is a state word of its tensors LAYER's
+ * to read. */
+static int has_layer(const hob_device *device, const void *layer)
+{
+    for (int32_t k = device->depth; k > 0; k--)
+        if (device->at[k]->instance == layer)
+            return 1;
+    return 0;
+}
+
 hob_status hob_grad(hob_scope *scope, hob_tensor *leaf, const hob_grads *grads,
                     hob_tensor **out_grad, hob_error *error)
 {
@@ -177,6 +187,11 @@ hob_status hob_grad(hob_scope *scope, hob_tensor *leaf, const hob_grads *grads,
     *out_grad = NULL;
     if (status)
         return status;
+    if (!has_layer(leaf->device, grads->layer))
+        return hob_error_set(error, HOB_ERR_ARGUMENT,
+                             "grad: the tensor is on %s, the gradients are "
+                             "of another autodiff",
+                             leaf->device->name);
     status = grads->interface->grad(grads->layer, scope, leaf, grads->grads,
                                     out_grad, &message);
     return status ? take_message(scope->runtime, "grad", status, message,
@@ -197,7 +212,7 @@ hob_scope *hob_no_grad(hob_scope *parent, hob_device *device)
 {
     hob_scope *scope = hob_scope_child(parent);
 
-    for (int32_t k = device->depth; scope && k > 0; k--) {
+    for (int32_t k = device ? device->depth : 0; scope && k > 0; k--) {
         const hob_device *layer = device->at[k];
 
         if (!layer->decorator->interface ||

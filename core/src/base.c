@@ -51,11 +51,12 @@ static hob_status copy_contiguous(struct hob_call *call, hob_tensor *tensor,
     if (status)
         return hob__call_fail(call, status,
                               "a row-major copy is larger than any memory");
-    if (!route->entry)
+    /* One that wants row-major arguments itself would come back here. */
+    if (!route->entry || (route->entry->flags & HOB_ENTRY_CONTIGUOUS))
         return hob__call_fail(call, HOB_ERR_PLUGIN,
                               "%s cannot copy strided tensors: it supplies no "
-                              "kernel for contiguous, which every backend "
-                              "must",
+                              "kernel for contiguous that takes them, which "
+                              "every backend must",
                               base->name);
     state.op = op;
     copy.op = HOB_OP_CONTIGUOUS;
@@ -287,6 +288,13 @@ hob_status hob__call_result(struct hob_call *call, uint32_t index,
                               "the kernel asked for result %" PRIu32
                               " twice, or there is none: a bug of its author",
                               index);
+    if (!hob__meta_is_sound(meta))
+        return hob__call_fail(call, HOB_ERR_PLUGIN,
+                              "the kernel asked for result %" PRIu32
+                              " with the rank %u and the dtype number %u: a "
+                              "bug of its author",
+                              index, (unsigned)meta->rank,
+                              (unsigned)meta->dtype);
     status = hob__meta_bytes(meta, &bytes);
     if (!status)
         status = hob__tensor_alloc(call->device, meta, bytes, &tensor);
@@ -401,6 +409,10 @@ static hob_status run_entry(struct hob_call *call,
     plan.prepared = NULL;
     if (route->entry->prepare) {
         status = route->entry->prepare(route->entry_instance, call, &plan);
+        if (status && !call->core->error->status)
+            hob__call_fail(call, status,
+                           "the kernel on %s cannot be prepared: %s",
+                           call->device->at[0]->name, hob_status_name(status));
         if (status)
             return status;
     }

@@ -52,12 +52,12 @@ static int bind_attribute(const struct hob__param *param, hob_value *value)
             *value = hob_bool(value->u.i64 != 0);
         return value->tag == HOB_TAG_BOOL;
     case HOB__TYPE_STR:
-        return value->tag == HOB_TAG_STR;
+        return value->tag == HOB_TAG_STR && value->u.str;
     case HOB__TYPE_DTYPE:
         return value->tag == HOB_TAG_DTYPE && value->u.i64 > HOB_DTYPE_NONE &&
                value->u.i64 < HOB_DTYPE_COUNT_;
     case HOB__TYPE_DEVICE:
-        return value->tag == HOB_TAG_DEVICE;
+        return value->tag == HOB_TAG_DEVICE && value->u.device;
     case HOB__TYPE_SHAPE:
     case HOB__TYPE_I64S:
         return value->tag == HOB_TAG_I64S && (value->u.i64s || !value->count);
@@ -110,16 +110,18 @@ static hob_status bind(struct hob_call *call, const hob_value *args,
     hob_status status = HOB_OK;
 
     if (arg_count > signature->param_count)
-        return hob__call_fail(call, HOB_ERR_ARGUMENT,
-                              "%" PRIu32 " arguments were given, it takes %u",
-                              arg_count, (unsigned)signature->param_count);
-    for (uint32_t i = 0; i < signature->param_count && !status; i++) {
+        status = hob__call_fail(call, HOB_ERR_ARGUMENT,
+                                "%" PRIu32 " arguments were given, it takes %u",
+                                arg_count, (unsigned)signature->param_count);
+    /* To the end in any case: what is moved is consumed on failure too. */
+    for (uint32_t i = 0; i < signature->param_count; i++) {
         call->args[i] = i < arg_count ? args[i] : hob_none();
         /* The common case first: a tensor where one is due. */
         if (signature->params[i].type == HOB__TYPE_TENSOR &&
             call->args[i].tag == HOB_TAG_TENSOR && call->args[i].u.tensor)
             continue;
-        status = bind_one(call, &signature->params[i], &call->args[i]);
+        if (!status)
+            status = bind_one(call, &signature->params[i], &call->args[i]);
     }
     return status;
 }
@@ -141,7 +143,7 @@ static hob_status mixed_devices(struct hob_call *call, uint32_t index,
     const struct hob__signature *signature = &call->core->op->signature;
     const hob_device *a = call->device;
     const hob_device *b = tensor->device;
-    const char *first = signature->params[call->core->routing_param].name;
+    const char *first = signature->params[call->core->device_param].name;
     const char *second = signature->params[index].name;
 
     if (a->runtime != b->runtime)
@@ -224,11 +226,13 @@ static hob_status see_tensor(struct hob_call *call, uint32_t index,
                            tensor);
     if (!call->device) {
         call->device = tensor->device;
-        call->core->routing_param = (uint8_t)index;
+        call->core->device_param = (uint8_t)index;
     } else if (call->device != tensor->device) {
         joined = hob__device_join(call->device, tensor->device);
         if (!joined)
             return mixed_devices(call, index, tensor);
+        if (call->device != joined)
+            call->core->device_param = (uint8_t)index;
         call->device = joined;
     }
     return check_dtype(call, index, tensor);
@@ -243,35 +247,101 @@ static int appears_once(const struct hob_call *call, const hob_tensor *tensor)
 
         if (value->tag == HOB_TAG_TENSOR)
             seen += value->u.tensor == tensor;
-        else if (value->tag == HOB_TAG_TENSORS)
+        else if (value->tag == HOB_TAG_TENSORS && value->u.tensors)
             for (uint32_t k = 0; k < value->count; k++)
                 seen += value->u.tensors[k] == tensor;
     }
     return seen == 1;
 }
 
-/* Decide, for each argument that was said to be used for the last time,
- * whether that holds; see "Last use" in docs/DESIGN.md. */
+/* Whether this is TENSOR's last use, as was said. A tombstone stays what it
+ * is: it tells of the call that took it. */
+static int is_last_use(const struct hob_call *call, const hob_tensor *tensor)
+{
+    return !(tensor->flags & (HOB__TENSOR_ERROR | HOB__TENSOR_MOVED)) &&
+           atomic_load_explicit(&tensor->refs, memory_order_acquire) == 1 &&
+           appears_once(call, tensor);
+}
+
+/* Only its one holder sets the flag: with more, the flags are just read. */
+static void forget_last_use(hob_tensor *tensor)
+{
+    if (tensor && (tensor->flags & HOB__TENSOR_LAST_USE))
+        tensor->flags &= ~(uint32_t)HOB__TENSOR_LAST_USE;
+}
+
+static void settle_list(struct hob_call *call, uint32_t index)
+{
+    const hob_value *value = &call->args[index];
+
+    for (uint32_t k = 0; k < value->count; k++) {
+        hob_tensor *tensor = value->u.tensors[k];
+
+        if (!tensor || !(tensor->flags & HOB__TENSOR_LAST_USE) ||
+            !is_last_use(call, tensor))
+            continue;
+        tensor->flags |= HOB__TENSOR_TAKEN;
+        tensor->moved_call = (uintptr_t)call->core;
+        call->core->moved |= UINT32_C(1) << index;
+    }
+}
+
+/*
+ * Decide, for each argument that was said to be used for the last time,
+ * whether that holds. The arguments may be those of a call that fails, so
+ * they need not be as the signature says.
+ */
 static void settle_moves(struct hob_call *call)
 {
     for (uint32_t i = 0; i < call->arg_count; i++) {
         hob_value *value = &call->args[i];
         hob_tensor *tensor = value->u.tensor;
 
-        if (value->tag != HOB_TAG_TENSOR ||
+        if (value->tag == HOB_TAG_TENSORS && value->u.tensors)
+            settle_list(call, i);
+        if (value->tag != HOB_TAG_TENSOR || !tensor ||
             !((value->flags & HOB_VALUE_MOVE) ||
               (tensor->flags & HOB__TENSOR_LAST_USE)))
             continue;
         value->flags &= (uint8_t)~HOB_VALUE_MOVE;
-        if (atomic_load_explicit(&tensor->refs, memory_order_acquire) == 1 &&
-            appears_once(call, tensor)) {
+        if (is_last_use(call, tensor)) {
             value->flags |= HOB_VALUE_MOVE;
             call->core->moved |= UINT32_C(1) << i;
         }
     }
-    for (uint32_t i = 0; i < call->arg_count; i++)
-        if (call->args[i].tag == HOB_TAG_TENSOR)
-            call->args[i].u.tensor->flags &= ~(uint32_t)HOB__TENSOR_LAST_USE;
+    for (uint32_t i = 0; i < call->arg_count; i++) {
+        const hob_value *value = &call->args[i];
+
+        if (value->tag == HOB_TAG_TENSOR)
+            forget_last_use(value->u.tensor);
+        else if (value->tag == HOB_TAG_TENSORS && value->u.tensors)
+            for (uint32_t k = 0; k < value->count; k++)
+                forget_last_use(value->u.tensors[k]);
+    }
+}
+
+static int is_taken_by(const hob_tensor *tensor, const struct hob_call *call)
+{
+    return tensor && (tensor->flags & HOB__TENSOR_TAKEN) &&
+           tensor->moved_call == (uintptr_t)call->core;
+}
+
+/* The moved arguments become tombstones, whatever came of CALL. */
+static void bury_moved(struct hob_call *call)
+{
+    for (uint32_t i = 0; call->core->moved; i++, call->core->moved >>= 1) {
+        const hob_value *value = &call->args[i];
+
+        if (!(call->core->moved & 1))
+            continue;
+        if (value->tag == HOB_TAG_TENSOR)
+            hob__tensor_bury(value->u.tensor, call->op, call->core->index);
+        else
+            for (uint32_t k = 0; k < value->count; k++)
+                if (is_taken_by(value->u.tensors[k], call))
+                    hob__tensor_bury(value->u.tensors[k], call->op,
+                                     call->core->index);
+    }
 }
 
 static hob_status see_tensors(struct hob_call *call)
@@ -295,6 +365,9 @@ static hob_status see_tensors(struct hob_call *call)
                         call->core->op->signature.params[i].name);
                 else
                     status = see_tensor(call, i, value->u.tensors[k]);
+                if (value->u.tensors[k])
+                    any_last_use |=
+                        value->u.tensors[k]->flags & HOB__TENSOR_LAST_USE;
                 /* Items share one dtype. */
                 if (!status && k && value->u.tensors[k]->view.dtype !=
                                         value->u.tensors[0]->view.dtype)
@@ -308,7 +381,8 @@ static hob_status see_tensors(struct hob_call *call)
             }
         }
     }
-    if (any_last_use)
+    /* After a failure there may be moves among what was not looked at. */
+    if (any_last_use || status)
         settle_moves(call);
     return status;
 }
@@ -494,13 +568,25 @@ static hob_status infer(struct hob_call *call, struct hob_meta *metas)
                                        "of shapes");
     status = fn(call, metas);
     if (status)
-        return status;
-    for (uint32_t i = 0; i < call->ret_count; i++)
+        return call->core->error->status
+                   ? status
+                   : hob__call_fail(call, status,
+                                    "its inference of shapes failed without a "
+                                    "message");
+    for (uint32_t i = 0; i < call->ret_count; i++) {
+        if (!hob__meta_is_sound(&metas[i]))
+            return hob__call_fail(call, HOB_ERR_PLUGIN,
+                                  "its inference of shapes gave result %" PRIu32
+                                  " the rank %u and the dtype number %u: a bug "
+                                  "of whoever declares the op",
+                                  i, (unsigned)metas[i].rank,
+                                  (unsigned)metas[i].dtype);
         if (hob__meta_bytes(&metas[i], &call->core->bytes[i]))
             return hob__call_fail(
                 call, HOB_ERR_SHAPE,
                 "result %" PRIu32 " would be %s, larger than any memory", i,
                 hob__meta_text(&metas[i], text, sizeof(text)));
+    }
     return HOB_OK;
 }
 
@@ -543,12 +629,20 @@ static hob_status run(struct hob_call *call, const hob_value *args,
     hob_scope *scope = call->scope;
     hob_status status = HOB_OK;
 
+    if (scope->depth > HOB__CALL_DEPTH)
+        return hob__call_fail(call, HOB_ERR_PLUGIN,
+                              "more than %d calls within each other: does the "
+                              "op call itself?",
+                              HOB__CALL_DEPTH);
     if (hob__process_forks() != atomic_load_explicit(
                                     &scope->runtime->forks,
                                     memory_order_relaxed))
         status = refuse_fork(call);
-    if (!status)
+    if (!status) {
         status = bind(call, args, arg_count);
+        if (status)
+            settle_moves(call);
+    }
     if (!status)
         status = see_tensors(call);
     if (!status && !call->device)
@@ -596,9 +690,7 @@ static hob_tensor *report(struct hob_call *call, hob_status status)
     failure = hob__failure_new(status, call->op_name, call->core->index,
                                without_name(hob__error_text(call->core->error),
                                             call->op_name));
-    if (failure && !(scope->flags & HOB__SCOPE_INNER))
-        hob__panic(scope->runtime, failure);
-    return hob__scope_failure(scope, failure);
+    return hob__scope_raise(scope, failure);
 }
 
 static hob_status adopt_results(struct hob_call *call, hob_tensor **out)
@@ -659,7 +751,7 @@ hob_status hob__call(hob_scope *scope, uint32_t id, const hob_value *args,
     state.cause = NULL;
     state.moved = 0;
     state.index = ++scope->calls;
-    state.routing_param = 0;
+    state.device_param = 0;
     call.host = &scope->runtime->host;
     call.op = id;
     call.flags = 0;
@@ -680,20 +772,25 @@ hob_status hob__call(hob_scope *scope, uint32_t id, const hob_value *args,
         rets[i] = hob_value_make(HOB_TAG_TENSOR, 1);
 
     status = check_room(&call, out_capacity);
+    scope->depth++;
     if (!status)
         status = run(&call, args, arg_count, metas);
+    scope->depth--;
     if (!status)
         status = adopt_results(&call, out);
-    for (uint32_t i = 0; state.moved; i++, state.moved >>= 1)
-        if (state.moved & 1)
-            hob__tensor_bury(values[i].u.tensor, id, state.index);
+    if ((uint32_t)status >= HOB_STATUS_COUNT_) /* some plugin's own number */
+        status = HOB_ERR_PLUGIN;
+    if (state.moved)
+        bury_moved(&call);
     if (status) {
         hob_tensor *failed = report(&call, status);
 
         for (uint32_t i = 0; i < out_capacity; i++)
             out[i] = failed;
-        hob_error_release(&error);
     }
+    /* A call that succeeded another way may have left a message as well. */
+    if (error.message)
+        hob_error_release(&error);
     *out_count = call.ret_count;
     return status;
 }

@@ -69,6 +69,27 @@ static hob_status body_failed(struct hob_call *call, const hob_scope *scope,
     return status;
 }
 
+/* What a body returns as result INDEX must be alive and of the call's stack. */
+static hob_status check_made(struct hob_call *call, uint32_t index,
+                             const hob_tensor *tensor)
+{
+    hob_error why = HOB_ERROR_INIT;
+    hob_status status = hob__tensor_check(tensor, &why);
+
+    if (status)
+        status =
+            hob__call_fail(call, HOB_ERR_PLUGIN,
+                           "its body's result %" PRIu32 " cannot be used: %s",
+                           index, hob__error_text(&why));
+    else if (hob__device_join(call->device, tensor->device) != call->device)
+        status = hob__call_fail(
+            call, HOB_ERR_PLUGIN,
+            "its body made result %" PRIu32 " on %s, the call is on %s", index,
+            tensor->device->name, call->device->name);
+    hob_error_release(&why);
+    return status;
+}
+
 /* Results of a body belong to its scope: take them over as the call's. A
  * body may return an argument as it is, which gets a handle of its own. */
 static hob_status take_results(struct hob_call *call, hob_tensor **made)
@@ -76,7 +97,10 @@ static hob_status take_results(struct hob_call *call, hob_tensor **made)
     for (uint32_t i = 0; i < call->ret_count; i++) {
         hob_tensor *tensor = made[i];
         int is_argument = 0;
+        hob_status status = check_made(call, i, tensor);
 
+        if (status)
+            return status;
         for (uint32_t k = 0; k < call->arg_count; k++)
             is_argument |= call->args[k].tag == HOB_TAG_TENSOR &&
                            call->args[k].u.tensor == tensor;
@@ -141,6 +165,18 @@ static hob_status no_rule(struct hob_call *call, const hob_device *layer,
         call->core->op->is_extension ? " listed for this layer" : "");
 }
 
+/* LAYER says that it has handled CALL. */
+static hob_status check_handled(struct hob_call *call, const hob_device *layer)
+{
+    for (uint32_t i = 0; i < call->ret_count; i++)
+        if (!call->rets[i].u.tensor)
+            return hob__call_fail(call, HOB_ERR_PLUGIN,
+                                  "%s handled it but set no result %" PRIu32
+                                  ": a bug of its author",
+                                  layer->selector, i);
+    return HOB_OK;
+}
+
 hob_status hob__walk(struct hob_call *call, int32_t level)
 {
     int32_t entered = call->level;
@@ -159,12 +195,17 @@ hob_status hob__walk(struct hob_call *call, int32_t level)
         }
         if (route->impl && route->impl->layer) {
             status = route->impl->layer(route->entry_instance, call);
+            if (!status)
+                status = check_handled(call, layer);
             goto out;
         }
         verdict = layer->decorator->call(layer->instance, call, route->impl,
                                          &status);
-        if (verdict == HOB_LAYER_DONE)
+        if (verdict == HOB_LAYER_DONE) {
+            if (!status)
+                status = check_handled(call, layer);
             goto out;
+        }
         if (verdict != HOB_LAYER_PASS) {
             status = no_rule(call, layer, route);
             goto out;

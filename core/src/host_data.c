@@ -119,6 +119,10 @@ hob_status hob__elements_put(hob_scope *scope, hob_device *device,
     hob_status st = HOB_OK;
 
     *out_tensor = NULL;
+    if (!device)
+        return hob_error_set(error, HOB_ERR_ARGUMENT,
+                             "no device is given: that of an error tensor is "
+                             "NULL");
     if (device->runtime != scope->runtime)
         return hob_error_set(error, HOB_ERR_DEVICE,
                              "device %s belongs to another runtime than the "

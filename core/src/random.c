@@ -43,19 +43,6 @@ struct hob__generator *hob__generator_new(uint64_t seed)
     return generator;
 }
 
-struct hob__generator *hob__generator_copy(struct hob__generator *generator)
-{
-    struct hob__generator *copy = hob__generator_new(0);
-
-    if (!copy)
-        return NULL;
-    (void)pthread_mutex_lock(&generator->lock);
-    copy->seed = generator->seed;
-    copy->next = generator->next;
-    (void)pthread_mutex_unlock(&generator->lock);
-    return copy;
-}
-
 void hob__generator_ref(struct hob__generator *generator)
 {
     atomic_fetch_add_explicit(&generator->refs, 1, memory_order_relaxed);

@@ -17,9 +17,6 @@ struct hob__generator;
 /* NULL without memory. The caller has one reference. */
 struct hob__generator *hob__generator_new(uint64_t seed);
 
-/* A new generator that goes on where GENERATOR is now, apart from it. */
-struct hob__generator *hob__generator_copy(struct hob__generator *generator);
-
 void hob__generator_ref(struct hob__generator *generator);
 void hob__generator_unref(struct hob__generator *generator); /* NULL is fine */
 

@@ -182,7 +182,7 @@ static uint32_t add_extension(hob_runtime *runtime,
             hob_error_set(&why, HOB_ERR_PLUGIN, "%s: op %s is declared by %s",
                           candidate->path, other->name, other->decl->family);
             hob__loader_refuse(runtime->loader, candidate,
-                               HOB__STATE_SHADOWED, HOB__REASON_SHADOWED,
+                               HOB__STATE_REFUSED, HOB__REASON_OP_TAKEN,
                                hob__error_text(&why));
             goto out;
         }

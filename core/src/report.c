@@ -119,6 +119,9 @@ static int visit_backend(hob_runtime *runtime,
     if (!status) {
         backend = instance->plugin->table.backend;
         status = backend->device_count(instance->instance, &count);
+        if (status)
+            hob_error_set(&error, status, "its devices cannot be counted: %s",
+                          hob_status_name(status));
     }
     if (status || !count) {
         record.problem = status ? hob__error_text(&error)

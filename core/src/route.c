@@ -260,6 +260,13 @@ static const struct hob__route no_memory = {
     .status = HOB_ERR_MEMORY,
     .message = (char *)(uintptr_t) "no memory to look up the op"};
 
+/* A failure that says nothing of the next attempt, as for the loader. */
+static int may_pass(hob_status status)
+{
+    return status == HOB_ERR_MEMORY || status == HOB_ERR_REENTRANT ||
+           status == HOB_ERR_FORKED;
+}
+
 const struct hob__route *hob__route_get(hob_device *layer,
                                         const struct hob__op *op)
 {
@@ -283,6 +290,8 @@ const struct hob__route *hob__route_get(hob_device *layer,
     route->next = registry->routes;
     registry->routes = route;
     pthread_mutex_unlock(&registry->lock);
+    if (may_pass(route->status))
+        return route;
     /* Of two threads that worked it out the first one's counts. */
     if (!atomic_compare_exchange_strong(&layer->routes[op->id], &none, route))
         return none;

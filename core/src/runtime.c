@@ -197,7 +197,7 @@ static void runtime_free(hob_runtime *runtime)
             instance->plugin->table.close(instance->instance);
         free(instance);
     }
-    if (runtime->registry.ops)
+    if (runtime->registry.by_name_size) /* its lock was made */
         hob__registry_release(&runtime->registry);
     hob__tensor_unref(runtime->no_memory);
     hob__slab_release(&runtime->tensors);

@@ -35,7 +35,7 @@ struct hob_runtime {
     struct hob__loader *loader;
     struct hob__registry registry;
     struct hob__pool *pool;
-    struct hob__generator *generator; /* of new scope trees */
+    struct hob__generator *generator; /* of scopes without their own */
     hob_tensor *no_memory; /* the error tensor when there is none to make */
     pthread_mutex_t lock;  /* devices, instances */
     hob_device *devices;

@@ -24,6 +24,7 @@ static void scope_init(hob_scope *scope, hob_runtime *runtime,
     scope->level = level;
     scope->flags = flags;
     scope->calls = 0;
+    scope->depth = parent ? parent->depth : 0;
     scope->generator = parent ? parent->generator : runtime->generator;
     scope->failure = NULL;
     scope->error_tensor = NULL;
@@ -32,14 +33,25 @@ static void scope_init(hob_scope *scope, hob_runtime *runtime,
     scope->owned_capacity = HOB__SCOPE_INLINE;
 }
 
+static int is_owner(const hob_scope *scope, hob_tensor *tensor)
+{
+    return atomic_load_explicit(&tensor->owner, memory_order_relaxed) == scope;
+}
+
+static void set_owner(hob_tensor *tensor, hob_scope *scope, uint32_t index)
+{
+    atomic_store_explicit(&tensor->owner_index, index, memory_order_relaxed);
+    atomic_store_explicit(&tensor->owner, scope, memory_order_relaxed);
+}
+
 static void release_owned(hob_scope *scope)
 {
     /* Backwards, so that results go before what they were made from. */
     while (scope->owned_count) {
         hob_tensor *tensor = scope->owned[--scope->owned_count];
 
-        if (tensor->owner == scope)
-            tensor->owner = NULL;
+        if (is_owner(scope, tensor))
+            set_owner(tensor, NULL, 0);
         hob__tensor_unref(tensor);
     }
     if (scope->owned != scope->owned_inline)
@@ -75,20 +87,20 @@ hob_status hob__scope_adopt(hob_scope *scope, hob_tensor *tensor)
         hob__tensor_unref(tensor);
         return HOB_ERR_MEMORY;
     }
-    if (!tensor->owner) {
-        tensor->owner = scope;
-        tensor->owner_index = scope->owned_count;
-    }
+    if (is_owner(NULL, tensor))
+        set_owner(tensor, scope, scope->owned_count);
     scope->owned[scope->owned_count++] = tensor;
     return HOB_OK;
 }
 
 void hob__scope_disown(hob_scope *scope, hob_tensor *tensor)
 {
-    uint32_t index = tensor->owner_index;
+    uint32_t index =
+        atomic_load_explicit(&tensor->owner_index, memory_order_relaxed);
     hob_tensor *last;
 
-    if (tensor->owner != scope)
+    if (!is_owner(scope, tensor) || index >= scope->owned_count ||
+        scope->owned[index] != tensor)
         for (index = scope->owned_count; index--;)
             if (scope->owned[index] == tensor)
                 break;
@@ -96,10 +108,10 @@ void hob__scope_disown(hob_scope *scope, hob_tensor *tensor)
         return;
     last = scope->owned[--scope->owned_count];
     scope->owned[index] = last;
-    if (last->owner == scope)
-        last->owner_index = index;
-    if (tensor->owner == scope)
-        tensor->owner = NULL;
+    if (is_owner(scope, last))
+        set_owner(last, scope, index);
+    if (is_owner(scope, tensor))
+        set_owner(tensor, NULL, 0);
     hob__tensor_unref(tensor);
 }
 
@@ -115,6 +127,17 @@ hob_tensor *hob__scope_failure(hob_scope *scope, struct hob__failure *failure)
                                : scope->runtime->no_memory;
 }
 
+hob_tensor *hob__scope_raise(hob_scope *scope, struct hob__failure *failure)
+{
+    if (!failure) { /* the policy holds without memory, too */
+        failure = scope->runtime->no_memory->failure;
+        hob__failure_ref(failure);
+    }
+    if (!(scope->flags & HOB__SCOPE_INNER))
+        hob__panic(scope->runtime, failure);
+    return hob__scope_failure(scope, failure);
+}
+
 static hob_tensor *scope_failv(hob_scope *scope, hob_status status,
                                const char *format, va_list args)
 {
@@ -124,9 +147,7 @@ static hob_tensor *scope_failv(hob_scope *scope, hob_status status,
     hob__error_setv(&error, status, format, args);
     failure = hob__failure_new(status, NULL, 0, hob__error_text(&error));
     hob_error_release(&error);
-    if (failure && !(scope->flags & HOB__SCOPE_INNER))
-        hob__panic(scope->runtime, failure);
-    return hob__scope_failure(scope, failure);
+    return hob__scope_raise(scope, failure);
 }
 
 hob_tensor *hob__scope_fail(hob_scope *scope, hob_status status,
@@ -270,7 +291,11 @@ void hob_scope_clear_error(hob_scope *scope)
     hob__failure_unref(scope->failure);
     scope->failure = NULL;
     scope->error_tensor = NULL;
-    /* The program may still hold it: it lives until the scope closes. */
-    if (tensor && hob__scope_adopt(scope, tensor))
-        scope->error_tensor = NULL;
+    if (!tensor)
+        return;
+    /* The program may still hold it: it lives until the scope closes. Without
+     * memory for that it is never freed, rather than under the program. */
+    hob__tensor_ref(tensor);
+    if (!hob__scope_adopt(scope, tensor))
+        hob__tensor_unref(tensor);
 }

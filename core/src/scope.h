@@ -21,6 +21,9 @@ enum hob__scope_flags {
     HOB__SCOPE_GENERATOR = 4 /* owns its generator */
 };
 
+/* Calls within each other before it must be an op that calls itself. */
+enum { HOB__CALL_DEPTH = 64 };
+
 /* Handles that fit into the scope itself, before it asks for memory. */
 enum { HOB__SCOPE_INLINE = 8 };
 
@@ -34,6 +37,7 @@ struct hob_scope {
     int32_t level; /* ops start here or lower */
     uint32_t flags;
     uint64_t calls; /* ops called in it */
+    uint32_t depth; /* calls in progress, in it and around it */
     struct hob__generator *generator;
     struct hob__failure *failure; /* the first error */
     hob_tensor *error_tensor;     /* owned */
@@ -54,8 +58,12 @@ HOB_MUST_CHECK hob_status hob__scope_adopt(hob_scope *scope,
 void hob__scope_disown(hob_scope *scope, hob_tensor *tensor);
 
 /* Keep FAILURE if SCOPE has none yet and return SCOPE's error tensor. Takes
- * the caller's reference. NULL stands for a failure without memory. */
+ * the caller's reference. With NULL the failure is the one that SCOPE has. */
 hob_tensor *hob__scope_failure(hob_scope *scope, struct hob__failure *failure);
+
+/* The same for a FAILURE that the policy was not told of yet. NULL stands for
+ * one that there was no memory to describe. */
+hob_tensor *hob__scope_raise(hob_scope *scope, struct hob__failure *failure);
 
 /*
  * Make a failure of STATUS and a formatted message outside an op, tell the

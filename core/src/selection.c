@@ -197,6 +197,43 @@ static hob_status check_shadow(struct hob__loader *loader,
     return HOB_OK;
 }
 
+/* The op that both declare, or NULL. */
+static const char *common_op(const struct hob__manifest *a,
+                             const struct hob__manifest *b)
+{
+    uint32_t i, j;
+
+    if (!a->name_space || !b->name_space ||
+        strcmp(a->name_space, b->name_space))
+        return NULL;
+    for (i = 0; i < a->op_count; i++) {
+        for (j = 0; j < b->op_count; j++) {
+            if (!strcmp(a->ops[i].full_name, b->ops[j].full_name))
+                return a->ops[i].full_name;
+        }
+    }
+    return NULL;
+}
+
+/* An op has one author: who comes later with it is refused whole. */
+static hob_status check_ops(struct hob__loader *loader, struct hob__found *all,
+                            uint32_t index)
+{
+    uint32_t i;
+
+    for (i = 0; i < index; i++) {
+        const char *op = serves(&all[i]) ? common_op(all[index].manifest,
+                                                     all[i].manifest)
+                                         : NULL;
+
+        if (op)
+            return hob__found_set(loader, &all[index], HOB__STATE_REFUSED,
+                                  HOB__REASON_OP_TAKEN, "%s is declared by %s",
+                                  op, all[i].candidate.id);
+    }
+    return HOB_OK;
+}
+
 static bool lists(const struct hob__strings *list, const char *id)
 {
     uint32_t i;
@@ -357,16 +394,25 @@ static hob_status note_unused(struct hob__loader *loader,
 hob_status hob__select(struct hob__loader *loader, struct hob__found *found,
                        uint32_t count)
 {
+    static hob_status (*const among[])(
+        struct hob__loader *, struct hob__found *,
+        uint32_t) = {check_shadow, check_ops, check_conflicts};
     hob_status st = HOB_OK;
     uint32_t i;
+    size_t j;
 
     for (i = 0; i < count && !st; i++) {
         if (found[i].manifest)
             st = check_alone(loader, &found[i]);
-        if (!st && found[i].manifest && serves(&found[i]))
-            st = check_shadow(loader, found, i);
-        if (!st && found[i].manifest && serves(&found[i]))
-            st = check_conflicts(loader, found, i);
+    }
+    /* Before they could hide others, and again when others were hidden. */
+    if (!st)
+        st = check_dependencies(loader, found, count);
+    for (i = 0; i < count && !st; i++) {
+        for (j = 0; j < sizeof(among) / sizeof(among[0]); j++) {
+            if (!st && found[i].manifest && serves(&found[i]))
+                st = among[j](loader, found, i);
+        }
     }
     if (!st)
         st = check_dependencies(loader, found, count);

@@ -76,6 +76,11 @@ hob_status hob__meta_bytes(const struct hob_meta *meta, uint64_t *out_bytes)
     return HOB_OK;
 }
 
+int hob__meta_is_sound(const struct hob_meta *meta)
+{
+    return meta->rank <= HOB_MAX_RANK && hob_dtype_size(meta->dtype) > 0;
+}
+
 struct hob_meta hob__tensor_meta(const hob_tensor *tensor)
 {
     struct hob_meta meta;
@@ -113,7 +118,8 @@ static hob_tensor *handle_new(hob_device *device)
     atomic_init(&tensor->refs, 1);
     tensor->flags = 0;
     tensor->device = device;
-    tensor->owner = NULL;
+    atomic_init(&tensor->owner, NULL);
+    atomic_init(&tensor->owner_index, 0);
     tensor->failure = NULL;
     tensor->view.data = NULL;
     tensor->view.storage = NULL;

@@ -20,7 +20,8 @@
 enum hob__tensor_flags {
     HOB__TENSOR_ERROR = 1,
     HOB__TENSOR_MOVED = 2,
-    HOB__TENSOR_LAST_USE = 4 /* hob_move() was called, no op took it yet */
+    HOB__TENSOR_LAST_USE = 4, /* hob_move() was called, no op took it yet */
+    HOB__TENSOR_TAKEN = 8     /* moved in a list: the running call buries it */
 };
 
 /* A failure, shared by a scope and the error tensors that came of it. */
@@ -37,10 +38,14 @@ struct hob_tensor {
     atomic_uint refs;
     uint32_t flags;     /* enum hob__tensor_flags */
     hob_device *device; /* borrowed; NULL for an error tensor */
-    hob_scope *owner;   /* the scope that owns it first; may be NULL */
-    uint32_t owner_index; /* its place there */
+    /* A scope that owns it, and its place there: hints, as scopes of several
+     * threads may own one tensor. Only that scope compares, none follows. */
+    hob_scope *_Atomic owner;
+    atomic_uint owner_index;
     uint32_t moved_op;    /* moved: the op's number */
-    uint64_t moved_call;  /* moved: the call's index */
+    /* moved: the call's index; taken: the address of the call's state, as a
+     * body may pass what its call takes to calls of its own */
+    uint64_t moved_call;
     struct hob__failure *failure; /* error tensors only */
     void *state[HOB_MAX_LEVELS];  /* [k - 1] belongs to level k */
 };
@@ -88,6 +93,10 @@ HOB_MUST_CHECK hob_status hob__tensor_download(hob_tensor *tensor, void *data,
 /* HOB_OK if TENSOR is live, else what is the matter with it. */
 HOB_MUST_CHECK hob_status hob__tensor_check(const hob_tensor *tensor,
                                             hob_error *error);
+
+/* Nonzero if META's rank and dtype are such as a tensor can have; what comes
+ * from a plugin is asked before anything else reads it. */
+int hob__meta_is_sound(const struct hob_meta *meta);
 
 /* The bytes of META's elements. Fails with HOB_ERR_SHAPE on overflow. */
 HOB_MUST_CHECK hob_status hob__meta_bytes(const struct hob_meta *meta,

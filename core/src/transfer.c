@@ -89,6 +89,10 @@ hob_tensor *hob_to_device(hob_scope *scope, hob_tensor *tensor,
         hob_error_release(&why);
         return failed;
     }
+    if (!device)
+        return hob__scope_fail(scope, HOB_ERR_ARGUMENT,
+                               "to_device: no device is given: that of an "
+                               "error tensor is NULL");
     if (device->at[0] == tensor->device->at[0])
         return adopt(scope,
                      hob__tensor_share(tensor, device,

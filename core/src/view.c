@@ -27,7 +27,9 @@ static void row_major(struct hob_view *view)
 
     for (uint32_t i = view->rank; i-- > 0;) {
         view->strides[i] = stride;
-        stride *= view->shape[i] ? view->shape[i] : 1;
+        /* Unsigned: beside a size of 0 the others may be anything. */
+        if (view->shape[i])
+            stride = (int64_t)((uint64_t)stride * (uint64_t)view->shape[i]);
     }
 }
 

@@ -121,6 +121,8 @@ static hob_status replay_one(struct ad_walk *walk, struct ad_node *node)
             host->tensor_unref(values[i]);
         status = no_memory(walk, node);
     }
+    if (!status) /* whoever needed it may let go of it before the walk does */
+        ad_node_ref(node);
     host->scope_leave(scope);
     if (status)
         free(values);
@@ -168,15 +170,18 @@ hob_status ad_replay(struct ad_walk *walk, const struct ad_slot *slot,
     return status;
 }
 
-static void free_values(const struct ad_walk *walk, const struct ad_node *node,
+static void free_values(const struct ad_walk *walk, struct ad_node *node,
                         hob_tensor **values)
 {
+    const struct hob_host *host = walk->layer->host;
+
     for (uint32_t i = 0; i < node->ret_count; i++)
-        walk->layer->host->tensor_unref(values[i]);
+        host->tensor_unref(values[i]);
     free(values);
+    ad_node_unref(host, node);
 }
 
-void ad_values_drop(struct ad_walk *walk, const struct ad_node *node)
+void ad_values_drop(struct ad_walk *walk, struct ad_node *node)
 {
     hob_tensor **values = (hob_tensor **)ad_map_take(&walk->values, node);
 
@@ -189,8 +194,9 @@ void ad_values_release(struct ad_walk *walk)
     for (size_t i = 0; i < walk->values.capacity; i++) {
         const struct ad_map_entry *entry = &walk->values.entries[i];
 
+        /* The map's keys are const; this one came from replay_one(). */
         if (entry->key)
-            free_values(walk, (const struct ad_node *)entry->key,
+            free_values(walk, (struct ad_node *)(uintptr_t)entry->key,
                         (hob_tensor **)entry->value);
     }
     ad_map_release(&walk->values);

@@ -28,7 +28,8 @@ struct ad_walk {
     struct ad_entry **heap;  /* the same, the greatest order first */
     size_t heap_count;
     size_t heap_capacity;
-    struct ad_map values; /* node -> hob_tensor *[ret_count], replayed */
+    /* Replayed: node -> hob_tensor *[ret_count]; the node is counted. */
+    struct ad_map values;
     struct ad_grads *grads;
     char *scratch; /* the arrays of one struct hob_grad_call */
     size_t scratch_bytes;
@@ -43,7 +44,7 @@ hob_status ad_replay(struct ad_walk *walk, const struct ad_slot *slot,
                      hob_tensor **out_tensor);
 
 /* Give back the replayed results of NODE, if there are any. */
-void ad_values_drop(struct ad_walk *walk, const struct ad_node *node);
+void ad_values_drop(struct ad_walk *walk, struct ad_node *node);
 
 /* Give back all replayed results. */
 void ad_values_release(struct ad_walk *walk);

@@ -164,6 +164,7 @@ hob_status flex_device_open(void *instance, uint32_t ordinal,
     /* An idle program may keep a quarter of the memory for reuse. */
     parsed.cache_bytes = physical_bytes() / 4;
     parsed.isa[0] = '\0';
+    parsed.gemm = FLEX_GEMM_AUTO;
     if (ordinal != 0)
         return say(flex->host, out_message, HOB_ERR_DEVICE,
                    "flex: there is no device %u; the CPU is device 0",
@@ -177,6 +178,7 @@ hob_status flex_device_open(void *instance, uint32_t ordinal,
         return HOB_ERR_MEMORY;
     memset(device, 0, sizeof(*device));
     device->host = flex->host;
+    device->gemm = parsed.gemm;
     measure_caches(device);
     status = choose_kernels(device, parsed.isa, out_message);
     if (status)

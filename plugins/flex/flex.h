@@ -37,8 +37,8 @@ struct flex_device {
     const struct flex_kernels *kernels;
     struct flex_memory *memory;
     struct flex_blas *blas;
-    uint32_t isa; /* enum flex_isa */
-    uint32_t reserved;
+    uint32_t isa;  /* enum flex_isa */
+    uint32_t gemm; /* enum flex_gemm_choice of options.h */
     uint64_t l2_bytes; /* of one core */
     uint64_t l3_bytes; /* of the machine's last level */
 };
@@ -72,7 +72,8 @@ extern const struct flex_entries flex_optim_entries;
 /* ---- device.c ---- */
 
 /* Open and close a device; OPTIONS is a JSON object or NULL and knows
- * {"isa": "base" | "v2" | "v3" | "v4", "cache_bytes": N}. */
+ * {"isa": "base" | "v2" | "v3" | "v4", "gemm": "auto" | "own" | "openblas",
+ * "cache_bytes": N}. */
 hob_status flex_device_open(void *instance, uint32_t ordinal,
                             const char *options, void **out_device,
                             char **out_message);

@@ -2,16 +2,19 @@
 /*
  * gemm_blas.c - OpenBLAS, opened at run time.
  *
- * It is used where flex's own kernels are not known to be as good: below
- * x86-64-v3 and on other processors. Measured on Zen 5 (one thread, sgemm of
- * 512, GFLOP/s): AVX-512 241 against OpenBLAS's 241, AVX2 124 against 125;
- * on two threads own kernels are ahead, since they pack both operands once
- * for all threads, and OPENBLAS_CORETYPE has no say in them.
+ * Without the device option "gemm" it is used where flex's own kernels are
+ * not known to be as good: below x86-64-v3 and on other processors. Measured
+ * on Zen 5 (one thread, sgemm of 512, GFLOP/s): AVX-512 241 against
+ * OpenBLAS's 241, AVX2 124 against 125; on two threads own kernels are ahead,
+ * since they pack both operands once for all threads, and OPENBLAS_CORETYPE
+ * has no say in them.
  *
  * The library is one a process. It is set to one thread for good; flex
  * splits the work over the host's threads, by size.
  */
 #include "gemm.h"
+
+#include "options.h"
 
 #include <dlfcn.h>
 #include <stdlib.h>
@@ -72,7 +75,9 @@ const struct flex_openblas *flex_openblas_find(struct flex_device *device)
     const struct hob_host *host = device->host;
     const struct flex_openblas *blas;
 
-    if (device->isa >= FLEX_ISA_V3 || !host->process_shared)
+    if (device->gemm == FLEX_GEMM_OWN ||
+        (device->gemm == FLEX_GEMM_AUTO && device->isa >= FLEX_ISA_V3) ||
+        !host->process_shared)
         return NULL;
     blas = host->process_shared("openblas", make_library);
     if (blas && blas->sgemm) {

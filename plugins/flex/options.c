@@ -31,15 +31,36 @@ static const char *read_string(const char *p, char *out, size_t size)
     return *p == '"' ? p + 1 : NULL;
 }
 
+/* A number, or one in quotes: the options of a device's name are texts. */
 static const char *read_count(const char *p, uint64_t *out)
 {
+    int is_quoted = *p == '"';
     char *end = NULL;
 
+    p += is_quoted;
     if (*p < '0' || *p > '9')
         return NULL;
     errno = 0;
     *out = strtoull(p, &end, 10);
-    return errno || *end == '.' || *end == 'e' || *end == 'E' ? NULL : end;
+    if (errno || *end == '.' || *end == 'e' || *end == 'E' ||
+        (is_quoted && *end != '"'))
+        return NULL;
+    return end + is_quoted;
+}
+
+/* Which products OpenBLAS computes, if it is there. */
+static const char *read_gemm(const char *p, uint32_t *out)
+{
+    static const char *const names[] = {"auto", "own", "openblas"};
+    char name[16];
+    const char *after = read_string(p, name, sizeof(name));
+
+    for (uint32_t i = 0; after && i < sizeof(names) / sizeof(names[0]); i++)
+        if (strcmp(names[i], name) == 0) {
+            *out = i;
+            return after;
+        }
+    return NULL;
 }
 
 static const char *read_member(const char *p, struct flex_options *options,
@@ -69,10 +90,16 @@ static const char *read_member(const char *p, struct flex_options *options,
         if (!after)
             snprintf(reason, reason_size,
                      "option \"cache_bytes\" must be a whole number of bytes");
+    } else if (strcmp(key, "gemm") == 0) {
+        after = read_gemm(p, &options->gemm);
+        if (!after)
+            snprintf(reason, reason_size,
+                     "option \"gemm\" must be \"auto\", \"own\" or "
+                     "\"openblas\"");
     } else {
         after = NULL;
         snprintf(reason, reason_size,
-                 "unknown option \"%s\"; there are \"isa\" and "
+                 "unknown option \"%s\"; there are \"isa\", \"gemm\" and "
                  "\"cache_bytes\"",
                  key);
     }

@@ -6,8 +6,15 @@
 #include <stddef.h>
 #include <stdint.h>
 
+enum flex_gemm_choice {
+    FLEX_GEMM_AUTO, /* OpenBLAS where own kernels are not as good */
+    FLEX_GEMM_OWN,
+    FLEX_GEMM_OPENBLAS
+};
+
 struct flex_options {
     char isa[8]; /* "": the best */
+    uint32_t gemm; /* enum flex_gemm_choice */
     uint64_t cache_bytes;
 };
 

@@ -279,12 +279,29 @@ out_has "^autodiff(flex)$"
 "$hob" eval - <"$work/plain.json" >"$work/out" 2>"$work/err" &&
     pass "hob eval - reads standard input" ||
     fail "hob eval - reads standard input"
+# The second reader of standard input finds nothing there, and says so.
+"$hob" eval - --names - <"$work/plain.json" >"$work/out" 2>"$work/err"
+[ $? -eq 1 ] && grep -q "not JSON" "$work/err" &&
+    pass "hob eval - twice is a clear failure" ||
+    fail "hob eval - twice is a clear failure"
 sed 's/14.01/15/' "$work/plain.json" >"$work/wrong.json"
 try 1 eval "$work/wrong.json"
 err_has "z\[0\] is 14.01.*expected 15"
 out_has "^z: f32"
 try 1 eval "$work/plain.json" --device moon
 err_has "moon"
+
+cat >"$work/unsigned.json" <<'END'
+{"inputs": [{"name": "x", "dtype": "u64", "shape": [3],
+             "data": [5, "9223372036854775808", "18446744073709551615"]}],
+ "program": [["y", "bitwise_not", ["x"], {}]],
+ "outputs": [{"value": "x", "dtype": "u64",
+              "data": [5, "9223372036854775808", "18446744073709551615"]},
+             {"value": "y", "data": ["18446744073709551610",
+                                     "9223372036854775807", 0]}]}
+END
+try 0 eval "$work/unsigned.json" --device flex
+out_has '^x: u64\[3\] = \[5,"9223372036854775808","18446744073709551615"\]'
 
 # bad NAME TEXT MESSAGE: a program that is wrong.
 bad()
@@ -320,11 +337,22 @@ bad data_type "{\"inputs\": [{\"name\": \"x\", \"dtype\": \"i32\",
   \"shape\": [1], \"data\": [1.5]}], \"program\": []}" "element 0"
 bad data_range "{\"inputs\": [{\"name\": \"x\", \"dtype\": \"u8\",
   \"shape\": [1], \"data\": [256]}], \"program\": []}" "no u8"
+bad data_sign "{\"inputs\": [{\"name\": \"x\", \"dtype\": \"u64\",
+  \"shape\": [1], \"data\": [-1]}], \"program\": []}" "no u64"
+bad data_wraps "{\"inputs\": [{\"name\": \"x\", \"dtype\": \"i64\",
+  \"shape\": [1], \"data\": [\"18446744073709551615\"]}], \"program\": []}" \
+    "no i64"
 bad huge_shape "{\"inputs\": [{\"name\": \"x\", \"dtype\": \"u8\",
   \"shape\": [4294967296, 4294967296, 4294967296], \"data\": [2]}],
   \"program\": []}" "has 1 elements"
 bad out_dtype "{$x, \"program\": [[\"y\", \"neg\", [\"x\"], {}]],
   \"outputs\": [{\"value\": \"y\", \"dtype\": \"i32\"}]}" "y is f32, expected i32"
+bad out_index "{$x, \"program\": [[\"y\", \"neg\", [\"x\"], {}]],
+  \"outputs\": [{\"value\": \"y\", \"index\": 900000000000, \"data\": [1]}]}" \
+    '"index" must be one of the 2 elements of y'
+bad out_index_sign "{$x, \"program\": [[\"y\", \"neg\", [\"x\"], {}]],
+  \"outputs\": [{\"value\": \"y\", \"index\": -1, \"data\": [1]}]}" \
+    '"index" must be one of the 2 elements of y'
 bad out_shape "{$x, \"program\": [[\"y\", \"neg\", [\"x\"], {}]],
   \"outputs\": [{\"value\": \"y\", \"shape\": [3]}]}" \
     "y has the shape \[2\], expected \[3\]"

@@ -30,6 +30,8 @@ static const struct bad_options {
     {"{\"isa\": \"v9\"}", "option \"isa\" is \"v9\""},
     {"{\"isa\": 3}", "option \"isa\" must be"},
     {"{\"cache_bytes\": 1.5}", "must be a whole number"},
+    {"{\"cache_bytes\": \"4k\"}", "must be a whole number"},
+    {"{\"gemm\": \"mkl\"}", "option \"gemm\" must be"},
     {"{\"threads\": 2}", "unknown option \"threads\""},
     {"{\"isa\" \"v2\"}", "no \":\" after option \"isa\""},
 };
@@ -59,7 +61,8 @@ START_TEST(test_level_can_be_forced)
 
     ck_assert_int_eq(flex_device_open(&instance, 0,
                                       " { \"isa\" : \"base\" , "
-                                      "\"cache_bytes\": 4096 } ",
+                                      "\"cache_bytes\": \"4096\", "
+                                      "\"gemm\":\"own\"} ",
                                       &device, &message),
                      HOB_OK);
     ck_assert_uint_eq(((struct flex_device *)device)->isa, FLEX_ISA_BASE);

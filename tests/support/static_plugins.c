@@ -359,6 +359,68 @@ static hob_status astray_body(hob_scope *scope, const struct hob_call *call,
     return hob_scope_host(scope)->scope_status(scope);
 }
 
+/* Without an end, were it not for the core. */
+static hob_status endless_body(hob_scope *scope, const struct hob_call *call,
+                               hob_tensor **out)
+{
+    out[0] = call->host->call1(scope, call->op, call->args, call->arg_count);
+    return hob_scope_host(scope)->scope_status(scope);
+}
+
+static hob_status infer_rank(struct hob_call *call, struct hob_meta *out)
+{
+    (void)call;
+    out->rank = 200;
+    return HOB_OK;
+}
+
+static hob_status infer_dtype(struct hob_call *call, struct hob_meta *out)
+{
+    (void)call;
+    out->dtype = 77;
+    return HOB_OK;
+}
+
+static hob_status infer_silent(struct hob_call *call, struct hob_meta *out)
+{
+    (void)call;
+    (void)out;
+    return (hob_status)999;
+}
+
+static hob_status prepare_silent(void *device, const struct hob_call *call,
+                                 struct hob_prepare *out)
+{
+    (void)device;
+    (void)call;
+    (void)out;
+    return HOB_ERR_STATE;
+}
+
+static hob_status result_of_rank(void *device, struct hob_call *call)
+{
+    struct hob_meta meta = {.dtype = HOB_DTYPE_F32, .rank = 99};
+
+    (void)device;
+    return call->host->result(call, 0, &meta);
+}
+
+static const struct hob_entry silent_entry = {
+    .op = "t.silent_prepare",
+    .signature = "(x: Float) -> x",
+    .prepare = prepare_silent,
+    .execute = contiguous_execute};
+static const struct hob_op_impl silent_impls[] = {
+    {.selector = "calc", .entry = &silent_entry}};
+
+static const struct hob_entry result_entry = {
+    .op = "t.bad_result",
+    .signature = "(x: Float) -> x",
+    .flags = HOB_ENTRY_DYNAMIC,
+    .execute = result_of_rank};
+static const struct hob_op_impl result_impls[] = {
+    {.selector = "calc", .entry = &result_entry}};
+
 static const struct hob_entry negate_entry = {
     .op = "t.only_other",
     .signature = "(x: Float) -> x",
@@ -384,7 +446,32 @@ static const struct hob_extension_op ext_ops[] = {
     {.name = "t.astray",
      .signature = "(x: Float) -> x",
      .infer = infer_same,
-     .body = astray_body}};
+     .body = astray_body},
+    {.name = "t.endless",
+     .signature = "(x: Float) -> x",
+     .infer = infer_same,
+     .body = endless_body},
+    {.name = "t.bad_rank",
+     .signature = "(x: Float) -> x",
+     .infer = infer_rank,
+     .body = double_body},
+    {.name = "t.bad_dtype",
+     .signature = "(x: Float) -> x",
+     .infer = infer_dtype,
+     .body = double_body},
+    {.name = "t.silent_infer",
+     .signature = "(x: Float) -> x",
+     .infer = infer_silent,
+     .body = double_body},
+    {.name = "t.silent_prepare",
+     .signature = "(x: Float) -> x",
+     .infer = infer_same,
+     .impls = silent_impls,
+     .impl_count = 1},
+    {.name = "t.bad_result",
+     .signature = "(x: Float) -> x",
+     .impls = result_impls,
+     .impl_count = 1}};
 
 static const struct hob_extension ext_table = {
     .struct_size = sizeof(struct hob_extension),
@@ -438,7 +525,22 @@ const struct hob_static_plugin test_static_plugins[] = {
      "{\"op\":\"make\",\"signature\":\"(x: Float?, n: i64) -> f32\","
      "\"body\":true,\"backends\":[\"calc\",\"other\"]},"
      "{\"op\":\"astray\",\"signature\":\"(x: Float) -> x\","
-     "\"infer\":\"same\",\"body\":true,\"backends\":[\"calc\"]}]}",
+     "\"infer\":\"same\",\"body\":true,\"backends\":[\"calc\"]},"
+     "{\"op\":\"endless\",\"signature\":\"(x: Float) -> x\","
+     "\"infer\":\"same\",\"body\":true,\"backends\":[\"calc\"]},"
+     "{\"op\":\"bad_rank\",\"signature\":\"(x: Float) -> x\","
+     "\"infer\":\"function\",\"body\":true,\"backends\":[\"calc\"]},"
+     "{\"op\":\"bad_dtype\",\"signature\":\"(x: Float) -> x\","
+     "\"infer\":\"function\",\"body\":true,\"backends\":[\"calc\"]},"
+     "{\"op\":\"silent_infer\",\"signature\":\"(x: Float) -> x\","
+     "\"infer\":\"function\",\"body\":true,\"backends\":[\"calc\"]},"
+     "{\"op\":\"silent_prepare\",\"signature\":\"(x: Float) -> x\","
+     "\"infer\":\"same\",\"backends\":[\"calc\"],"
+     "\"implementations\":{\"calc\":{\"kernel\":true,"
+     "\"prepare\":true}}},"
+     "{\"op\":\"bad_result\",\"signature\":\"(x: Float) -> x\","
+     "\"dynamic\":true,\"backends\":[\"calc\"],"
+     "\"implementations\":{\"calc\":{\"kernel\":true}}}]}",
      ext_entry}};
 #undef HEAD
 

@@ -12,6 +12,7 @@
 #include "error.h"
 #include "install.h"
 #include "loader_fixture.h"
+#include "static_plugins.h"
 
 #include <cjson/cJSON.h>
 #include <check.h>
@@ -251,6 +252,126 @@ START_TEST(test_alloc_failure_reports)
 }
 END_TEST
 
+/* ---- the runtime ---- */
+
+static uint32_t told;
+
+static void on_panic(void *context, hob_status status, const char *op,
+                     const char *message)
+{
+    (void)context;
+    (void)op;
+    /* No assertions here: they need memory. */
+    told += status == HOB_ERR_MEMORY && message;
+}
+
+static hob_status open_runtime(hob_runtime **out_runtime, hob_error *error)
+{
+    struct hob_runtime_options options = HOB_RUNTIME_OPTIONS_INIT;
+
+    options.policy = HOB_POLICY_REPORT;
+    options.on_panic = on_panic;
+    options.exclusive = 1;
+    options.static_plugins = test_static_plugins;
+    options.static_plugin_count = test_static_plugin_count;
+    options.threads = 1;
+    options.debug = 1; /* every handle an allocation */
+    return hob_runtime_open(&options, out_runtime, error);
+}
+
+START_TEST(test_alloc_failure_runtime)
+{
+    hob_runtime *runtime;
+
+    for (long i = 0;; i++) {
+        hob_error error = HOB_ERROR_INIT;
+        hob_status st;
+
+        has_failed = false;
+        budget = i;
+        st = open_runtime(&runtime, &error);
+        budget = -1;
+        if (st)
+            ck_assert_ptr_null(runtime);
+        hob_error_release(&error);
+        ck_assert_int_eq(hob_runtime_close(runtime, NULL), HOB_OK);
+        if (!has_failed)
+            break;
+    }
+}
+END_TEST
+
+/* Memory that was short when an op was first called is not short for ever. */
+START_TEST(test_alloc_failure_of_a_route_passes)
+{
+    for (long i = 0;; i++) {
+        struct hob_op_ref twice = {"t.double", 0};
+        hob_runtime *runtime = NULL;
+        hob_device *device = NULL;
+        hob_scope *scope;
+        hob_value arg;
+        hob_tensor *y;
+        uint32_t op;
+
+        ck_assert_int_eq(open_runtime(&runtime, NULL), HOB_OK);
+        ck_assert_int_eq(hob_device_open(runtime, "calc", &device, NULL),
+                         HOB_OK);
+        scope = hob_scope_open(runtime);
+        op = hob_op_resolve(scope, &twice);
+        arg = hob_value_tensor(hob_ones(scope, NULL, 0, device, HOB_DTYPE_F32));
+        has_failed = false;
+        budget = i;
+        (void)hob_scope_host(scope)->call1(scope, op, &arg, 1);
+        budget = -1;
+        hob_scope_clear_error(scope);
+        y = hob_scope_host(scope)->call1(scope, op, &arg, 1);
+        ck_assert_msg(!hob_tensor_status(y, NULL), "after %ld allocations", i);
+        hob_scope_close(scope);
+        hob_device_unref(device);
+        ck_assert_int_eq(hob_runtime_close(runtime, NULL), HOB_OK);
+        if (!has_failed)
+            break;
+    }
+}
+END_TEST
+
+/* The policy is told of a failure that there is no memory to describe. */
+START_TEST(test_alloc_failure_is_told)
+{
+    hob_runtime *runtime = NULL;
+    hob_device *device = NULL;
+    hob_scope *scope;
+    hob_tensor *x;
+
+    ck_assert_int_eq(open_runtime(&runtime, NULL), HOB_OK);
+    ck_assert_int_eq(hob_device_open(runtime, "calc", &device, NULL), HOB_OK);
+    for (long i = 0; i < 8; i++) {
+        scope = hob_scope_open(runtime);
+        x = hob_ones(scope, NULL, 0, device, HOB_DTYPE_F32);
+        told = 0;
+        has_failed = false;
+        budget = i;
+        x = hob_add(scope, x, x);
+        budget = -1;
+        ck_assert_uint_eq(told, has_failed);
+        ck_assert_int_eq(hob_scope_error(scope, NULL),
+                         has_failed ? HOB_ERR_MEMORY : HOB_OK);
+        ck_assert_int_eq(hob_tensor_status(x, NULL),
+                         has_failed ? HOB_ERR_MEMORY : HOB_OK);
+        /* What is forgotten stays what it was. */
+        budget = 0;
+        hob_scope_clear_error(scope);
+        budget = -1;
+        ck_assert_int_eq(hob_scope_error(scope, NULL), HOB_OK);
+        ck_assert_int_eq(hob_tensor_status(x, NULL),
+                         has_failed ? HOB_ERR_MEMORY : HOB_OK);
+        hob_scope_close(scope);
+    }
+    hob_device_unref(device);
+    ck_assert_int_eq(hob_runtime_close(runtime, NULL), HOB_OK);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("alloc_failure");
@@ -264,6 +385,9 @@ int main(void)
     tcase_add_test(tc, test_alloc_failure_load);
     tcase_add_test(tc, test_alloc_failure_install);
     tcase_add_test(tc, test_alloc_failure_reports);
+    tcase_add_test(tc, test_alloc_failure_runtime);
+    tcase_add_test(tc, test_alloc_failure_of_a_route_passes);
+    tcase_add_test(tc, test_alloc_failure_is_told);
     suite_add_tcase(suite, tc);
     runner = srunner_create(suite);
     srunner_run_all(runner, CK_ENV);

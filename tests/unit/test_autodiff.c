@@ -101,6 +101,20 @@ static void expect_error(hob_status status, const char *part)
 
 /* ---- leaves and history ---- */
 
+START_TEST(test_autodiff_grads_are_of_one_layer)
+{
+    hob_tensor *x = leaf_on(saving, 2, 3);
+    hob_tensor *foreign = leaf_on(balanced, 2, 3);
+    hob_grads *grads = backward(hob_sum(scope, x), 0);
+    hob_tensor *grad = x;
+
+    ck_assert_hob_fails(hob_grad(scope, foreign, grads, &grad, &error),
+                        HOB_ERR_ARGUMENT, "of another autodiff");
+    ck_assert_ptr_null(grad);
+    hob_grads_free(grads);
+}
+END_TEST
+
 START_TEST(test_autodiff_leaf_has_a_gradient)
 {
     hob_tensor *x = leaf_on(saving, 2, 3);
@@ -414,6 +428,30 @@ START_TEST(test_autodiff_balanced_keeps_nothing_for_nobody)
 }
 END_TEST
 
+/* A walk that fails half-way lets go of what it has computed again, though
+ * nobody else has the nodes any more. */
+START_TEST(test_autodiff_balanced_fails_cleanly_on_the_way)
+{
+    hob_scope *step = hob_scope_child(scope);
+    hob_tensor *x = leaf_on(balanced, 1, 3);
+    hob_tensor *used = hob_cumsum(scope, hob_cumsum(scope, x, 0), 0);
+    hob_tensor *late = x;
+    hob_tensor *end;
+    hob_grads *grads = backward(hob_sum(scope, used), 0);
+
+    hob_grads_free(grads);
+    for (int i = 0; i < 4; i++)
+        late = hob_cumsum(step, late, 0);
+    /* Its rule asks for exp(x), which is cheap, and for it alone. */
+    late = hob_mul(step, hob_exp(step, x), late);
+    end = hob_keep(scope, hob_sum(step, hob_add(step, late, used)));
+    hob_scope_close(step);
+    ck_assert_hob_fails(hob_backward(scope, end, 0, &grads, &error),
+                        HOB_ERR_STATE, "consumed");
+    ck_assert_ptr_null(grads);
+}
+END_TEST
+
 /* matmul keeps a side only for the other's gradient. */
 START_TEST(test_autodiff_saves_only_what_is_tracked)
 {
@@ -606,13 +644,15 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("autodiff");
-    TCase *tc = tcase_create("autodiff");
+    Suite *suite;
+    TCase *tc;
 
     if (!getenv("HOB_TEST_PLUGIN_DIR")) {
         puts("skipped: HOB_TEST_PLUGIN_DIR does not name the plugins");
         return 77;
     }
+    suite = suite_create("autodiff");
+    tc = tcase_create("autodiff");
     tcase_set_timeout(tc, 300);
     tcase_add_checked_fixture(tc, setup, teardown);
     tcase_add_test(tc, test_autodiff_leaf_has_a_gradient);
@@ -634,6 +674,8 @@ int main(void)
     tcase_add_loop_test(tc, test_autodiff_balanced_saves_dear_results_only, 0,
                         2);
     tcase_add_test(tc, test_autodiff_balanced_keeps_nothing_for_nobody);
+    tcase_add_test(tc, test_autodiff_balanced_fails_cleanly_on_the_way);
+    tcase_add_test(tc, test_autodiff_grads_are_of_one_layer);
     tcase_add_test(tc, test_autodiff_saves_only_what_is_tracked);
     tcase_add_loop_test(tc, test_autodiff_million_nodes, 0, 2);
     tcase_add_test(tc, test_autodiff_second_derivative);

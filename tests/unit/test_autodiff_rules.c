@@ -353,13 +353,15 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("autodiff_rules");
-    TCase *tc = tcase_create("rules");
+    Suite *suite;
+    TCase *tc;
 
     if (!getenv("HOB_TEST_PLUGIN_DIR")) {
         puts("skipped: HOB_TEST_PLUGIN_DIR does not name the plugins");
         return 77;
     }
+    suite = suite_create("autodiff_rules");
+    tc = tcase_create("rules");
     tcase_set_timeout(tc, 120);
     tcase_add_checked_fixture(tc, setup, teardown);
     tcase_add_loop_test(tc, test_rules_equal_differences, 0, ROWS);

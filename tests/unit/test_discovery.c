@@ -562,6 +562,58 @@ START_TEST(test_discovery_refused_copy_shadows_nothing)
 }
 END_TEST
 
+/* P3: nor does one that is refused for what it requires of others. */
+START_TEST(test_discovery_unmet_dependency_hides_nothing)
+{
+    fixture_backend(&fix, DATA "a.json", "mock", "m.so",
+                    ", \"requires\": {\"plugins\": {\"moon\": \"*\"}}");
+    fixture_backend(&fix, DATA "b.json", "jealous", "m.so",
+                    ", \"conflicts\": [\"mock\"], \"requires\": "
+                    "{\"interfaces\": {\"x.y\": 2}}");
+    fixture_backend(&fix, DATA "c.json", "mock", "m.so", "");
+    fixture_open(&fix);
+    expect(0, HOB__STATE_REFUSED, HOB__REASON_REQUIRES_PLUGIN);
+    expect(1, HOB__STATE_REFUSED, HOB__REASON_REQUIRES_INTERFACE);
+    expect(2, HOB__STATE_DISCOVERED, HOB__REASON_OK);
+}
+END_TEST
+
+static void write_extension(const char *path, const char *id,
+                            const char *space, const char *op,
+                            const char *more)
+{
+    char whole[1024];
+
+    (void)snprintf(whole, sizeof(whole),
+                   "{\"manifest_version\":1,\"id\":\"%s\",\"version\":"
+                   "\"1.0.0\",\"kind\":\"extension\",\"abi\":{\"major\":0,"
+                   "\"required_minor\":1},\"library\":\"m.so\","
+                   "\"namespace\":\"%s\",\"ops\":[{\"op\":\"%s\","
+                   "\"signature\":\"(x: Any) -> x\",\"infer\":\"same\","
+                   "\"body\":true,\"backends\":[\"mock\"]}]%s}",
+                   id, space, op, more);
+    fixture_write(&fix, path, whole);
+}
+
+/* Whose op is taken conflicts with nobody either. */
+START_TEST(test_discovery_an_op_has_one_author)
+{
+    fixture_backend(&fix, DATA "m.json", "mock", "m.so", "");
+    write_extension(DATA "a.json", "first", "demo", "square", "");
+    write_extension(DATA "b.json", "second", "demo", "square",
+                    ", \"conflicts\": [\"mock\"]");
+    write_extension(DATA "c.json", "third", "demo", "cube", "");
+    write_extension(DATA "d.json", "fourth", "other", "square", "");
+    fixture_open(&fix);
+    expect(0, HOB__STATE_DISCOVERED, HOB__REASON_OK);
+    expect(1, HOB__STATE_REFUSED, HOB__REASON_OP_TAKEN);
+    expect_detail(1, "demo.square is declared by first");
+    expect(2, HOB__STATE_DISCOVERED, HOB__REASON_OK);
+    expect(3, HOB__STATE_DISCOVERED, HOB__REASON_OK);
+    expect(4, HOB__STATE_DISCOVERED, HOB__REASON_OK);
+}
+END_TEST
+
 START_TEST(test_discovery_priority_decides_between_ids)
 {
     fixture_backend(&fix, DATA "a.json", "mock", "m.so", "");
@@ -780,6 +832,8 @@ int main(void)
     tcase_add_test(tc, test_discovery_case_33_needs);
     tcase_add_test(tc, test_discovery_conflicts_and_dependencies);
     tcase_add_test(tc, test_discovery_refused_copy_shadows_nothing);
+    tcase_add_test(tc, test_discovery_unmet_dependency_hides_nothing);
+    tcase_add_test(tc, test_discovery_an_op_has_one_author);
     tcase_add_test(tc, test_discovery_priority_decides_between_ids);
     tcase_add_test(tc, test_discovery_case_24_elevated);
     tcase_add_test(tc, test_discovery_unknown_variable_gets_a_suggestion);

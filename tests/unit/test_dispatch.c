@@ -9,6 +9,7 @@
 #include <hob/ext/plugin.h>
 #include <hob/hob.h>
 
+#include <pthread.h>
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -263,7 +264,157 @@ START_TEST(test_move_is_consumed_by_a_failing_call)
 }
 END_TEST
 
+START_TEST(test_move_is_consumed_whatever_the_other_arguments_are)
+{
+    hob_tensor *bad = hob_exp(scope, vector(calc, 1, 2));
+    hob_tensor *x = vector(calc, 1, 2);
+    hob_tensor *y = vector(calc, 1, 2);
+
+    (void)hob_add(scope, bad, hob_move(scope, x));
+    ck_assert_hob_fails(hob_tensor_status(x, &error), HOB_ERR_STATE,
+                        "moved into add, call 2");
+    (void)hob_add(scope, NULL, hob_move(scope, y));
+    ck_assert_hob_fails(hob_tensor_status(y, &error), HOB_ERR_STATE,
+                        "moved into add, call 3");
+}
+END_TEST
+
+START_TEST(test_move_in_a_list_is_consumed)
+{
+    hob_tensor *x = vector(calc, 1, 2);
+    hob_tensor *y = vector(calc, 1, 2);
+    hob_tensor *list[] = {hob_move(scope, x), y, hob_move(scope, y)};
+
+    (void)hob_cat(scope, list, 3, 0);
+    ck_assert_hob_fails(hob_tensor_status(x, &error), HOB_ERR_STATE,
+                        "moved into cat");
+    /* Twice in the list: a borrow, and forgotten afterwards. */
+    assert_vector(hob_add(scope, y, y), 2, 4);
+    assert_vector(hob_add(scope, y, vector(calc, 0, 0)), 1, 2);
+    assert_vector(y, 1, 2);
+}
+END_TEST
+
+/* ---- plugins that break their contract ---- */
+
+START_TEST(test_dispatch_refuses_a_layer_without_results)
+{
+    hob_tensor *x = vector(open_device("sloppy(calc)"), 1, 2);
+
+    ck_assert_hob_fails(hob_tensor_status(hob_add(scope, x, x), &error),
+                        HOB_ERR_PLUGIN,
+                        "sloppy handled it but set no result 0");
+}
+END_TEST
+
+START_TEST(test_dispatch_forgets_the_message_of_a_way_that_failed)
+{
+    hob_device *sloppy = open_device("sloppy(calc)");
+
+    /* A leak here fails under the sanitizers. */
+    assert_vector(hob_flip(scope, vector(sloppy, 1, 2), (int64_t[]){0}, 1), 2,
+                  1);
+}
+END_TEST
+
+START_TEST(test_dispatch_refuses_a_body_that_strays)
+{
+    static struct hob_op_ref astray = {"t.astray", 0};
+    hob_value arg = hob_value_tensor(vector(calc, 1, 2));
+    hob_tensor *y = hob_scope_host(scope)->call1(
+        scope, hob_op_resolve(scope, &astray), &arg, 1);
+
+    ck_assert_hob_fails(hob_tensor_status(y, &error), HOB_ERR_PLUGIN,
+                        "its body made result 0 on other, the call is on calc");
+}
+END_TEST
+
+/* What an author can get wrong, and how the op's users learn of it. */
+static const struct bad_op {
+    struct hob_op_ref ref;
+    hob_status status;
+    const char *message;
+} bad_ops[] = {
+    {{"t.endless", 0}, HOB_ERR_PLUGIN, "more than 64 calls within each other"},
+    {{"t.bad_rank", 0}, HOB_ERR_PLUGIN, "result 0 the rank 200"},
+    {{"t.bad_dtype", 0}, HOB_ERR_PLUGIN, "the dtype number 77"},
+    {{"t.silent_infer", 0}, HOB_ERR_PLUGIN, "failed without a message"},
+    {{"t.silent_prepare", 0}, HOB_ERR_STATE, "calc cannot be prepared"},
+    {{"t.bad_result", 0}, HOB_ERR_PLUGIN, "result 0 with the rank 99"}};
+
+START_TEST(test_dispatch_tells_what_an_author_did_wrong)
+{
+    struct hob_op_ref ref = bad_ops[_i].ref;
+    hob_tensor *x = vector(calc, 1, 2);
+    hob_value arg = hob_value_tensor(x);
+    hob_tensor *y = hob_scope_host(scope)->call1(
+        scope, hob_op_resolve(scope, &ref), &arg, 1);
+
+    ck_assert_hob_fails(hob_tensor_status(y, &error), bad_ops[_i].status,
+                        bad_ops[_i].message);
+    hob_scope_clear_error(scope);
+    assert_vector(hob_add(scope, x, x), 2, 4);
+}
+END_TEST
+
+START_TEST(test_dispatch_refuses_a_copy_that_wants_a_copy)
+{
+    hob_device *flat = open_device("flat");
+    hob_tensor *x = hob_flip(scope, vector(flat, 1, 2), (int64_t[]){0}, 1);
+    float data[2];
+
+    ck_assert_hob_fails(hob_read(x, data, sizeof(data), &error), HOB_ERR_PLUGIN,
+                        "flat cannot copy strided tensors");
+}
+END_TEST
+
+START_TEST(test_dispatch_refuses_values_without_content)
+{
+    int64_t shape[] = {2};
+    hob_value args[] = {hob_value_i64s(shape, 1), hob_i64(1),
+                        hob_value_make(HOB_TAG_DEVICE, 1)};
+    hob_tensor *out = NULL;
+    uint32_t count = 0;
+
+    ck_assert_int_eq(hob_call_op(scope, HOB_OP_FULL, args, 3, &out, 1, &count),
+                     HOB_ERR_ARGUMENT);
+    ck_assert_hob_fails(hob_tensor_status(out, &error), HOB_ERR_ARGUMENT,
+                        "argument device must be a device");
+}
+END_TEST
+
+START_TEST(test_dispatch_names_the_devices_that_do_not_join)
+{
+    int64_t shape[] = {2};
+    hob_tensor *mask =
+        hob_from_data(scope, calc, HOB_DTYPE_BOOL, (uint8_t[]){1, 0}, shape, 1);
+    hob_tensor *a = vector(open_device("idle(calc)"), 1, 2);
+    hob_tensor *b = vector(open_device("greedy(calc)"), 1, 2);
+
+    ck_assert_hob_fails(
+        hob_tensor_status(hob_where(scope, mask, a, b), &error), HOB_ERR_DEVICE,
+        "argument x is on idle(calc) and argument y on greedy(calc)");
+}
+END_TEST
+
 /* ---- errors ---- */
+
+START_TEST(test_error_tensor_has_no_device_and_that_is_safe)
+{
+    hob_tensor *bad = hob_exp(scope, vector(calc, 1, 2));
+    hob_tensor *x = vector(calc, 1, 2);
+    hob_device *none = hob_tensor_device(bad);
+    hob_scope *child = hob_no_grad(scope, none);
+
+    ck_assert_ptr_null(none);
+    ck_assert_ptr_nonnull(child);
+    assert_vector(hob_add(child, x, x), 2, 4);
+    hob_scope_close(child);
+    ck_assert_int_ne(hob_tensor_status(vector(none, 1, 2), NULL), HOB_OK);
+    ck_assert_int_ne(hob_tensor_status(hob_to_device(scope, x, none), NULL),
+                     HOB_OK);
+}
+END_TEST
 
 START_TEST(test_error_keeps_the_first_cause)
 {
@@ -392,6 +543,54 @@ START_TEST(test_assign_replaces_a_long_lived_tensor)
 }
 END_TEST
 
+enum { THREADS = 4, ROUNDS = 2000 };
+
+/* Keep and give up a tensor that other threads keep too, and move one's own
+ * beside it; returns NULL if all was as it should be. */
+static void *share_in_own_scope(void *argument)
+{
+    hob_tensor *shared = argument;
+    hob_scope *own = hob_scope_open(runtime);
+    hob_tensor *mine = NULL;
+    hob_tensor *slot = NULL;
+    double ones = 1;
+    double sum = 2;
+
+    for (int i = 0; i < ROUNDS && ones == 1 && sum == 2; i++) {
+        hob_scope *step = hob_scope_child(own);
+        hob_tensor *one = hob_ones(step, NULL, 0, calc, HOB_DTYPE_F32);
+
+        hob_assign(own, &mine, hob_ones(step, NULL, 0, calc, HOB_DTYPE_F32));
+        hob_assign(own, &slot, shared);
+        hob_assign(own, &slot, hob_add(step, hob_move(step, one), shared));
+        if (hob_item(mine, &ones, NULL) || hob_item(slot, &sum, NULL))
+            sum = 0;
+        hob_scope_close(step);
+    }
+    hob_scope_close(own);
+    return ones == 1 && sum == 2 ? NULL : shared;
+}
+
+START_TEST(test_tensor_is_owned_by_scopes_of_several_threads)
+{
+    hob_scope *first = hob_scope_child(scope);
+    hob_tensor *shared = hob_ones(first, NULL, 0, calc, HOB_DTYPE_F32);
+    pthread_t threads[THREADS];
+    void *wrong;
+
+    hob_tensor_ref(shared);
+    hob_scope_close(first);
+    for (int i = 0; i < THREADS; i++)
+        ck_assert_int_eq(
+            pthread_create(&threads[i], NULL, share_in_own_scope, shared), 0);
+    for (int i = 0; i < THREADS; i++) {
+        ck_assert_int_eq(pthread_join(threads[i], &wrong), 0);
+        ck_assert_ptr_null(wrong);
+    }
+    hob_tensor_unref(shared);
+}
+END_TEST
+
 START_TEST(test_scope_close_closes_children)
 {
     hob_scope *deep = scope;
@@ -480,6 +679,17 @@ int main(void)
     tcase_add_test(tc, test_move_is_a_borrow_where_others_hold_the_handle);
     tcase_add_test(tc, test_move_never_clobbers_a_view_or_its_base);
     tcase_add_test(tc, test_move_is_consumed_by_a_failing_call);
+    tcase_add_test(tc, test_move_is_consumed_whatever_the_other_arguments_are);
+    tcase_add_test(tc, test_move_in_a_list_is_consumed);
+    tcase_add_test(tc, test_dispatch_refuses_a_layer_without_results);
+    tcase_add_test(tc, test_dispatch_forgets_the_message_of_a_way_that_failed);
+    tcase_add_test(tc, test_dispatch_refuses_a_body_that_strays);
+    tcase_add_loop_test(tc, test_dispatch_tells_what_an_author_did_wrong, 0,
+                        sizeof(bad_ops) / sizeof(bad_ops[0]));
+    tcase_add_test(tc, test_dispatch_refuses_a_copy_that_wants_a_copy);
+    tcase_add_test(tc, test_dispatch_refuses_values_without_content);
+    tcase_add_test(tc, test_dispatch_names_the_devices_that_do_not_join);
+    tcase_add_test(tc, test_error_tensor_has_no_device_and_that_is_safe);
     tcase_add_test(tc, test_error_keeps_the_first_cause);
     tcase_add_test(tc, test_error_crosses_scopes_with_its_cause);
     tcase_add_test(tc, test_error_of_too_much_memory_is_clear);
@@ -487,6 +697,7 @@ int main(void)
     tcase_add_test(tc, test_report_policy_tells_the_handler_once);
     tcase_add_test(tc, test_runtime_close_is_busy_with_live_objects);
     tcase_add_test(tc, test_assign_replaces_a_long_lived_tensor);
+    tcase_add_test(tc, test_tensor_is_owned_by_scopes_of_several_threads);
     tcase_add_test(tc, test_scope_close_closes_children);
     tcase_add_test(tc, test_keep_outlives_the_inner_scope);
     tcase_add_test(tc, test_to_device_shares_within_a_base);

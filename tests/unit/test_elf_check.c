@@ -116,11 +116,13 @@ START_TEST(test_elf_check_survives_any_cut_and_damage)
 }
 END_TEST
 
-static bool no_symbols(void *self, const char *name)
+static const char *missing;
+
+/* All but MISSING: the image may itself have been built with a sanitizer. */
+static bool other_symbols(void *self, const char *name)
 {
     (void)self;
-    (void)name;
-    return false;
+    return strcmp(name, missing) != 0;
 }
 
 static bool all_symbols(void *self, const char *name)
@@ -150,7 +152,8 @@ START_TEST(test_elf_check_sanitizer)
     enum hob__reason reason;
 
     plant(names[_i]);
-    fix.os.has_symbol = no_symbols;
+    missing = names[_i];
+    fix.os.has_symbol = other_symbols;
     expect(HOB__REASON_SANITIZER, names[_i]);
     fix.os.has_symbol = all_symbols;
     ck_assert_int_eq(check_image(&reason, NULL), HOB_OK);

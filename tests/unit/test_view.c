@@ -499,6 +499,20 @@ START_TEST(test_view_keeps_read_only_and_a_null_address)
 }
 END_TEST
 
+/* Beside a size of 0 the others may be so large that no product holds them. */
+START_TEST(test_view_of_nothing_may_have_any_sizes)
+{
+    struct hob_view view;
+
+    memset(&view, 0, sizeof(view));
+    view.dtype = HOB_DTYPE_F32;
+    view.rank = 3;
+    view.shape[1] = view.shape[2] = INT64_C(1) << 62;
+    hob__view_set_flags(&view);
+    ck_assert_uint_eq(view.flags, HOB_VIEW_CONTIGUOUS | HOB_VIEW_INJECTIVE);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("view");
@@ -508,6 +522,7 @@ int main(void)
                         (int)(sizeof(kinds) / sizeof(kinds[0])));
     tcase_add_test(tc, test_view_flags_of_random_views);
     tcase_add_test(tc, test_view_keeps_read_only_and_a_null_address);
+    tcase_add_test(tc, test_view_of_nothing_may_have_any_sizes);
     suite_add_tcase(suite, tc);
     return hob_check_main(suite);
 }

@@ -39,9 +39,11 @@ static hob_status read_elements(hob_tensor *tensor, struct elements *out,
     if (!out->floats && !out->integers)
         return hob_error_set(error, HOB_ERR_MEMORY,
                              "no memory to read a tensor");
-    return out->is_float
-               ? hob_read_f64(tensor, out->floats, out->count, error)
-               : hob_read_i64(tensor, out->integers, out->count, error);
+    if (out->is_float)
+        return hob_read_f64(tensor, out->floats, out->count, error);
+    if (hob_tensor_dtype(tensor) == HOB_DTYPE_U64)
+        return hob_read(tensor, out->integers, (uint64_t)out->count * 8, error);
+    return hob_read_i64(tensor, out->integers, out->count, error);
 }
 
 /*
@@ -109,7 +111,11 @@ static hob_status check_element(const char *name,
     if (integer_from_json(json, &integer) && elements->integers[i] == integer)
         return HOB_OK;
     return hob_error_set(error, HOB_ERR_RANGE,
-                         "%s[%" PRId64 "] is %" PRId64 ", expected %" PRId64,
+                         dtype == HOB_DTYPE_U64
+                             ? "%s[%" PRId64 "] is %" PRIu64
+                               ", expected %" PRIu64
+                             : "%s[%" PRId64 "] is %" PRId64
+                               ", expected %" PRId64,
                          name, i, elements->integers[i], integer);
 }
 
@@ -167,10 +173,16 @@ static hob_status check_data(const char *name, hob_tensor *tensor,
     if (!data || cJSON_IsNull(data))
         return HOB_OK;
     status = read_elements(tensor, &elements, error);
-    if (!status && cJSON_IsNumber(index)) {
+    if (!status && index && !cJSON_IsNull(index)) {
         item = cJSON_IsArray(data) ? cJSON_GetArrayItem(data, 0) : data;
-        status = check_element(name, &elements, index->valueint, item, dtype,
-                               tolerance, error);
+        if (!integer_from_json(index, &i) || i < 0 || i >= elements.count)
+            status = hob_error_set(error, HOB_ERR_RANGE,
+                                   "\"index\" must be one of the %" PRId64
+                                   " elements of %s",
+                                   elements.count, name);
+        else
+            status = check_element(name, &elements, i, item, dtype, tolerance,
+                                   error);
     } else if (!status && cJSON_GetArraySize(data) != elements.count) {
         status = hob_error_set(error, HOB_ERR_SHAPE,
                                "%s has %" PRId64 " elements, expected %d", name,
@@ -340,7 +352,8 @@ static cJSON *integer_to_json(int64_t number, uint32_t dtype)
 
     if (dtype == HOB_DTYPE_BOOL)
         return cJSON_CreateBool(number != 0);
-    if (number > -(INT64_C(1) << 53) && number < INT64_C(1) << 53)
+    if (number > (dtype == HOB_DTYPE_U64 ? -1 : -(INT64_C(1) << 53)) &&
+        number < INT64_C(1) << 53)
         return cJSON_CreateNumber((double)number);
     if (dtype == HOB_DTYPE_U64)
         snprintf(text, sizeof(text), "%" PRIu64, (uint64_t)number);

@@ -56,6 +56,17 @@ static int fits_dtype(int64_t integer, uint32_t dtype)
     return 1;
 }
 
+/* Say whether JSON, which was read as INTEGER, lies in the other half of the
+ * 64 bits than DTYPE: negative for u64, above the greatest for i64. */
+static int wraps(const cJSON *json, int64_t integer, uint32_t dtype)
+{
+    int is_negative = cJSON_IsString(json) ? json->valuestring[0] == '-'
+                                           : cJSON_IsNumber(json) && integer < 0;
+
+    return (dtype == HOB_DTYPE_U64 && is_negative && integer) ||
+           (dtype == HOB_DTYPE_I64 && !is_negative && integer < 0);
+}
+
 /* Element INDEX of DATA, of DTYPE, from JSON. Floats go through f64. */
 static int put_element(void *data, size_t index, uint32_t dtype,
                        const cJSON *json)
@@ -69,7 +80,8 @@ static int put_element(void *data, size_t index, uint32_t dtype,
         ((double *)data)[index] = number;
         return 1;
     }
-    if (!integer_from_json(json, &integer) || !fits_dtype(integer, dtype))
+    if (!integer_from_json(json, &integer) || !fits_dtype(integer, dtype) ||
+        wraps(json, integer, dtype))
         return 0;
     ((int64_t *)data)[index] = integer;
     return 1;

@@ -46,7 +46,7 @@ HOB_API HOB_MUST_CHECK hob_status hob_backward(hob_scope *scope,
 /*
  * The gradient of LEAF in GRADS, owned by SCOPE. *OUT_GRAD is NULL, with
  * HOB_OK, if none reached it. Fails with HOB_ERR_ARGUMENT if LEAF is not a
- * leaf.
+ * leaf of the autodiff that made GRADS.
  */
 HOB_API HOB_MUST_CHECK hob_status hob_grad(hob_scope *scope, hob_tensor *leaf,
                                            const hob_grads *grads,

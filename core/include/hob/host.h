@@ -85,7 +85,7 @@ struct hob_host {
     hob_tensor *(*move)(hob_scope *scope, hob_tensor *tensor);
     void (*tensor_ref)(hob_tensor *tensor);
     void (*tensor_unref)(hob_tensor *tensor); /* accepts NULL */
-    /* The device that TENSOR is on, borrowed. */
+    /* The device that TENSOR is on, borrowed; NULL for an error tensor. */
     hob_device *(*tensor_device)(const hob_tensor *tensor);
     /* Nonzero if TENSOR is an error tensor. */
     int32_t (*tensor_is_error)(const hob_tensor *tensor);

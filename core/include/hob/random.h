@@ -4,8 +4,10 @@
  *
  * Numbers are Philox 4x32-10 (Salmon et al. 2011): element i of a draw is a
  * pure function of (seed, offset, i), so threads, laziness and recomputation
- * change nothing. A scope tree has one generator, seeded from the runtime's
- * options; each random op reserves a range of offsets when it is called.
+ * change nothing. A runtime has one generator, seeded from its options, which
+ * all its scopes share but those given their own; each random op reserves a
+ * range of offsets when it is called. Threads that draw at the same time want
+ * generators of their own, or the order of their calls decides who draws what.
  */
 #ifndef HOB_RANDOM_H
 #define HOB_RANDOM_H

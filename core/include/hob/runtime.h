@@ -46,7 +46,7 @@ struct hob_runtime_options {
     uint32_t static_plugin_count;
     uint32_t threads;   /* of the host's pool; 0: one a core */
     const char *config; /* JSON text, merged last; may be NULL */
-    uint64_t seed;      /* of the first generator of every scope tree */
+    uint64_t seed;      /* of the generator that scopes share at first */
     uint32_t debug;     /* poison freed memory, compare inferred metadata */
     uint32_t reserved;
 };

@@ -25,8 +25,8 @@ HOB_API hob_scope *hob_scope_child(hob_scope *parent);
 
 /*
  * Open a child of PARENT in which nothing is recorded for DEVICE's topmost
- * autodiff: ops start one level below it. On a device without autodiff it is
- * a plain child.
+ * autodiff: ops start one level below it. On a device without autodiff, and
+ * for NULL (an error tensor has no device), it is a plain child.
  */
 HOB_API hob_scope *hob_no_grad(hob_scope *parent, hob_device *device);
 

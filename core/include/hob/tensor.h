@@ -64,7 +64,7 @@ HOB_API HOB_MUST_CHECK hob_status hob_item(hob_tensor *tensor,
 HOB_API hob_tensor *hob_to_device(hob_scope *scope, hob_tensor *tensor,
                                   hob_device *device);
 
-/* The device of TENSOR, borrowed. */
+/* The device of TENSOR, borrowed; NULL for an error tensor. */
 HOB_API hob_device *hob_tensor_device(const hob_tensor *tensor);
 
 /* HOB_OK, or the first cause if TENSOR is an error tensor or was moved. */

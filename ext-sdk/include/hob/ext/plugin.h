@@ -8,10 +8,11 @@
  *
  * Order of calls: entry; then, once a runtime, open; then device_open for
  * each device that the program asks for; then calls; then device_close and
- * close in the opposite order. open and close run on one thread; everything
- * that takes a device may be called from several threads at once, except that
- * device_close is called last and alone. A plugin keeps no state of its own
- * outside the instances that it returned.
+ * close in the opposite order. Everything that takes a device may be called
+ * from several threads at once, except that device_close is called last and
+ * alone. Where two threads are the first to need an instance or a device, both
+ * may open one: the second is closed again, unused. A plugin keeps no state of
+ * its own outside the instances that it returned.
  *
  * Tables start with struct_size and grow at their end only. A NULL member
  * means "not supported" unless its comment says "required". Strings and
