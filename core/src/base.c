@@ -47,6 +47,7 @@ static hob_status copy_contiguous(struct hob_call *call, hob_tensor *tensor,
 
     *out_copy = NULL;
     state.moved = 0;
+    state.may_reuse = 0;
     status = hob__meta_bytes(&meta, &state.bytes[0]);
     if (status)
         return hob__call_fail(call, status,
@@ -133,6 +134,7 @@ static hob_status make_contiguous(struct hob_call *call,
                                      &temporaries->copies[i]);
             call->args[i] = hob_value_tensor(temporaries->copies[i]);
             call->args[i].flags |= HOB_VALUE_MOVE; /* nobody else has it */
+            call->core->may_reuse = 1;
         }
     }
     return status;
@@ -212,7 +214,7 @@ static int reusable_argument(const struct hob_call *call,
 {
     const struct hob__op *op = call->core->op;
 
-    if (!call->core->moved || !(entry->flags & HOB_ENTRY_IN_PLACE))
+    if (!call->core->may_reuse || !(entry->flags & HOB_ENTRY_IN_PLACE))
         return -1;
     for (uint32_t i = 0; i < op->decl->alias_count; i++)
         if (op->decl->aliases[i].result == index &&
@@ -361,6 +363,12 @@ static hob_status execute(struct hob_call *call,
                                   base->name, plan->workspace_bytes);
     }
     status = route->entry->execute(route->entry_instance, call);
+    /* It may have written over its arguments: too late for the body. */
+    if (status == HOB_ERR_UNSUPPORTED)
+        status = hob__call_fail(
+            call, HOB_ERR_PLUGIN, "the kernel on %s gave up in execute%s%s",
+            base->name, call->core->error->message ? ": " : "",
+            call->core->error->message ? call->core->error->message : "");
     if (status && !call->core->error->status)
         hob__call_fail(call, status, "the kernel on %s failed with %s",
                        base->name, hob_status_name(status));

@@ -14,6 +14,7 @@
 
 #include <hob/ops.h>
 
+#include <float.h>
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
@@ -307,6 +308,7 @@ static void settle_moves(struct hob_call *call)
         if (is_last_use(call, tensor)) {
             value->flags |= HOB_VALUE_MOVE;
             call->core->moved |= UINT32_C(1) << i;
+            call->core->may_reuse = 1;
         }
     }
     for (uint32_t i = 0; i < call->arg_count; i++) {
@@ -456,6 +458,30 @@ static int fit_integer(hob_value *value, uint32_t dtype)
                             : (uint64_t)value->u.i64 <= int_max[dtype];
 }
 
+/* The greatest finite values; a number that rounds beyond does not fit. */
+static const double float_max[HOB_DTYPE_COUNT_] = {
+    [HOB_DTYPE_F64] = DBL_MAX,
+    [HOB_DTYPE_F32] = FLT_MAX,
+    [HOB_DTYPE_F16] = 65504.0,
+    [HOB_DTYPE_BF16] = 3.3895313892515355e38};
+/* Half the distance to what would come next: ties go to infinity. */
+static const double float_half_step[HOB_DTYPE_COUNT_] = {
+    [HOB_DTYPE_F32] = 1.0141204801825835e31,  /* 2^103 */
+    [HOB_DTYPE_F16] = 16.0,
+    [HOB_DTYPE_BF16] = 6.6461399789245794e35}; /* 2^119 */
+
+/* Infinities and NaN fit every float; a finite scalar must stay finite. */
+static int fit_float(const hob_value *value, uint32_t dtype)
+{
+    double number = value->tag == HOB_TAG_F64   ? value->u.f64
+                    : value->tag == HOB_TAG_U64 ? (double)value->u.u64
+                                                : (double)value->u.i64;
+
+    if (dtype == HOB_DTYPE_F64 || !isfinite(number))
+        return 1;
+    return fabs(number) < float_max[dtype] + float_half_step[dtype];
+}
+
 static hob_status scalar_fails(struct hob_call *call, const char *name,
                                const hob_value *value, uint32_t dtype)
 {
@@ -500,10 +526,11 @@ static hob_status check_scalars(struct hob_call *call)
         hob_value *value = &call->args[i];
 
         if (op->signature.params[i].type != HOB__TYPE_SCALAR ||
-            value->tag == HOB_TAG_ABSENT ||
-            (HOB_MASK_FLOAT & HOB_DTYPE_BIT(dtype)))
+            value->tag == HOB_TAG_ABSENT)
             continue;
-        if (!fit_integer(value, dtype))
+        if (!((HOB_MASK_FLOAT & HOB_DTYPE_BIT(dtype))
+                  ? fit_float(value, dtype)
+                  : fit_integer(value, dtype)))
             return scalar_fails(call, op->signature.params[i].name, value,
                                 dtype);
     }
@@ -750,6 +777,7 @@ hob_status hob__call(hob_scope *scope, uint32_t id, const hob_value *args,
     state.error = &error;
     state.cause = NULL;
     state.moved = 0;
+    state.may_reuse = 0;
     state.index = ++scope->calls;
     state.device_param = 0;
     call.host = &scope->runtime->host;

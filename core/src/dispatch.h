@@ -21,6 +21,7 @@ struct hob_call_state {
     struct hob__failure *cause; /* borrowed from an error tensor argument */
     uint32_t moved;      /* bit i: argument i is used for the last time */
     uint64_t bytes[HOB_MAX_RESULTS]; /* of the results, as inferred */
+    uint8_t may_reuse;    /* some argument's memory may take a result */
     uint8_t device_param; /* whose tensor the device of the call is from */
 };
 

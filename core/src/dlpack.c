@@ -13,7 +13,6 @@
 #include "storage.h"
 #include "tensor.h"
 
-#include <hob/autodiff.h>
 #include <hob/io.h>
 
 #include <inttypes.h>
@@ -138,7 +137,7 @@ hob_status hob_dlpack_export(hob_tensor *tensor,
     st = hob__tensor_check(tensor, error);
     if (st)
         return st;
-    if (hob_is_tracked(tensor))
+    if (hob__tensor_has_state(tensor))
         return hob_error_set(error, HOB_ERR_STATE,
                              "dlpack: gradients flow to this tensor, which "
                              "its consumer could not know; export "

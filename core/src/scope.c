@@ -262,6 +262,15 @@ void hob_assign(hob_scope *owner, hob_tensor **slot, hob_tensor *tensor)
 
     if (old == tensor)
         return;
+    if (tensor->flags & (HOB__TENSOR_ERROR | HOB__TENSOR_MOVED)) {
+        hob_error why = HOB_ERROR_INIT;
+        hob_status status = hob__tensor_check(tensor, &why);
+
+        hob__scope_fail(owner, status, "assign: the slot keeps its tensor: %s",
+                        hob__error_text(&why));
+        hob_error_release(&why);
+        return;
+    }
     hob__tensor_ref(tensor);
     if (hob__scope_adopt(owner, tensor)) {
         /* Nothing has changed: the old tensor stays in its slot. */

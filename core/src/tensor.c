@@ -81,6 +81,14 @@ int hob__meta_is_sound(const struct hob_meta *meta)
     return meta->rank <= HOB_MAX_RANK && hob_dtype_size(meta->dtype) > 0;
 }
 
+int hob__tensor_has_state(const hob_tensor *tensor)
+{
+    for (int32_t k = 0; k < tensor->device->depth; k++)
+        if (tensor->state[k])
+            return 1;
+    return 0;
+}
+
 struct hob_meta hob__tensor_meta(const hob_tensor *tensor)
 {
     struct hob_meta meta;

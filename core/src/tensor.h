@@ -102,6 +102,10 @@ int hob__meta_is_sound(const struct hob_meta *meta);
 HOB_MUST_CHECK hob_status hob__meta_bytes(const struct hob_meta *meta,
                                           uint64_t *out_bytes);
 
+/* Whether a decorator knows more of TENSOR than its elements: a history, work
+ * that is still to do. */
+int hob__tensor_has_state(const hob_tensor *tensor);
+
 /* META of a live tensor. */
 struct hob_meta hob__tensor_meta(const hob_tensor *tensor);
 

@@ -62,16 +62,6 @@ static hob_tensor *copy_over(hob_scope *scope, hob_tensor *tensor,
     return result;
 }
 
-/* A copy between bases is no op yet, so it has no gradient: say so rather
- * than lose one. */
-static int carries_state(const hob_tensor *tensor)
-{
-    for (int32_t k = 0; k < tensor->device->depth; k++)
-        if (tensor->state[k])
-            return 1;
-    return 0;
-}
-
 hob_tensor *hob_to_device(hob_scope *scope, hob_tensor *tensor,
                           hob_device *device)
 {
@@ -97,7 +87,9 @@ hob_tensor *hob_to_device(hob_scope *scope, hob_tensor *tensor,
         return adopt(scope,
                      hob__tensor_share(tensor, device,
                                        common_levels(tensor->device, device)));
-    if (carries_state(tensor))
+    /* A copy between bases is no op yet, so it has no gradient: say so rather
+     * than lose one. */
+    if (hob__tensor_has_state(tensor))
         return hob__scope_fail(
             scope, HOB_ERR_UNSUPPORTED,
             "to_device: a tracked tensor cannot go from %s to %s yet: "

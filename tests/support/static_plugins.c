@@ -489,6 +489,37 @@ static const struct hob_plugin *ext_entry(const struct hob_host *host)
     return &ext;
 }
 
+/* ---- broken and hollow ---- */
+
+static const struct hob_plugin broken = {.magic = 1,
+                                         .struct_size =
+                                             sizeof(struct hob_plugin),
+                                         .id = "broken",
+                                         .version = "1.0.0"};
+
+static const struct hob_plugin *broken_entry(const struct hob_host *host)
+{
+    (void)host;
+    return &broken;
+}
+
+static const struct hob_extension_op hollow_ops[] = {
+    {.name = "hollow.op", .signature = "(x: Float) -> x", .infer = infer_same}};
+static const struct hob_extension hollow_table = {
+    .struct_size = sizeof(struct hob_extension),
+    .op_count = 1,
+    .ops = hollow_ops};
+static const struct hob_plugin hollow = {HOB_PLUGIN_INIT_HEAD,
+                                         .id = "hollow",
+                                         .version = "1.0.0",
+                                         .extension = &hollow_table};
+
+static const struct hob_plugin *hollow_entry(const struct hob_host *host)
+{
+    (void)host;
+    return &hollow;
+}
+
 /* ---- manifests ---- */
 
 #define HEAD(id, kind)                                                         \
@@ -499,6 +530,13 @@ static const struct hob_plugin *ext_entry(const struct hob_host *host)
 const struct hob_static_plugin test_static_plugins[] = {
     {HEAD("calc", "backend") "\"backend\":{\"selector\":\"calc\"}}",
      calc_entry},
+    {HEAD("broken", "backend") "\"backend\":{\"selector\":\"broken\"}}",
+     broken_entry},
+    {HEAD("hollow", "extension") "\"namespace\":\"hollow\",\"ops\":["
+                                 "{\"op\":\"op\",\"infer\":\"same\","
+                                 "\"signature\":\"(x: Float) -> x\","
+                                 "\"backends\":[\"calc\"]}]}",
+     hollow_entry},
     {HEAD("other", "backend") "\"backend\":{\"selector\":\"other\"}}",
      other_entry},
     {HEAD("flat", "backend") "\"backend\":{\"selector\":\"flat\"}}",

@@ -9,6 +9,8 @@
  *   greedy  a decorator that always has something to do and never a rule
  *   sloppy  a decorator that says it has added, and did not; for other ops it
  *           leaves a message and then goes on
+ *   broken  a backend whose table has the wrong magic
+ *   hollow  an extension whose op lists calc and has nothing for it
  *   ext     an extension: t.only_other (kernel for other alone), t.double
  *           (a body, for calc and greedy), t.make (no tensor, two backends),
  *           t.astray (a body whose result is on another device)

@@ -10,6 +10,7 @@
 #include <hob/hob.h>
 
 #include <pthread.h>
+#include <math.h>
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -397,6 +398,50 @@ START_TEST(test_dispatch_names_the_devices_that_do_not_join)
 }
 END_TEST
 
+/* ---- scalars ---- */
+
+static const struct scalar_fit {
+    hob_dtype dtype;
+    double number;
+    int fits;
+} scalar_fits[] = {
+    {HOB_DTYPE_F32, 3.4028235e38, 1},  {HOB_DTYPE_F32, 3.4028236e38, 0},
+    {HOB_DTYPE_F32, -1e39, 0},         {HOB_DTYPE_F32, INFINITY, 1},
+    {HOB_DTYPE_F32, NAN, 1},           {HOB_DTYPE_F32, 1e-60, 1},
+    {HOB_DTYPE_F16, 65504, 1},         {HOB_DTYPE_F16, 65519.99, 1},
+    {HOB_DTYPE_F16, 65520, 0},         {HOB_DTYPE_BF16, 3.38e38, 1},
+    {HOB_DTYPE_BF16, 3.4e38, 0},       {HOB_DTYPE_F64, 1e300, 1},
+    {HOB_DTYPE_I8, 127, 1},            {HOB_DTYPE_I8, 128, 0},
+    {HOB_DTYPE_I32, 2.5, 0},           {HOB_DTYPE_U8, -1, 0},
+    {HOB_DTYPE_U64, 18446744073709549568.0, 1},
+    {HOB_DTYPE_U64, 18446744073709551616.0, 0},
+    {HOB_DTYPE_I64, NAN, 0},           {HOB_DTYPE_BOOL, 2, 0}};
+
+START_TEST(test_scalar_must_fit_the_dtype)
+{
+    const struct scalar_fit *fit = &scalar_fits[_i];
+    hob_tensor *made = hob_full(scope, (int64_t[]){0}, 1, hob_f64(fit->number),
+                                calc, fit->dtype);
+    hob_status status = hob_tensor_status(made, &error);
+
+    ck_assert_msg(status == (fit->fits ? HOB_OK : HOB_ERR_RANGE),
+                  "%s %.17g: %s", hob_dtype_name(fit->dtype), fit->number,
+                  hob_status_name(status));
+}
+END_TEST
+
+START_TEST(test_assign_keeps_the_slot_on_an_error)
+{
+    hob_tensor *slot = NULL;
+
+    hob_assign(scope, &slot, vector(calc, 1, 2));
+    hob_assign(scope, &slot, hob_exp(scope, slot));
+    assert_vector(slot, 1, 2);
+    ck_assert_hob_fails(hob_scope_error(scope, &error), HOB_ERR_UNSUPPORTED,
+                        "exp");
+}
+END_TEST
+
 /* ---- errors ---- */
 
 START_TEST(test_error_tensor_has_no_device_and_that_is_safe)
@@ -690,6 +735,9 @@ int main(void)
     tcase_add_test(tc, test_dispatch_refuses_values_without_content);
     tcase_add_test(tc, test_dispatch_names_the_devices_that_do_not_join);
     tcase_add_test(tc, test_error_tensor_has_no_device_and_that_is_safe);
+    tcase_add_loop_test(tc, test_scalar_must_fit_the_dtype, 0,
+                        sizeof(scalar_fits) / sizeof(scalar_fits[0]));
+    tcase_add_test(tc, test_assign_keeps_the_slot_on_an_error);
     tcase_add_test(tc, test_error_keeps_the_first_cause);
     tcase_add_test(tc, test_error_crosses_scopes_with_its_cause);
     tcase_add_test(tc, test_error_of_too_much_memory_is_clear);

@@ -170,6 +170,27 @@ static void too_large(void)
     (void)hob_ones(scope, shape, 2, calc, HOB_DTYPE_F32);
 }
 
+/* A device that is not there is an error of hob_device_open(), not a panic;
+ * its text is what people read all the same. */
+static void refused_plugin(void)
+{
+    hob_error why = HOB_ERROR_INIT;
+    hob_device *device = NULL;
+
+    ck_assert_int_ne(hob_device_open(runtime, "broken", &device, &why), HOB_OK);
+    (void)hob_scope_host(scope)->scope_fail(scope, why.status, "%s",
+                                            why.message);
+    hob_error_release(&why);
+}
+
+static void missing_body(void)
+{
+    hob_value x =
+        hob_value_tensor(tensor_of(calc, HOB_DTYPE_F32, two_three, 2));
+
+    (void)call_by_name("hollow.op", &x, 1);
+}
+
 static const struct panic {
     const char *name;
     void (*cause)(void);
@@ -188,6 +209,8 @@ static const struct panic {
               {"scalar_range", scalar_range},
               {"missing_argument", missing_argument},
               {"unknown_op", unknown_op},
+              {"refused_plugin", refused_plugin},
+              {"missing_body", missing_body},
               {"too_large", too_large}};
 
 static void compare_golden(const char *name, const char *text)

@@ -36,7 +36,8 @@ HOB_API void hob_scope_close(hob_scope *scope);
 /*
  * Replace the long-lived tensor in *SLOT, which OWNER owns, by TENSOR: OWNER
  * takes a reference to the new one and gives the old one's back. *SLOT may be
- * NULL before.
+ * NULL before. An error tensor or one that was moved away is not taken: *SLOT
+ * stays as it is and OWNER has the error.
  */
 HOB_API void hob_assign(hob_scope *owner, hob_tensor **slot,
                         hob_tensor *tensor);

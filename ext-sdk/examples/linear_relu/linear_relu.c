@@ -34,7 +34,7 @@ hob_status nn_linear_relu_flex(void *device, struct hob_call *call)
     flex = call->host->interface(call->device, FLEX_COMPUTE_NAME,
                                  FLEX_COMPUTE_VERSION, &instance);
     if (!flex)
-        return call->host->fail(call, HOB_ERR_UNSUPPORTED,
+        return call->host->fail(call, HOB_ERR_PLUGIN,
                                 "nn.linear_relu: flex has no interface "
                                 "%s version %d",
                                 FLEX_COMPUTE_NAME, FLEX_COMPUTE_VERSION);

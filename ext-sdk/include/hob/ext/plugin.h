@@ -127,7 +127,9 @@ struct hob_entry {
     /* NULL: no workspace. */
     hob_status (*prepare)(void *device, const struct hob_call *call,
                           struct hob_prepare *out);
-    /* Required. DEVICE is what device_open returned. */
+    /* Required. DEVICE is what device_open returned; for an extension's
+     * kernel, what its open returned. It must not answer HOB_ERR_UNSUPPORTED,
+     * which is for prepare: a result may lie over an argument by now. */
     hob_status (*execute)(void *device, struct hob_call *call);
 };
 
