@@ -6,7 +6,7 @@
  * moves, kinds, dtypes, devices), place the call on a device, check scalars,
  * reserve random numbers, infer. The layers below rely on all of it.
  */
-#include "dispatch.h"
+#include "boundary.h"
 
 #include "error.h"
 #include "process.h"
@@ -14,118 +14,8 @@
 
 #include <hob/ops.h>
 
-#include <float.h>
 #include <inttypes.h>
-#include <math.h>
 #include <string.h>
-
-/* ---- binding ---- */
-
-static const char *type_text(const struct hob__param *param)
-{
-    static const char *const texts[] = {
-        "",        "a tensor",  "a list of tensors",   "a scalar",
-        "an f64",  "an i64",    "a bool",              "a string",
-        "a dtype", "a shape",   "a device",            "a list of i64",
-        "a list of f64", "an enumerator", "a value of an extension type"};
-
-    return texts[param->type];
-}
-
-/* Whether VALUE fits PARAM; numbers are converted to the type on the way. */
-static int bind_attribute(const struct hob__param *param, hob_value *value)
-{
-    switch (param->type) {
-    case HOB__TYPE_SCALAR:
-        return value->tag >= HOB_TAG_I64 && value->tag <= HOB_TAG_BOOL;
-    case HOB__TYPE_F64:
-        if (value->tag == HOB_TAG_I64)
-            *value = hob_f64((double)value->u.i64);
-        else if (value->tag == HOB_TAG_U64)
-            *value = hob_f64((double)value->u.u64);
-        return value->tag == HOB_TAG_F64;
-    case HOB__TYPE_I64:
-        if (value->tag == HOB_TAG_U64 && value->u.u64 <= INT64_MAX)
-            value->tag = HOB_TAG_I64;
-        return value->tag == HOB_TAG_I64;
-    case HOB__TYPE_BOOL:
-        if (value->tag == HOB_TAG_I64)
-            *value = hob_bool(value->u.i64 != 0);
-        return value->tag == HOB_TAG_BOOL;
-    case HOB__TYPE_STR:
-        return value->tag == HOB_TAG_STR && value->u.str;
-    case HOB__TYPE_DTYPE:
-        return value->tag == HOB_TAG_DTYPE && value->u.i64 > HOB_DTYPE_NONE &&
-               value->u.i64 < HOB_DTYPE_COUNT_;
-    case HOB__TYPE_DEVICE:
-        return value->tag == HOB_TAG_DEVICE && value->u.device;
-    case HOB__TYPE_SHAPE:
-    case HOB__TYPE_I64S:
-        return value->tag == HOB_TAG_I64S && (value->u.i64s || !value->count);
-    case HOB__TYPE_F64S:
-        return value->tag == HOB_TAG_F64S && (value->u.f64s || !value->count);
-    case HOB__TYPE_ENUM:
-        return value->tag == HOB_TAG_ENUM && value->u.i64 >= 0 &&
-               value->u.i64 < param->enumerator_count;
-    default:
-        return 0;
-    }
-}
-
-static hob_status bind_one(struct hob_call *call,
-                           const struct hob__param *param, hob_value *value)
-{
-    if (value->tag == HOB_TAG_ABSENT) {
-        if (param->flags & HOB__PARAM_DEFAULT)
-            *value = param->value;
-        else if (!(param->flags & (HOB__PARAM_OPTIONAL | HOB__PARAM_HIDDEN)))
-            return hob__call_fail(call, HOB_ERR_ARGUMENT,
-                                  "argument %s is missing: give %s",
-                                  param->name, type_text(param));
-        else
-            value->count = param->type == HOB__TYPE_TENSOR;
-        return HOB_OK;
-    }
-    if (param->type == HOB__TYPE_TENSOR) {
-        if (value->tag == HOB_TAG_TENSOR && value->u.tensor)
-            return HOB_OK;
-    } else if (param->type == HOB__TYPE_TENSORS) {
-        if (value->tag == HOB_TAG_TENSORS && value->count && value->u.tensors)
-            return HOB_OK;
-        if (value->tag == HOB_TAG_TENSORS)
-            return hob__call_fail(call, HOB_ERR_ARGUMENT,
-                                  "argument %s is an empty list: give at "
-                                  "least one tensor",
-                                  param->name);
-    } else if (bind_attribute(param, value)) {
-        return HOB_OK;
-    }
-    return hob__call_fail(call, HOB_ERR_ARGUMENT, "argument %s must be %s",
-                          param->name, type_text(param));
-}
-
-static hob_status bind(struct hob_call *call, const hob_value *args,
-                       uint32_t arg_count)
-{
-    const struct hob__signature *signature = &call->core->op->signature;
-    hob_status status = HOB_OK;
-
-    if (arg_count > signature->param_count)
-        status = hob__call_fail(call, HOB_ERR_ARGUMENT,
-                                "%" PRIu32 " arguments were given, it takes %u",
-                                arg_count, (unsigned)signature->param_count);
-    /* To the end in any case: what is moved is consumed on failure too. */
-    for (uint32_t i = 0; i < signature->param_count; i++) {
-        call->args[i] = i < arg_count ? args[i] : hob_none();
-        /* The common case first: a tensor where one is due. */
-        if (signature->params[i].type == HOB__TYPE_TENSOR &&
-            call->args[i].tag == HOB_TAG_TENSOR && call->args[i].u.tensor)
-            continue;
-        if (!status)
-            status = bind_one(call, &signature->params[i], &call->args[i]);
-    }
-    return status;
-}
 
 /* ---- tensors ---- */
 
@@ -177,12 +67,11 @@ static hob_status check_dtype(struct hob_call *call, uint32_t index,
     char other_text[HOB__META_TEXT];
 
     if (!(param->mask & HOB_DTYPE_BIT(tensor->view.dtype)))
-        return hob__call_fail(call, HOB_ERR_DTYPE,
-                              "argument %s is %s, it must be %s: use "
-                              "hob_cast()",
-                              param->name,
-                              tensor_text(tensor, text, sizeof(text)),
-                              param->kind);
+        return hob__call_fail(
+            call, HOB_ERR_DTYPE,
+            "argument %s is %s, it must be %s: use "
+            "hob_cast()",
+            param->name, tensor_text(tensor, text, sizeof(text)), param->kind);
     if (other == HOB__NO_PARTNER || call->args[other].tag == HOB_TAG_ABSENT)
         return HOB_OK;
     partner = call->args[other].tag == HOB_TAG_TENSORS
@@ -239,113 +128,6 @@ static hob_status see_tensor(struct hob_call *call, uint32_t index,
     return check_dtype(call, index, tensor);
 }
 
-static int appears_once(const struct hob_call *call, const hob_tensor *tensor)
-{
-    int seen = 0;
-
-    for (uint32_t i = 0; i < call->arg_count; i++) {
-        const hob_value *value = &call->args[i];
-
-        if (value->tag == HOB_TAG_TENSOR)
-            seen += value->u.tensor == tensor;
-        else if (value->tag == HOB_TAG_TENSORS && value->u.tensors)
-            for (uint32_t k = 0; k < value->count; k++)
-                seen += value->u.tensors[k] == tensor;
-    }
-    return seen == 1;
-}
-
-/* Whether this is TENSOR's last use, as was said. A tombstone stays what it
- * is: it tells of the call that took it. */
-static int is_last_use(const struct hob_call *call, const hob_tensor *tensor)
-{
-    return !(tensor->flags & (HOB__TENSOR_ERROR | HOB__TENSOR_MOVED)) &&
-           atomic_load_explicit(&tensor->refs, memory_order_acquire) == 1 &&
-           appears_once(call, tensor);
-}
-
-/* Only its one holder sets the flag: with more, the flags are just read. */
-static void forget_last_use(hob_tensor *tensor)
-{
-    if (tensor && (tensor->flags & HOB__TENSOR_LAST_USE))
-        tensor->flags &= ~(uint32_t)HOB__TENSOR_LAST_USE;
-}
-
-static void settle_list(struct hob_call *call, uint32_t index)
-{
-    const hob_value *value = &call->args[index];
-
-    for (uint32_t k = 0; k < value->count; k++) {
-        hob_tensor *tensor = value->u.tensors[k];
-
-        if (!tensor || !(tensor->flags & HOB__TENSOR_LAST_USE) ||
-            !is_last_use(call, tensor))
-            continue;
-        tensor->flags |= HOB__TENSOR_TAKEN;
-        tensor->moved_call = (uintptr_t)call->core;
-        call->core->moved |= UINT32_C(1) << index;
-    }
-}
-
-/*
- * Decide, for each argument that was said to be used for the last time,
- * whether that holds. The arguments may be those of a call that fails, so
- * they need not be as the signature says.
- */
-static void settle_moves(struct hob_call *call)
-{
-    for (uint32_t i = 0; i < call->arg_count; i++) {
-        hob_value *value = &call->args[i];
-        hob_tensor *tensor = value->u.tensor;
-
-        if (value->tag == HOB_TAG_TENSORS && value->u.tensors)
-            settle_list(call, i);
-        if (value->tag != HOB_TAG_TENSOR || !tensor ||
-            !((value->flags & HOB_VALUE_MOVE) ||
-              (tensor->flags & HOB__TENSOR_LAST_USE)))
-            continue;
-        value->flags &= (uint8_t)~HOB_VALUE_MOVE;
-        if (is_last_use(call, tensor)) {
-            value->flags |= HOB_VALUE_MOVE;
-            call->core->moved |= UINT32_C(1) << i;
-            call->core->may_reuse = 1;
-        }
-    }
-    for (uint32_t i = 0; i < call->arg_count; i++) {
-        const hob_value *value = &call->args[i];
-
-        if (value->tag == HOB_TAG_TENSOR)
-            forget_last_use(value->u.tensor);
-        else if (value->tag == HOB_TAG_TENSORS && value->u.tensors)
-            for (uint32_t k = 0; k < value->count; k++)
-                forget_last_use(value->u.tensors[k]);
-    }
-}
-
-static int is_taken_by(const hob_tensor *tensor, const struct hob_call *call)
-{
-    return tensor && (tensor->flags & HOB__TENSOR_TAKEN) &&
-           tensor->moved_call == (uintptr_t)call->core;
-}
-
-/* The moved arguments become tombstones, whatever came of CALL. */
-static void bury_moved(struct hob_call *call)
-{
-    for (uint32_t i = 0; call->core->moved; i++, call->core->moved >>= 1) {
-        const hob_value *value = &call->args[i];
-
-        if (!(call->core->moved & 1))
-            continue;
-        if (value->tag == HOB_TAG_TENSOR)
-            hob__tensor_bury(value->u.tensor, call->op, call->core->index);
-        else
-            for (uint32_t k = 0; k < value->count; k++)
-                if (is_taken_by(value->u.tensors[k], call))
-                    hob__tensor_bury(value->u.tensors[k], call->op,
-                                     call->core->index);
-    }
-}
-
 static hob_status see_tensors(struct hob_call *call)
 {
     hob_status status = HOB_OK;
@@ -371,8 +153,9 @@ static hob_status see_tensors(struct hob_call *call)
                     any_last_use |=
                         value->u.tensors[k]->flags & HOB__TENSOR_LAST_USE;
                 /* Items share one dtype. */
-                if (!status && k && value->u.tensors[k]->view.dtype !=
-                                        value->u.tensors[0]->view.dtype)
+                if (!status && k &&
+                    value->u.tensors[k]->view.dtype !=
+                        value->u.tensors[0]->view.dtype)
                     status = hob__call_fail(
                         call, HOB_ERR_DTYPE,
                         "item %" PRIu32 " of argument %s is %s, item 0 is "
@@ -385,7 +168,7 @@ static hob_status see_tensors(struct hob_call *call)
     }
     /* After a failure there may be moves among what was not looked at. */
     if (any_last_use || status)
-        settle_moves(call);
+        hob__settle_moves(call);
     return status;
 }
 
@@ -425,118 +208,6 @@ static hob_status place(struct hob_call *call)
                           "a tensor or a device");
 }
 
-/* ---- scalars ---- */
-
-static const int64_t int_min[HOB_DTYPE_COUNT_] = {
-    [HOB_DTYPE_I64] = INT64_MIN, [HOB_DTYPE_I32] = INT32_MIN,
-    [HOB_DTYPE_I16] = INT16_MIN, [HOB_DTYPE_I8] = INT8_MIN};
-static const uint64_t int_max[HOB_DTYPE_COUNT_] = {
-    [HOB_DTYPE_I64] = INT64_MAX,  [HOB_DTYPE_I32] = INT32_MAX,
-    [HOB_DTYPE_I16] = INT16_MAX,  [HOB_DTYPE_I8] = INT8_MAX,
-    [HOB_DTYPE_U64] = UINT64_MAX, [HOB_DTYPE_U32] = UINT32_MAX,
-    [HOB_DTYPE_U16] = UINT16_MAX, [HOB_DTYPE_U8] = UINT8_MAX,
-    [HOB_DTYPE_BOOL] = 1};
-
-/* Make VALUE an I64 or U64 that DTYPE, an integer or bool, can hold. */
-static int fit_integer(hob_value *value, uint32_t dtype)
-{
-    if (value->tag == HOB_TAG_F64) {
-        double number = value->u.f64;
-
-        if (!(number >= -9223372036854775808.0 &&
-              number < 18446744073709551616.0) ||
-            number != floor(number))
-            return 0;
-        if (number < 9223372036854775808.0)
-            *value = hob_i64((int64_t)number);
-        else
-            *value = hob_u64((uint64_t)number);
-    }
-    if (value->tag == HOB_TAG_U64)
-        return value->u.u64 <= int_max[dtype];
-    return value->u.i64 < 0 ? value->u.i64 >= int_min[dtype]
-                            : (uint64_t)value->u.i64 <= int_max[dtype];
-}
-
-/* The greatest finite values; a number that rounds beyond does not fit. */
-static const double float_max[HOB_DTYPE_COUNT_] = {
-    [HOB_DTYPE_F64] = DBL_MAX,
-    [HOB_DTYPE_F32] = FLT_MAX,
-    [HOB_DTYPE_F16] = 65504.0,
-    [HOB_DTYPE_BF16] = 3.3895313892515355e38};
-/* Half the distance to what would come next: ties go to infinity. */
-static const double float_half_step[HOB_DTYPE_COUNT_] = {
-    [HOB_DTYPE_F32] = 1.0141204801825835e31,  /* 2^103 */
-    [HOB_DTYPE_F16] = 16.0,
-    [HOB_DTYPE_BF16] = 6.6461399789245794e35}; /* 2^119 */
-
-/* Infinities and NaN fit every float; a finite scalar must stay finite. */
-static int fit_float(const hob_value *value, uint32_t dtype)
-{
-    double number = value->tag == HOB_TAG_F64   ? value->u.f64
-                    : value->tag == HOB_TAG_U64 ? (double)value->u.u64
-                                                : (double)value->u.i64;
-
-    if (dtype == HOB_DTYPE_F64 || !isfinite(number))
-        return 1;
-    return fabs(number) < float_max[dtype] + float_half_step[dtype];
-}
-
-static hob_status scalar_fails(struct hob_call *call, const char *name,
-                               const hob_value *value, uint32_t dtype)
-{
-    const char *dtype_name = hob_dtype_name(dtype);
-
-    if (value->tag == HOB_TAG_F64)
-        return hob__call_fail(call, HOB_ERR_RANGE,
-                              "scalar %s = %.17g does not fit %s: cast the "
-                              "tensor first",
-                              name, value->u.f64, dtype_name);
-    if (value->tag == HOB_TAG_U64)
-        return hob__call_fail(call, HOB_ERR_RANGE,
-                              "scalar %s = %" PRIu64 " does not fit %s: cast "
-                              "the tensor first",
-                              name, value->u.u64, dtype_name);
-    return hob__call_fail(call, HOB_ERR_RANGE,
-                          "scalar %s = %" PRId64 " does not fit %s: cast the "
-                          "tensor first",
-                          name, value->u.i64, dtype_name);
-}
-
-static uint32_t value_dtype(const hob_value *value)
-{
-    if (value->tag == HOB_TAG_TENSOR)
-        return value->u.tensor->view.dtype;
-    if (value->tag == HOB_TAG_TENSORS)
-        return value->u.tensors[0]->view.dtype;
-    return value->tag == HOB_TAG_DTYPE ? (uint32_t)value->u.i64
-                                       : HOB_DTYPE_NONE;
-}
-
-/* A scalar takes the dtype of its tensor; it must fit. */
-static hob_status check_scalars(struct hob_call *call)
-{
-    const struct hob__op *op = call->core->op;
-    uint32_t dtype;
-
-    if (op->scalar_like == HOB__NO_PARTNER)
-        return HOB_OK;
-    dtype = value_dtype(&call->args[op->scalar_like]);
-    for (uint32_t i = 0; i < call->arg_count; i++) {
-        hob_value *value = &call->args[i];
-
-        if (op->signature.params[i].type != HOB__TYPE_SCALAR ||
-            value->tag == HOB_TAG_ABSENT)
-            continue;
-        if (!((HOB_MASK_FLOAT & HOB_DTYPE_BIT(dtype))
-                  ? fit_float(value, dtype)
-                  : fit_integer(value, dtype)))
-            return scalar_fails(call, op->signature.params[i].name, value,
-                                dtype);
-    }
-    return HOB_OK;
-}
-
 /* ---- inference ---- */
 
 static void preset_dtypes(const struct hob_call *call, struct hob_meta *metas)
@@ -555,7 +226,7 @@ static void preset_dtypes(const struct hob_call *call, struct hob_meta *metas)
             metas[i].dtype = HOB_DTYPE_NONE;
         else
             metas[i].dtype =
-                (uint8_t)value_dtype(&call->args[result->param]);
+                (uint8_t)hob__value_dtype(&call->args[result->param]);
     }
 }
 
@@ -631,8 +302,7 @@ static void reserve_random(struct hob_call *call, hob_scope *scope)
         return;
     for (uint32_t i = 0; i < meta->rank; i++)
         blocks *= (uint64_t)meta->shape[i];
-    hob__generator_reserve(scope->generator, blocks, &seed_bits,
-                           &offset_bits);
+    hob__generator_reserve(scope->generator, blocks, &seed_bits, &offset_bits);
     *seed = hob_i64((int64_t)seed_bits);
     *offset = hob_i64((int64_t)offset_bits);
 }
@@ -661,14 +331,13 @@ static hob_status run(struct hob_call *call, const hob_value *args,
                               "more than %d calls within each other: does the "
                               "op call itself?",
                               HOB__CALL_DEPTH);
-    if (hob__process_forks() != atomic_load_explicit(
-                                    &scope->runtime->forks,
-                                    memory_order_relaxed))
+    if (hob__process_forks() !=
+        atomic_load_explicit(&scope->runtime->forks, memory_order_relaxed))
         status = refuse_fork(call);
     if (!status) {
-        status = bind(call, args, arg_count);
+        status = hob__bind(call, args, arg_count);
         if (status)
-            settle_moves(call);
+            hob__settle_moves(call);
     }
     if (!status)
         status = see_tensors(call);
@@ -679,7 +348,7 @@ static hob_status run(struct hob_call *call, const hob_value *args,
                                 "the tensors belong to another runtime than "
                                 "the scope");
     if (!status)
-        status = check_scalars(call);
+        status = hob__check_scalars(call);
     if (!status)
         status = infer(call, metas);
     if (status)
@@ -714,9 +383,9 @@ static hob_tensor *report(struct hob_call *call, hob_status status)
         hob__failure_ref(failure);
         return hob__scope_failure(scope, failure);
     }
-    failure = hob__failure_new(status, call->op_name, call->core->index,
-                               without_name(hob__error_text(call->core->error),
-                                            call->op_name));
+    failure = hob__failure_new(
+        status, call->op_name, call->core->index,
+        without_name(hob__error_text(call->core->error), call->op_name));
     return hob__scope_raise(scope, failure);
 }
 
@@ -809,7 +478,7 @@ hob_status hob__call(hob_scope *scope, uint32_t id, const hob_value *args,
     if ((uint32_t)status >= HOB_STATUS_COUNT_) /* some plugin's own number */
         status = HOB_ERR_PLUGIN;
     if (state.moved)
-        bury_moved(&call);
+        hob__bury_moved(&call);
     if (status) {
         hob_tensor *failed = report(&call, status);
 

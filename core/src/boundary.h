@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * boundary.h - the parts of the boundary: what boundary.c calls in order.
+ */
+#ifndef HOB__BOUNDARY_H
+#define HOB__BOUNDARY_H
+
+#include "dispatch.h"
+
+/* bind.c: fill in CALL's arguments from ARGS and the defaults; check that
+ * each has the type that the signature says. All are filled in on failure
+ * too, because what is moved is consumed then as well. */
+hob_status hob__bind(struct hob_call *call, const hob_value *args,
+                     uint32_t arg_count);
+
+/* bind.c: a scalar takes the dtype of its tensor; it must fit. */
+hob_status hob__check_scalars(struct hob_call *call);
+
+/* bind.c: the dtype that VALUE, a tensor, a list or a dtype, stands for. */
+uint32_t hob__value_dtype(const hob_value *value);
+
+/*
+ * moves.c: decide, for each argument that was said to be used for the last
+ * time, whether that holds. The arguments may be those of a call that fails,
+ * so they need not be as the signature says.
+ */
+void hob__settle_moves(struct hob_call *call);
+
+/* moves.c: the moved arguments become tombstones, whatever came of CALL. */
+void hob__bury_moved(struct hob_call *call);
+
+#endif
