@@ -47,9 +47,10 @@ static hob_status elements_borrow(hob_tensor *tensor,
     return HOB_OK;
 }
 
-hob_status hob__elements_get(hob_tensor *tensor,
-                             struct hob__elements *out_elements,
-                             hob_error *error)
+/* Start OUT_ELEMENTS with what TENSOR's elements are, without getting them. */
+static hob_status elements_measure(hob_tensor *tensor,
+                                   struct hob__elements *out_elements,
+                                   hob_error *error)
 {
     hob_status st;
 
@@ -59,8 +60,14 @@ hob_status hob__elements_get(hob_tensor *tensor,
         return st;
     out_elements->meta = hob__tensor_meta(tensor);
     st = hob__meta_bytes(&out_elements->meta, &out_elements->bytes);
-    if (st)
-        return hob_error_set(error, st, "the tensor's size overflows");
+    return st ? hob_error_set(error, st, "the tensor's size overflows") : st;
+}
+
+/* The rest of hob__elements_get(), which can take a copy. */
+static hob_status elements_fetch(hob_tensor *tensor,
+                                 struct hob__elements *out_elements,
+                                 hob_error *error)
+{
     if (!out_elements->bytes)
         return HOB_OK;
     if (in_host_memory(tensor->device))
@@ -73,6 +80,15 @@ hob_status hob__elements_get(hob_tensor *tensor,
     out_elements->data = out_elements->buffer;
     return hob__tensor_download(tensor, out_elements->buffer,
                                 out_elements->bytes, error);
+}
+
+hob_status hob__elements_get(hob_tensor *tensor,
+                             struct hob__elements *out_elements,
+                             hob_error *error)
+{
+    hob_status st = elements_measure(tensor, out_elements, error);
+
+    return st ? st : elements_fetch(tensor, out_elements, error);
 }
 
 void hob__elements_release(struct hob__elements *elements)
@@ -219,19 +235,19 @@ static bool element_i64(uint32_t dtype, const void *data, uint64_t index,
     return true;
 }
 
-/* Get TENSOR's elements and check that they are COUNT. */
+/* Get TENSOR's elements if they are COUNT. */
 static hob_status get_counted(hob_tensor *tensor, int64_t count,
                               struct hob__elements *elements, hob_error *error)
 {
     char text[HOB__META_TEXT];
-    hob_status st = hob__elements_get(tensor, elements, error);
+    hob_status st = elements_measure(tensor, elements, error);
     uint64_t have;
 
     if (st)
         return st;
     have = elements->bytes / hob_dtype_size(elements->meta.dtype);
     if (count >= 0 && have == (uint64_t)count)
-        return HOB_OK;
+        return elements_fetch(tensor, elements, error);
     return hob_error_set(
         error, HOB_ERR_ARGUMENT,
         "the tensor %s has %" PRIu64 " elements, the buffer is for %" PRId64,
@@ -322,13 +338,15 @@ hob_status hob_read(hob_tensor *tensor, void *out_data, uint64_t bytes,
                     hob_error *error)
 {
     struct hob__elements elements;
-    hob_status st = hob__elements_get(tensor, &elements, error);
+    hob_status st = elements_measure(tensor, &elements, error);
 
     if (!st && elements.bytes != bytes)
         st = hob_error_set(error, HOB_ERR_ARGUMENT,
                            "the tensor has %" PRIu64
                            " bytes of elements, the buffer %" PRIu64,
                            elements.bytes, bytes);
+    if (!st)
+        st = elements_fetch(tensor, &elements, error);
     if (!st && bytes)
         memcpy(out_data, elements.data, (size_t)bytes);
     hob__elements_release(&elements);

@@ -211,6 +211,27 @@ START_TEST(test_host_data_reads_views_in_order)
 }
 END_TEST
 
+/* A view of one element can, as a copy, be larger than any memory: a buffer
+ * of the wrong size is refused before that. */
+START_TEST(test_host_data_checks_sizes_before_it_copies)
+{
+    const float one = 1;
+    const int64_t shape[2] = {1, 1};
+    const int64_t large[2] = {INT64_C(1) << 30, INT64_C(1) << 30};
+    hob_tensor *tensor = hob_expand(
+        io.scope, hob_from_f32(io.scope, device_of(_i), &one, shape, 2), large,
+        2);
+    float got;
+
+    ck_assert_hob_fails(hob_read(tensor, &got, sizeof(got), &error),
+                        HOB_ERR_ARGUMENT, "the buffer 4");
+    ck_assert_hob_fails(hob_read_f32(tensor, &got, 1, &error),
+                        HOB_ERR_ARGUMENT, "the buffer is for 1");
+    ck_assert_hob_fails(hob_item(tensor, &(double){0}, &error),
+                        HOB_ERR_ARGUMENT, "the buffer is for 1");
+}
+END_TEST
+
 static const struct bad_shape {
     hob_dtype dtype;
     int32_t rank;
@@ -265,6 +286,7 @@ int main(void)
     tcase_add_loop_test(tc, test_host_data_empty, 0, 2);
     tcase_add_loop_test(tc, test_host_data_bools_become_0_or_1, 0, 2);
     tcase_add_loop_test(tc, test_host_data_reads_views_in_order, 0, 2);
+    tcase_add_loop_test(tc, test_host_data_checks_sizes_before_it_copies, 0, 2);
     tcase_add_loop_test(tc, test_host_data_rejects, 0,
                         sizeof(bad_shapes) / sizeof(bad_shapes[0]));
     return hob_check_main(suite);
