@@ -79,8 +79,7 @@ void hob__storage_unref(struct hob_storage *storage)
 {
     hob_device *base;
 
-    if (!storage || atomic_fetch_sub_explicit(&storage->refs, 1,
-                                              memory_order_acq_rel) != 1)
+    if (!storage || !hob__refs_drop(&storage->refs))
         return;
     base = storage->base;
     if (atomic_load(&storage->flags) & HOB__STORAGE_POOL) {

@@ -243,8 +243,7 @@ static void drop_contents(hob_tensor *tensor)
 
 void hob__tensor_unref(hob_tensor *tensor)
 {
-    if (!tensor || atomic_fetch_sub_explicit(&tensor->refs, 1,
-                                             memory_order_acq_rel) != 1)
+    if (!tensor || !hob__refs_drop(&tensor->refs))
         return;
     drop_contents(tensor);
     hob__failure_unref(tensor->failure);
