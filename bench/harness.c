@@ -104,6 +104,9 @@ struct sink {
 };
 
 #if defined(__x86_64__)
+/* The chains must live in registers, or it is the store buffer that is
+ * measured. */
+#define UNROLLED _Pragma("GCC unroll 32")
 __attribute__((target("avx512f"))) static void fma_v4(void *context,
                                                       uint64_t repeats)
 {
@@ -115,6 +118,7 @@ __attribute__((target("avx512f"))) static void fma_v4(void *context,
     for (int i = 0; i < CHAINS; i++)
         sums[i] = _mm512_set1_ps((float)i);
     for (uint64_t round = 0; round < repeats * FMA_ROUNDS; round++)
+        UNROLLED
         for (int i = 0; i < CHAINS; i++)
             sums[i] = _mm512_fmadd_ps(sums[i], factor, term);
     for (int i = 1; i < CHAINS; i++)
@@ -133,6 +137,7 @@ __attribute__((target("avx2,fma"))) static void fma_v3(void *context,
     for (int i = 0; i < CHAINS; i++)
         sums[i] = _mm256_set1_ps((float)i);
     for (uint64_t round = 0; round < repeats * FMA_ROUNDS; round++)
+        UNROLLED
         for (int i = 0; i < CHAINS; i++)
             sums[i] = _mm256_fmadd_ps(sums[i], factor, term);
     for (int i = 1; i < CHAINS; i++)

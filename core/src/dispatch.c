@@ -119,14 +119,37 @@ static hob_status take_results(struct hob_call *call, hob_tensor **made)
     return HOB_OK;
 }
 
+/* Hold or let go what CALL only borrows, so that a body's hob_move() of an
+ * argument takes nothing that its caller has not given. */
+static void hold_borrowed(const struct hob_call *call, int hold)
+{
+    for (uint32_t i = 0; i < call->arg_count; i++) {
+        const hob_value *value = &call->args[i];
+        hob_tensor *const *tensors =
+            value->tag == HOB_TAG_TENSORS ? value->u.tensors : &value->u.tensor;
+        uint32_t count = value->tag == HOB_TAG_TENSORS ? value->count : 1;
+
+        if ((value->tag != HOB_TAG_TENSOR && value->tag != HOB_TAG_TENSORS) ||
+            (value->flags & HOB_VALUE_MOVE))
+            continue;
+        for (uint32_t k = 0; k < count; k++)
+            if (hold)
+                hob__tensor_ref(tensors[k]);
+            else
+                hob__tensor_unref(tensors[k]);
+    }
+}
+
 hob_status hob__run_body(struct hob_call *call, hob_body_fn body,
                          int32_t level)
 {
     struct hob_scope_frame frame;
     hob_scope *scope = hob__scope_enter(call->scope, &frame, level);
     hob_tensor *made[HOB_MAX_RESULTS] = {NULL};
-    hob_status status = body(scope, call, made);
+    hob_status status;
 
+    hold_borrowed(call, 1);
+    status = body(scope, call, made);
     if (status || scope->failure) {
         status = body_failed(call, scope, status);
         goto out;
@@ -144,6 +167,7 @@ out:
     if (status)
         hob__drop_rets(call);
     hob__scope_leave(scope);
+    hold_borrowed(call, 0);
     return status;
 }
 

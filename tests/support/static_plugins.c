@@ -360,6 +360,18 @@ static hob_status astray_body(hob_scope *scope, const struct hob_call *call,
 }
 
 /* Without an end, were it not for the core. */
+/* Says that the argument is used for the last time, which is not its to say
+ * unless the caller has moved it. */
+static hob_status take_body(hob_scope *scope, const struct hob_call *call,
+                            hob_tensor **out)
+{
+    hob_tensor *one =
+        hob_ones(scope, NULL, 0, call->device, HOB_DTYPE_F32);
+
+    out[0] = hob_add(scope, hob_move(scope, call->args[0].u.tensor), one);
+    return hob_scope_host(scope)->scope_status(scope);
+}
+
 static hob_status endless_body(hob_scope *scope, const struct hob_call *call,
                                hob_tensor **out)
 {
@@ -447,6 +459,10 @@ static const struct hob_extension_op ext_ops[] = {
      .signature = "(x: Float) -> x",
      .infer = infer_same,
      .body = astray_body},
+    {.name = "t.take",
+     .signature = "(x: Float) -> x",
+     .infer = infer_same,
+     .body = take_body},
     {.name = "t.endless",
      .signature = "(x: Float) -> x",
      .infer = infer_same,
@@ -563,6 +579,8 @@ const struct hob_static_plugin test_static_plugins[] = {
      "{\"op\":\"make\",\"signature\":\"(x: Float?, n: i64) -> f32\","
      "\"body\":true,\"backends\":[\"calc\",\"other\"]},"
      "{\"op\":\"astray\",\"signature\":\"(x: Float) -> x\","
+     "\"infer\":\"same\",\"body\":true,\"backends\":[\"calc\"]},"
+     "{\"op\":\"take\",\"signature\":\"(x: Float) -> x\","
      "\"infer\":\"same\",\"body\":true,\"backends\":[\"calc\"]},"
      "{\"op\":\"endless\",\"signature\":\"(x: Float) -> x\","
      "\"infer\":\"same\",\"body\":true,\"backends\":[\"calc\"]},"

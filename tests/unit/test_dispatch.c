@@ -251,6 +251,27 @@ START_TEST(test_move_never_clobbers_a_view_or_its_base)
 }
 END_TEST
 
+START_TEST(test_move_in_a_body_takes_nothing_borrowed)
+{
+    static struct hob_op_ref take = {"t.take", 0};
+    uint32_t op = hob_op_resolve(scope, &take);
+    hob_tensor *x = vector(calc, 1, 2);
+    void *memory = hob_tensor_view(x)->data;
+    hob_value arg = hob_value_tensor(x);
+    hob_tensor *y;
+
+    assert_vector(hob_scope_host(scope)->call1(scope, op, &arg, 1), 2, 3);
+    assert_vector(x, 1, 2);
+    /* What the caller has moved, the body may write over. */
+    (void)hob_move(scope, x);
+    y = hob_scope_host(scope)->call1(scope, op, &arg, 1);
+    assert_vector(y, 2, 3);
+    ck_assert_ptr_eq(hob_tensor_view(y)->data, memory);
+    ck_assert_hob_fails(hob_tensor_status(x, &error), HOB_ERR_STATE,
+                        "moved into t.take");
+}
+END_TEST
+
 START_TEST(test_move_is_consumed_by_a_failing_call)
 {
     hob_tensor *x = vector(calc, 1, 2);
@@ -723,6 +744,7 @@ int main(void)
     tcase_add_test(tc, test_move_leaves_a_tombstone);
     tcase_add_test(tc, test_move_is_a_borrow_where_others_hold_the_handle);
     tcase_add_test(tc, test_move_never_clobbers_a_view_or_its_base);
+    tcase_add_test(tc, test_move_in_a_body_takes_nothing_borrowed);
     tcase_add_test(tc, test_move_is_consumed_by_a_failing_call);
     tcase_add_test(tc, test_move_is_consumed_whatever_the_other_arguments_are);
     tcase_add_test(tc, test_move_in_a_list_is_consumed);
