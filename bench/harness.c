@@ -117,10 +117,12 @@ __attribute__((target("avx512f"))) static void fma_v4(void *context,
 
     for (int i = 0; i < CHAINS; i++)
         sums[i] = _mm512_set1_ps((float)i);
+    /* clang-format off */
     for (uint64_t round = 0; round < repeats * FMA_ROUNDS; round++)
         UNROLLED
         for (int i = 0; i < CHAINS; i++)
             sums[i] = _mm512_fmadd_ps(sums[i], factor, term);
+    /* clang-format on */
     for (int i = 1; i < CHAINS; i++)
         sums[0] = _mm512_add_ps(sums[0], sums[i]);
     _mm512_storeu_ps(sink->numbers, sums[0]);
@@ -136,10 +138,12 @@ __attribute__((target("avx2,fma"))) static void fma_v3(void *context,
 
     for (int i = 0; i < CHAINS; i++)
         sums[i] = _mm256_set1_ps((float)i);
+    /* clang-format off */
     for (uint64_t round = 0; round < repeats * FMA_ROUNDS; round++)
         UNROLLED
         for (int i = 0; i < CHAINS; i++)
             sums[i] = _mm256_fmadd_ps(sums[i], factor, term);
+    /* clang-format on */
     for (int i = 1; i < CHAINS; i++)
         sums[0] = _mm256_add_ps(sums[0], sums[i]);
     _mm256_storeu_ps(sink->numbers, sums[0]);

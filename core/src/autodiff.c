@@ -194,8 +194,8 @@ hob_status hob_grad(hob_scope *scope, hob_tensor *leaf, const hob_grads *grads,
                              leaf->device->name);
     status = grads->interface->grad(grads->layer, scope, leaf, grads->grads,
                                     out_grad, &message);
-    return status ? take_message(scope->runtime, "grad", status, message,
-                                 scope, error)
+    return status ? take_message(scope->runtime, "grad", status, message, scope,
+                                 error)
                   : HOB_OK;
 }
 

@@ -19,10 +19,10 @@
 
 /* Row-major copies of arguments that live for one call. */
 struct temporaries {
-    hob_tensor *copies[HOB_MAX_PARAMS];  /* of single tensors */
-    hob_tensor **lists[HOB_MAX_PARAMS];  /* of lists: own array of handles */
-    hob_value saved[HOB_MAX_PARAMS];     /* the arguments as they came */
-    uint32_t used;                       /* bit i: parameter i is replaced */
+    hob_tensor *copies[HOB_MAX_PARAMS]; /* of single tensors */
+    hob_tensor **lists[HOB_MAX_PARAMS]; /* of lists: own array of handles */
+    hob_value saved[HOB_MAX_PARAMS];    /* the arguments as they came */
+    uint32_t used;                      /* bit i: parameter i is replaced */
 };
 
 static hob_status run_entry(struct hob_call *call,
@@ -166,7 +166,8 @@ static int same_shape(const struct hob_view *view, const struct hob_meta *meta)
 
 static int shares_storage(const struct hob_call *call, uint32_t index)
 {
-    const struct hob_storage *storage = call->args[index].u.tensor->view.storage;
+    const struct hob_storage *storage =
+        call->args[index].u.tensor->view.storage;
 
     for (uint32_t i = 0; i < call->arg_count; i++) {
         const hob_value *value = &call->args[i];
@@ -256,8 +257,7 @@ static hob_status allocate_results(struct hob_call *call,
         hob_status status = HOB_OK;
 
         if (reuse >= 0) {
-            const struct hob_view *view =
-                &call->args[reuse].u.tensor->view;
+            const struct hob_view *view = &call->args[reuse].u.tensor->view;
 
             tensor = hob__tensor_blank(call->device, meta);
             if (tensor) {
@@ -268,8 +268,8 @@ static hob_status allocate_results(struct hob_call *call,
                 status = HOB_ERR_MEMORY;
             }
         } else {
-            status = hob__tensor_alloc(call->device, meta,
-                                       call->core->bytes[i], &tensor);
+            status = hob__tensor_alloc(call->device, meta, call->core->bytes[i],
+                                       &tensor);
         }
         if (status)
             return no_result_memory(call, status, meta);
@@ -344,8 +344,7 @@ static int serves_dtypes(const struct hob_call *call,
     return 1;
 }
 
-static hob_status execute(struct hob_call *call,
-                          const struct hob__route *route,
+static hob_status execute(struct hob_call *call, const struct hob__route *route,
                           const struct hob_prepare *plan)
 {
     const hob_device *base = call->device->at[0];

@@ -49,8 +49,8 @@ static hob_status describe(const hob_runtime *runtime,
         *out_name = hob__text_take(&name);
         *out_options = hob__text_take(&json);
         if (!*out_name || !*out_options)
-            status = hob_error_set(error, HOB_ERR_MEMORY,
-                                   "no memory for a device");
+            status =
+                hob_error_set(error, HOB_ERR_MEMORY, "no memory for a device");
     }
     hob__text_release(&name);
     hob__text_release(&json);
@@ -70,10 +70,10 @@ static hob_status not_served(const hob_runtime *runtime,
 
     if (hob__loader_why(runtime->loader, selector, &why))
         why = NULL;
-    status = hob_error_set(error, HOB_ERR_DEVICE,
-                           "no %s plugin serves \"%s\": %s",
-                           hob__plugin_kind_name(kind), selector,
-                           why ? why : "run hob plugins to see what was found");
+    status =
+        hob_error_set(error, HOB_ERR_DEVICE, "no %s plugin serves \"%s\": %s",
+                      hob__plugin_kind_name(kind), selector,
+                      why ? why : "run hob plugins to see what was found");
     free(why);
     return status;
 }
@@ -130,19 +130,18 @@ static hob_status fill_device(hob_device *device, hob_device *below,
     const struct hob__instance *instance = NULL;
     hob_status status;
 
-    device->routes = calloc(device->runtime->registry.op_count,
-                            sizeof(*device->routes));
+    device->routes =
+        calloc(device->runtime->registry.op_count, sizeof(*device->routes));
     if (!device->routes)
         return hob_error_set(error, HOB_ERR_MEMORY, "no memory for a device");
     set_layers(device, below);
-    status = hob__runtime_instance(device->runtime, candidate, &instance,
-                                   error);
+    status =
+        hob__runtime_instance(device->runtime, candidate, &instance, error);
     if (status)
         return status;
     device->plugin = instance->plugin;
     device->decorator = below ? instance->plugin->table.decorator : NULL;
-    device->backend =
-        below ? below->backend : instance->plugin->table.backend;
+    device->backend = below ? below->backend : instance->plugin->table.backend;
     device->selector = hob__manifest_selector_name(manifest);
     device->family = below ? NULL : manifest->backend.family;
     device->unlisted = manifest->decorator.unlisted;
@@ -232,8 +231,8 @@ static hob_status open_part(hob_runtime *runtime,
         free(options);
         return HOB_OK;
     }
-    status = device_new(runtime, name, options, part->ordinal, below,
-                        candidate, &device, error);
+    status = device_new(runtime, name, options, part->ordinal, below, candidate,
+                        &device, error);
     if (!status)
         *out_device = intern(runtime, device);
     return status;
@@ -253,8 +252,7 @@ static hob_status open_spec(hob_runtime *runtime, const char *text,
                                    "base, as in \"autodiff(cube-cuda:1)\"",
                                    text);
         else
-            status = open_part(runtime, &spec.parts[i], device, &device,
-                               error);
+            status = open_part(runtime, &spec.parts[i], device, &device, error);
     }
     *out_device = status ? NULL : device;
     return status;

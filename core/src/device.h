@@ -31,9 +31,9 @@ struct hob_device {
     const struct hob_decorator *decorator; /* NULL for a base */
     const struct hob_backend *backend;     /* of the base, at every depth */
     uint32_t ordinal;
-    uint32_t unlisted; /* enum hob__unlisted of a decorator */
-    const char *selector;  /* "flex", "autodiff" */
-    const char *family;    /* of a base, or NULL */
+    uint32_t unlisted;    /* enum hob__unlisted of a decorator */
+    const char *selector; /* "flex", "autodiff" */
+    const char *family;   /* of a base, or NULL */
     /* How each op runs at this layer, filled on first use; by op number. */
     const struct hob__route *_Atomic *routes;
     hob_device *next; /* in the runtime's list */

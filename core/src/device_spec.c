@@ -37,8 +37,7 @@ static hob_status parse_ordinal(const char *spec, const char **at,
     for (; **at >= '0' && **at <= '9' && number <= UINT16_MAX; ++*at)
         number = number * 10 + (uint64_t)(**at - '0');
     if (*at == start || number > UINT16_MAX)
-        return malformed(spec, start, "expected the number of a device",
-                         error);
+        return malformed(spec, start, "expected the number of a device", error);
     part->ordinal = (uint32_t)number;
     return HOB_OK;
 }
@@ -70,7 +69,7 @@ static hob_status parse_part(const char *spec, const char **at,
 }
 
 hob_status hob__spec_parse(const char *text, struct hob__spec *out,
-                             hob_error *error)
+                           hob_error *error)
 {
     const char *at = text;
     uint32_t open = 0;
@@ -195,8 +194,8 @@ static hob_status unknown_option(const struct hob__manifest *manifest,
         hob__text_printf(&known, "%s%s", i ? ", " : "",
                          decorator->options[i].name);
     status = hob_error_set(error, HOB_ERR_ARGUMENT,
-                           "%s has no option \"%.*s\": it has %s",
-                           manifest->id, (int)option->name_size, option->name,
+                           "%s has no option \"%.*s\": it has %s", manifest->id,
+                           (int)option->name_size, option->name,
                            known.data ? known.data : "none");
     hob__text_release(&known);
     return status;
@@ -222,8 +221,8 @@ static hob_status check_value(const struct hob__manifest *manifest,
     }
     status = hob_error_set(error, HOB_ERR_ARGUMENT,
                            "%s: option %s cannot be \"%.*s\": it is one of %s",
-                           manifest->id, declared->name, (int)value_size,
-                           value, known.data ? known.data : "");
+                           manifest->id, declared->name, (int)value_size, value,
+                           known.data ? known.data : "");
     hob__text_release(&known);
     return status;
 }
@@ -239,8 +238,8 @@ static hob_status declared_options(const struct hob__spec_part *part,
         const struct hob__manifest_option *declared =
             &manifest->decorator.options[i];
         struct option option = find_option(part, declared->name);
-        const char *value = option.name ? option.value
-                                        : conf_option(conf, declared->name);
+        const char *value =
+            option.name ? option.value : conf_option(conf, declared->name);
         size_t size = option.name ? option.value_size
                       : value     ? strlen(value)
                                   : 0;
@@ -281,8 +280,8 @@ hob_status hob__spec_options(const struct hob__spec_part *part,
     hob_status status;
 
     hob__text_puts(json, "{");
-    status = declared_options(part, conf, manifest, json, &written, name,
-                              error);
+    status =
+        declared_options(part, conf, manifest, json, &written, name, error);
     if (status)
         return status;
     while ((option = next_option(part, &at)).name) {
@@ -292,12 +291,12 @@ hob_status hob__spec_options(const struct hob__spec_part *part,
             return unknown_option(manifest, &option, error);
         put_option(option.name, option.name_size, option.value,
                    option.value_size, json);
-        put_name(option.name, option.name_size, option.value,
-                 option.value_size, &written, name);
+        put_name(option.name, option.name_size, option.value, option.value_size,
+                 &written, name);
     }
     /* Without a declaration the config may still say anything. */
-    for (uint32_t i = 0; conf && !manifest->decorator.option_count &&
-                         i < conf->option_count;
+    for (uint32_t i = 0;
+         conf && !manifest->decorator.option_count && i < conf->option_count;
          i++) {
         const struct hob__conf_setting *setting = &conf->options[i];
 

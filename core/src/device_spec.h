@@ -43,10 +43,9 @@ HOB_MUST_CHECK hob_status hob__spec_parse(const char *text,
  * stacks have equal names. A manifest that declares no options takes any.
  * Fails with HOB_ERR_ARGUMENT for an option or a value that is not declared.
  */
-HOB_MUST_CHECK hob_status
-hob__spec_options(const struct hob__spec_part *part,
-                  const struct hob__conf_plugin *conf,
-                  const struct hob__manifest *manifest, struct hob__text *json,
-                  struct hob__text *name, hob_error *error);
+HOB_MUST_CHECK hob_status hob__spec_options(
+    const struct hob__spec_part *part, const struct hob__conf_plugin *conf,
+    const struct hob__manifest *manifest, struct hob__text *json,
+    struct hob__text *name, hob_error *error);
 
 #endif

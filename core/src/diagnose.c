@@ -71,10 +71,10 @@ static void tell_selector(const struct hob_call *call,
 
     hob__text_printf(text, "  lists     %s: ", selector->name);
     if (!hob__loader_condition(loader, op->candidate, selector)) {
-        hob__text_printf(
-            text, "its condition %s:%s is false\n",
-            selector->when == HOB__WHEN_FEATURE ? "feature" : "plugin",
-            selector->when_name ? selector->when_name : "");
+        hob__text_printf(text, "its condition %s:%s is false\n",
+                         selector->when == HOB__WHEN_FEATURE ? "feature"
+                                                             : "plugin",
+                         selector->when_name ? selector->when_name : "");
         return;
     }
     if (hob__loader_find(loader, HOB__KIND_DECORATOR, selector->name)) {

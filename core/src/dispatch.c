@@ -140,8 +140,7 @@ static void hold_borrowed(const struct hob_call *call, int hold)
     }
 }
 
-hob_status hob__run_body(struct hob_call *call, hob_body_fn body,
-                         int32_t level)
+hob_status hob__run_body(struct hob_call *call, hob_body_fn body, int32_t level)
 {
     struct hob_scope_frame frame;
     hob_scope *scope = hob__scope_enter(call->scope, &frame, level);
@@ -208,8 +207,7 @@ hob_status hob__walk(struct hob_call *call, int32_t level)
 
     for (; level > 0; level--) {
         hob_device *layer = call->device->at[level];
-        const struct hob__route *route =
-            hob__route_get(layer, call->core->op);
+        const struct hob__route *route = hob__route_get(layer, call->core->op);
         int32_t verdict;
 
         call->level = level;
@@ -223,8 +221,8 @@ hob_status hob__walk(struct hob_call *call, int32_t level)
                 status = check_handled(call, layer);
             goto out;
         }
-        verdict = layer->decorator->call(layer->instance, call, route->impl,
-                                         &status);
+        verdict =
+            layer->decorator->call(layer->instance, call, route->impl, &status);
         if (verdict == HOB_LAYER_DONE) {
             if (!status)
                 status = check_handled(call, layer);

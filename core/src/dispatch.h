@@ -16,10 +16,10 @@
 struct hob_call_state {
     const struct hob__op *op;
     hob_runtime *runtime;
-    hob_error *error; /* where host->fail puts the message */
-    uint64_t index;   /* of the call in its scope */
+    hob_error *error;           /* where host->fail puts the message */
+    uint64_t index;             /* of the call in its scope */
     struct hob__failure *cause; /* borrowed from an error tensor argument */
-    uint32_t moved;      /* bit i: argument i is used for the last time */
+    uint32_t moved; /* bit i: argument i is used for the last time */
     uint64_t bytes[HOB_MAX_RESULTS]; /* of the results, as inferred */
     uint8_t may_reuse;    /* some argument's memory may take a result */
     uint8_t device_param; /* whose tensor the device of the call is from */

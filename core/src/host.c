@@ -192,8 +192,7 @@ static const void *host_interface(hob_device *device, const char *name,
         const void *table = NULL;
 
         if (layer->decorator && layer->decorator->interface)
-            table = layer->decorator->interface(layer->instance, name,
-                                                version);
+            table = layer->decorator->interface(layer->instance, name, version);
         else if (!layer->decorator && layer->backend->interface)
             table = layer->backend->interface(layer->instance, name, version);
         if (table) {

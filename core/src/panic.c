@@ -17,8 +17,8 @@ static char *diagnostic(const struct hob__failure *failure)
     if (!stream)
         return NULL;
     if (failure->op)
-        fprintf(stream, "%s (call %" PRIu64 "): %s", failure->op,
-                failure->call, failure->message);
+        fprintf(stream, "%s (call %" PRIu64 "): %s", failure->op, failure->call,
+                failure->message);
     else
         fprintf(stream, "%s", failure->message);
     if (fclose(stream)) {

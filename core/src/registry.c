@@ -83,9 +83,8 @@ static void derive(struct hob__op *op)
     for (uint32_t i = signature->param_count; has_scalar && i--;)
         if (is_tensor(&signature->params[i]))
             op->scalar_like = (uint8_t)i;
-    for (uint32_t i = 0;
-         has_scalar && op->scalar_like == HOB__NO_PARTNER &&
-         i < signature->param_count;
+    for (uint32_t i = 0; has_scalar && op->scalar_like == HOB__NO_PARTNER &&
+                         i < signature->param_count;
          i++)
         if (signature->params[i].type == HOB__TYPE_DTYPE)
             op->scalar_like = (uint8_t)i;
@@ -101,15 +100,14 @@ static hob_status enter(struct hob__registry *registry, struct hob__op *op,
     if (hob__signature_parse(op->decl->signature, &op->signature, &column,
                              &message))
         return hob_error_set(error, HOB_ERR_FORMAT,
-                             "op %s: signature \"%s\", column %d: %s",
-                             op->name, op->decl->signature, column, message);
+                             "op %s: signature \"%s\", column %d: %s", op->name,
+                             op->decl->signature, column, message);
     derive(op);
     *find_slot(registry, op->name) = op->id;
     return HOB_OK;
 }
 
-static hob_status add_builtins(struct hob__registry *registry,
-                               hob_error *error)
+static hob_status add_builtins(struct hob__registry *registry, hob_error *error)
 {
     hob_status status = HOB_OK;
 
@@ -181,9 +179,8 @@ static uint32_t add_extension(hob_runtime *runtime,
         if (other) {
             hob_error_set(&why, HOB_ERR_PLUGIN, "%s: op %s is declared by %s",
                           candidate->path, other->name, other->decl->family);
-            hob__loader_refuse(runtime->loader, candidate,
-                               HOB__STATE_REFUSED, HOB__REASON_OP_TAKEN,
-                               hob__error_text(&why));
+            hob__loader_refuse(runtime->loader, candidate, HOB__STATE_REFUSED,
+                               HOB__REASON_OP_TAKEN, hob__error_text(&why));
             goto out;
         }
     }

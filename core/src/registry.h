@@ -34,8 +34,8 @@ struct hob__op {
     struct hob__signature signature;
     const struct hob__op_decl *decl; /* a built-in's; else &own */
     struct hob__op_decl own;
-    const struct hob__candidate *candidate;    /* the declarer, or NULL */
-    const struct hob__manifest_op *manifest;   /* what it declared, or NULL */
+    const struct hob__candidate *candidate;  /* the declarer, or NULL */
+    const struct hob__manifest_op *manifest; /* what it declared, or NULL */
     const struct hob_extension_op *_Atomic table; /* once its library is open */
 };
 

@@ -124,8 +124,8 @@ static int visit_backend(hob_runtime *runtime,
                           hob_status_name(status));
     }
     if (status || !count) {
-        record.problem = status ? hob__error_text(&error)
-                                : "the plugin found no device";
+        record.problem =
+            status ? hob__error_text(&error) : "the plugin found no device";
         stop = visit(context, &record);
         hob_error_release(&error);
         return stop;
@@ -210,16 +210,16 @@ void hob_runtime_ops(hob_runtime *runtime,
         record.family = op->decl->family;
         record.fuse = fuse_name(op->fuse);
         record.id = id;
-        record.has_body = op->manifest ? op->manifest->has_body
-                                       : op->decl->body != NULL;
+        record.has_body =
+            op->manifest ? op->manifest->has_body : op->decl->body != NULL;
         record.selectors = selectors.data ? selectors.data : "";
         stop = visit(context, &record);
         hob__text_release(&selectors);
     }
 }
 
-hob_status hob_op_find(hob_runtime *runtime, const char *name,
-                       uint32_t *out_id, hob_error *error)
+hob_status hob_op_find(hob_runtime *runtime, const char *name, uint32_t *out_id,
+                       hob_error *error)
 {
     const struct hob__op *op = hob__registry_find(&runtime->registry, name);
     const char *nearest;

@@ -131,8 +131,8 @@ hob_status hob_runtime_config(hob_runtime *runtime, char **out_json,
                                      "no memory for the configuration");
 }
 
-hob_status hob_plugin_why(hob_runtime *runtime, const char *id,
-                          char **out_text, hob_error *error)
+hob_status hob_plugin_why(hob_runtime *runtime, const char *id, char **out_text,
+                          hob_error *error)
 {
     hob_status status = hob__loader_why(runtime->loader, id, out_text);
 

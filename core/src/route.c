@@ -78,8 +78,7 @@ static void consider(const hob_device *layer, const struct hob__op *op,
         hob__log_write(hob__loader_log(layer->runtime->loader),
                        HOB__SEVERITY_DEBUG, "dispatch",
                        "SHADOWED: %s's %s for %s: %s's comes first",
-                       loser->plugin, op->name, layer->selector,
-                       best->plugin);
+                       loser->plugin, op->name, layer->selector, best->plugin);
 }
 
 /* Whether a kernel written for SIGNATURE serves OP; if not, say so once. */
@@ -104,8 +103,8 @@ static int fits(const hob_device *layer, const struct hob__op *op,
                        HOB__SEVERITY_ERROR, "dispatch",
                        "SIGNATURE(%s): the entry of %s is for \"%s\", the op "
                        "is \"%s\" (column %d: %s): not used",
-                       op->name, plugin, signature, op->decl->signature,
-                       column, message);
+                       op->name, plugin, signature, op->decl->signature, column,
+                       message);
     return fit;
 }
 
@@ -117,9 +116,10 @@ static void consider_backend(hob_device *layer, const struct hob__op *op,
 
     for (uint32_t i = 0; i < backend->entry_count; i++) {
         const struct hob_entry *entry = &backend->entries[i];
-        struct choice choice = {entry, NULL, layer->instance, plugin,
-                                MATCH_EXACT,
-                                layer->plugin->candidate->priority, 1};
+        struct choice choice = {
+            entry,  NULL,        layer->instance,
+            plugin, MATCH_EXACT, layer->plugin->candidate->priority,
+            1};
 
         if (!strcmp(entry->op, op->name) &&
             fits(layer, op, plugin, entry->signature))
@@ -137,7 +137,10 @@ static void consider_impls(hob_device *layer, const struct hob__op *op,
 
     for (uint32_t i = 0; i < table->impl_count; i++) {
         const struct hob_op_impl *impl = &table->impls[i];
-        struct choice choice = {impl->entry, impl, instance->instance, plugin,
+        struct choice choice = {impl->entry,
+                                impl,
+                                instance->instance,
+                                plugin,
                                 match(layer, impl->selector),
                                 instance->plugin->candidate->priority,
                                 instance->plugin->candidate == op->candidate};

@@ -31,8 +31,8 @@ static hob_status open_instance(hob_runtime *runtime,
     const char *id = plugin->manifest->id;
     char *options = NULL;
     char *message = NULL;
-    hob_status status = hob__conf_options_json(
-        hob__loader_conf(runtime->loader), id, &options);
+    hob_status status =
+        hob__conf_options_json(hob__loader_conf(runtime->loader), id, &options);
 
     if (status)
         return hob_error_set(error, status, "no memory for plugin %s", id);
@@ -180,8 +180,8 @@ out:
 static void runtime_free(hob_runtime *runtime)
 {
     /* After a fork the plugins' threads are gone: leave the plugins alone. */
-    int alive = !runtime->loader ||
-                !hob__loader_check_fork(runtime->loader, NULL);
+    int alive =
+        !runtime->loader || !hob__loader_check_fork(runtime->loader, NULL);
 
     while (alive && runtime->devices) {
         hob_device *device = runtime->devices;

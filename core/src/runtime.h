@@ -40,7 +40,7 @@ struct hob_runtime {
     pthread_mutex_t lock;  /* devices, instances */
     hob_device *devices;
     struct hob__instance *instances; /* latest first */
-    struct hob__slab tensors;  /* handles, but for error tensors */
+    struct hob__slab tensors;        /* handles, but for error tensors */
     struct hob__slab storages;
     atomic_int_fast64_t live_scopes;
     atomic_int_fast64_t live_grads;
@@ -50,11 +50,9 @@ struct hob_runtime {
  * Open CANDIDATE's library and its instance in RUNTIME, once. Fails as
  * hob__loader_load() does, or with the plugin's own status and message.
  */
-HOB_MUST_CHECK hob_status
-hob__runtime_instance(hob_runtime *runtime,
-                      const struct hob__candidate *candidate,
-                      const struct hob__instance **out_instance,
-                      hob_error *error);
+HOB_MUST_CHECK hob_status hob__runtime_instance(
+    hob_runtime *runtime, const struct hob__candidate *candidate,
+    const struct hob__instance **out_instance, hob_error *error);
 
 /*
  * This process is a fork of the one that opened RUNTIME. HOB_OK if every

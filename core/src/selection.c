@@ -222,9 +222,9 @@ static hob_status check_ops(struct hob__loader *loader, struct hob__found *all,
     uint32_t i;
 
     for (i = 0; i < index; i++) {
-        const char *op = serves(&all[i]) ? common_op(all[index].manifest,
-                                                     all[i].manifest)
-                                         : NULL;
+        const char *op = serves(&all[i])
+                             ? common_op(all[index].manifest, all[i].manifest)
+                             : NULL;
 
         if (op)
             return hob__found_set(loader, &all[index], HOB__STATE_REFUSED,
@@ -394,9 +394,9 @@ static hob_status note_unused(struct hob__loader *loader,
 hob_status hob__select(struct hob__loader *loader, struct hob__found *found,
                        uint32_t count)
 {
-    static hob_status (*const among[])(
-        struct hob__loader *, struct hob__found *,
-        uint32_t) = {check_shadow, check_ops, check_conflicts};
+    static hob_status (*const among[])(struct hob__loader *,
+                                       struct hob__found *, uint32_t) = {
+        check_shadow, check_ops, check_conflicts};
     hob_status st = HOB_OK;
     uint32_t i;
     size_t j;

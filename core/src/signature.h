@@ -58,10 +58,10 @@ struct hob__param {
 };
 
 enum hob__result_source {
-    HOB__RESULT_PARAM = 1,  /* the dtype of tensor parameter `param` */
-    HOB__RESULT_ATTRIBUTE,  /* the value of dtype parameter `param` */
-    HOB__RESULT_DTYPE,      /* always `dtype` */
-    HOB__RESULT_INFERRED    /* the infer function sets it */
+    HOB__RESULT_PARAM = 1, /* the dtype of tensor parameter `param` */
+    HOB__RESULT_ATTRIBUTE, /* the value of dtype parameter `param` */
+    HOB__RESULT_DTYPE,     /* always `dtype` */
+    HOB__RESULT_INFERRED   /* the infer function sets it */
 };
 
 struct hob__result {

@@ -5,9 +5,9 @@
 #include <stdlib.h>
 
 enum {
-    LINE = 64,        /* bytes: objects do not share a cache line */
+    LINE = 64, /* bytes: objects do not share a cache line */
     CHUNK_OBJECTS = 64,
-    SPINS = 100       /* then let the other thread run */
+    SPINS = 100 /* then let the other thread run */
 };
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
@@ -18,8 +18,8 @@ enum { SANITIZED = 0 };
 
 static void lock(struct hob__slab *slab)
 {
-    for (int spins = 0; atomic_flag_test_and_set_explicit(
-             &slab->lock, memory_order_acquire);)
+    for (int spins = 0;
+         atomic_flag_test_and_set_explicit(&slab->lock, memory_order_acquire);)
         if (++spins > SPINS)
             sched_yield();
 }

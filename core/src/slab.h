@@ -17,11 +17,11 @@
 
 struct hob__slab {
     atomic_flag lock;
-    int plain;     /* use malloc */
-    size_t size;   /* of an object, a multiple of 64 bytes */
-    void *free;    /* the next pointer is an object's first word */
-    void *chunks;  /* likewise, of what is to be freed at the end */
-    int64_t live;  /* objects handed out, under the lock */
+    int plain;    /* use malloc */
+    size_t size;  /* of an object, a multiple of 64 bytes */
+    void *free;   /* the next pointer is an object's first word */
+    void *chunks; /* likewise, of what is to be freed at the end */
+    int64_t live; /* objects handed out, under the lock */
 };
 
 void hob__slab_init(struct hob__slab *slab, size_t size, int plain);

@@ -41,10 +41,11 @@ HOB_MUST_CHECK hob_status hob__storage_new(hob_device *base, uint64_t bytes,
  * Take over DATA, which DELETER(CONTEXT) gives back. On failure nothing is
  * taken. DELETER may be NULL.
  */
-HOB_MUST_CHECK hob_status
-hob__storage_wrap(hob_device *base, void *data, uint64_t bytes, uint32_t flags,
-                  void (*deleter)(void *context), void *context,
-                  struct hob_storage **out_storage);
+HOB_MUST_CHECK hob_status hob__storage_wrap(hob_device *base, void *data,
+                                            uint64_t bytes, uint32_t flags,
+                                            void (*deleter)(void *context),
+                                            void *context,
+                                            struct hob_storage **out_storage);
 
 /*
  * Take one from REFS; whether that was the last. Who sees 1 holds the only

@@ -42,7 +42,7 @@ struct hob_tensor {
      * threads may own one tensor. Only that scope compares, none follows. */
     hob_scope *_Atomic owner;
     atomic_uint owner_index;
-    uint32_t moved_op;    /* moved: the op's number */
+    uint32_t moved_op; /* moved: the op's number */
     /* moved: the call's index; taken: the address of the call's state, as a
      * body may pass what its call takes to calls of its own */
     uint64_t moved_call;

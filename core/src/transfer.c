@@ -51,8 +51,8 @@ static hob_tensor *copy_over(hob_scope *scope, hob_tensor *tensor,
     if (!status)
         status = hob__tensor_download(tensor, buffer, bytes, &error);
     if (!status)
-        status = hob__elements_put(scope, device, &meta, buffer, &result,
-                                   &error);
+        status =
+            hob__elements_put(scope, device, &meta, buffer, &result, &error);
     free(buffer);
     if (status)
         result = hob__scope_fail(scope, status, "to_device: %s",

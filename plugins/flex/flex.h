@@ -37,8 +37,8 @@ struct flex_device {
     const struct flex_kernels *kernels;
     struct flex_memory *memory;
     struct flex_blas *blas;
-    uint32_t isa;  /* enum flex_isa */
-    uint32_t gemm; /* enum flex_gemm_choice of options.h */
+    uint32_t isa;      /* enum flex_isa */
+    uint32_t gemm;     /* enum flex_gemm_choice of options.h */
     uint64_t l2_bytes; /* of one core */
     uint64_t l3_bytes; /* of the machine's last level */
 };

@@ -13,7 +13,7 @@ enum flex_gemm_choice {
 };
 
 struct flex_options {
-    char isa[8]; /* "": the best */
+    char isa[8];   /* "": the best */
     uint32_t gemm; /* enum flex_gemm_choice */
     uint64_t cache_bytes;
 };

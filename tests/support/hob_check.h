@@ -31,7 +31,7 @@
                       #expression, hob_status_name(ck_status),                 \
                       hob_status_name(expected),                               \
                       error.message ? error.message : "no message");           \
-        ck_assert_msg(error.message && strstr(error.message, (part)),          \
+        ck_assert_msg(error.message &&strstr(error.message, (part)),           \
                       "%s: \"%s\" is not in \"%s\"", #expression, (part),      \
                       error.message ? error.message : "");                     \
         hob_error_release(&error);                                             \

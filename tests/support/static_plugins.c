@@ -116,8 +116,8 @@ static hob_status full_execute(void *device, struct hob_call *call)
 {
     struct hob_view *out = hob_ret_view(call, 0);
     const hob_value *value = &call->args[1];
-    float number = value->tag == HOB_TAG_F64 ? (float)value->u.f64
-                                             : (float)value->u.i64;
+    float number =
+        value->tag == HOB_TAG_F64 ? (float)value->u.f64 : (float)value->u.i64;
 
     (void)device;
     atomic_fetch_add(&kernel_calls, 1);
@@ -190,17 +190,14 @@ static const struct hob_backend flat_backend = {
     .upload = copy_in,
     .download = copy_out};
 
-static const struct hob_plugin calc = {HOB_PLUGIN_INIT_HEAD,
-                                       .id = "calc",
+static const struct hob_plugin calc = {HOB_PLUGIN_INIT_HEAD, .id = "calc",
                                        .version = "1.0.0",
                                        .backend = &calc_backend};
-static const struct hob_plugin other = {HOB_PLUGIN_INIT_HEAD,
-                                        .id = "other",
+static const struct hob_plugin other = {HOB_PLUGIN_INIT_HEAD, .id = "other",
                                         .version = "1.0.0",
                                         .backend = &calc_backend};
 
-static const struct hob_plugin flat = {HOB_PLUGIN_INIT_HEAD,
-                                       .id = "flat",
+static const struct hob_plugin flat = {HOB_PLUGIN_INIT_HEAD, .id = "flat",
                                        .version = "1.0.0",
                                        .backend = &flat_backend};
 
@@ -238,8 +235,7 @@ static hob_status layer_open(void *instance, hob_device *below, int32_t level,
 }
 
 static int32_t idle_call(void *layer, struct hob_call *call,
-                         const struct hob_op_impl *impl,
-                         hob_status *out_status)
+                         const struct hob_op_impl *impl, hob_status *out_status)
 {
     (void)layer;
     (void)call;
@@ -290,17 +286,14 @@ static const struct hob_decorator sloppy_decorator = {
     .layer_close = device_close,
     .call = sloppy_call};
 
-static const struct hob_plugin idle = {HOB_PLUGIN_INIT_HEAD,
-                                       .id = "idle",
+static const struct hob_plugin idle = {HOB_PLUGIN_INIT_HEAD, .id = "idle",
                                        .version = "1.0.0",
                                        .decorator = &idle_decorator};
-static const struct hob_plugin greedy = {HOB_PLUGIN_INIT_HEAD,
-                                         .id = "greedy",
+static const struct hob_plugin greedy = {HOB_PLUGIN_INIT_HEAD, .id = "greedy",
                                          .version = "1.0.0",
                                          .decorator = &greedy_decorator};
 
-static const struct hob_plugin sloppy = {HOB_PLUGIN_INIT_HEAD,
-                                         .id = "sloppy",
+static const struct hob_plugin sloppy = {HOB_PLUGIN_INIT_HEAD, .id = "sloppy",
                                          .version = "1.0.0",
                                          .decorator = &sloppy_decorator};
 
@@ -365,8 +358,7 @@ static hob_status astray_body(hob_scope *scope, const struct hob_call *call,
 static hob_status take_body(hob_scope *scope, const struct hob_call *call,
                             hob_tensor **out)
 {
-    hob_tensor *one =
-        hob_ones(scope, NULL, 0, call->device, HOB_DTYPE_F32);
+    hob_tensor *one = hob_ones(scope, NULL, 0, call->device, HOB_DTYPE_F32);
 
     out[0] = hob_add(scope, hob_move(scope, call->args[0].u.tensor), one);
     return hob_scope_host(scope)->scope_status(scope);
@@ -417,26 +409,23 @@ static hob_status result_of_rank(void *device, struct hob_call *call)
     return call->host->result(call, 0, &meta);
 }
 
-static const struct hob_entry silent_entry = {
-    .op = "t.silent_prepare",
-    .signature = "(x: Float) -> x",
-    .prepare = prepare_silent,
-    .execute = contiguous_execute};
+static const struct hob_entry silent_entry = {.op = "t.silent_prepare",
+                                              .signature = "(x: Float) -> x",
+                                              .prepare = prepare_silent,
+                                              .execute = contiguous_execute};
 static const struct hob_op_impl silent_impls[] = {
     {.selector = "calc", .entry = &silent_entry}};
 
-static const struct hob_entry result_entry = {
-    .op = "t.bad_result",
-    .signature = "(x: Float) -> x",
-    .flags = HOB_ENTRY_DYNAMIC,
-    .execute = result_of_rank};
+static const struct hob_entry result_entry = {.op = "t.bad_result",
+                                              .signature = "(x: Float) -> x",
+                                              .flags = HOB_ENTRY_DYNAMIC,
+                                              .execute = result_of_rank};
 static const struct hob_op_impl result_impls[] = {
     {.selector = "calc", .entry = &result_entry}};
 
-static const struct hob_entry negate_entry = {
-    .op = "t.only_other",
-    .signature = "(x: Float) -> x",
-    .execute = contiguous_execute};
+static const struct hob_entry negate_entry = {.op = "t.only_other",
+                                              .signature = "(x: Float) -> x",
+                                              .execute = contiguous_execute};
 static const struct hob_op_impl only_other_impls[] = {
     {.selector = "other", .entry = &negate_entry},
     {.selector = "absent", .entry = &negate_entry}};
@@ -494,8 +483,7 @@ static const struct hob_extension ext_table = {
     .op_count = sizeof(ext_ops) / sizeof(ext_ops[0]),
     .ops = ext_ops};
 
-static const struct hob_plugin ext = {HOB_PLUGIN_INIT_HEAD,
-                                      .id = "ext",
+static const struct hob_plugin ext = {HOB_PLUGIN_INIT_HEAD, .id = "ext",
                                       .version = "1.2.3",
                                       .extension = &ext_table};
 
@@ -525,8 +513,7 @@ static const struct hob_extension hollow_table = {
     .struct_size = sizeof(struct hob_extension),
     .op_count = 1,
     .ops = hollow_ops};
-static const struct hob_plugin hollow = {HOB_PLUGIN_INIT_HEAD,
-                                         .id = "hollow",
+static const struct hob_plugin hollow = {HOB_PLUGIN_INIT_HEAD, .id = "hollow",
                                          .version = "1.0.0",
                                          .extension = &hollow_table};
 

@@ -578,9 +578,8 @@ START_TEST(test_discovery_unmet_dependency_hides_nothing)
 }
 END_TEST
 
-static void write_extension(const char *path, const char *id,
-                            const char *space, const char *op,
-                            const char *more)
+static void write_extension(const char *path, const char *id, const char *space,
+                            const char *op, const char *more)
 {
     char whole[1024];
 

@@ -203,8 +203,7 @@ START_TEST(test_move_writes_in_place)
 {
     hob_tensor *x = vector(calc, 1, 2);
     void *memory = hob_tensor_view(x)->data;
-    hob_tensor *sum =
-        hob_add(scope, hob_move(scope, x), vector(calc, 10, 20));
+    hob_tensor *sum = hob_add(scope, hob_move(scope, x), vector(calc, 10, 20));
 
     ck_assert_ptr_eq(hob_tensor_view(sum)->data, memory);
     assert_vector(sum, 11, 22);
@@ -425,18 +424,26 @@ static const struct scalar_fit {
     hob_dtype dtype;
     double number;
     int fits;
-} scalar_fits[] = {
-    {HOB_DTYPE_F32, 3.4028235e38, 1},  {HOB_DTYPE_F32, 3.4028236e38, 0},
-    {HOB_DTYPE_F32, -1e39, 0},         {HOB_DTYPE_F32, INFINITY, 1},
-    {HOB_DTYPE_F32, NAN, 1},           {HOB_DTYPE_F32, 1e-60, 1},
-    {HOB_DTYPE_F16, 65504, 1},         {HOB_DTYPE_F16, 65519.99, 1},
-    {HOB_DTYPE_F16, 65520, 0},         {HOB_DTYPE_BF16, 3.38e38, 1},
-    {HOB_DTYPE_BF16, 3.4e38, 0},       {HOB_DTYPE_F64, 1e300, 1},
-    {HOB_DTYPE_I8, 127, 1},            {HOB_DTYPE_I8, 128, 0},
-    {HOB_DTYPE_I32, 2.5, 0},           {HOB_DTYPE_U8, -1, 0},
-    {HOB_DTYPE_U64, 18446744073709549568.0, 1},
-    {HOB_DTYPE_U64, 18446744073709551616.0, 0},
-    {HOB_DTYPE_I64, NAN, 0},           {HOB_DTYPE_BOOL, 2, 0}};
+} scalar_fits[] = {{HOB_DTYPE_F32, 3.4028235e38, 1},
+                   {HOB_DTYPE_F32, 3.4028236e38, 0},
+                   {HOB_DTYPE_F32, -1e39, 0},
+                   {HOB_DTYPE_F32, INFINITY, 1},
+                   {HOB_DTYPE_F32, NAN, 1},
+                   {HOB_DTYPE_F32, 1e-60, 1},
+                   {HOB_DTYPE_F16, 65504, 1},
+                   {HOB_DTYPE_F16, 65519.99, 1},
+                   {HOB_DTYPE_F16, 65520, 0},
+                   {HOB_DTYPE_BF16, 3.38e38, 1},
+                   {HOB_DTYPE_BF16, 3.4e38, 0},
+                   {HOB_DTYPE_F64, 1e300, 1},
+                   {HOB_DTYPE_I8, 127, 1},
+                   {HOB_DTYPE_I8, 128, 0},
+                   {HOB_DTYPE_I32, 2.5, 0},
+                   {HOB_DTYPE_U8, -1, 0},
+                   {HOB_DTYPE_U64, 18446744073709549568.0, 1},
+                   {HOB_DTYPE_U64, 18446744073709551616.0, 0},
+                   {HOB_DTYPE_I64, NAN, 0},
+                   {HOB_DTYPE_BOOL, 2, 0}};
 
 START_TEST(test_scalar_must_fit_the_dtype)
 {
@@ -598,9 +605,9 @@ START_TEST(test_assign_replaces_a_long_lived_tensor)
     for (int i = 0; i < 10; i++) {
         hob_scope *step = hob_scope_child(scope);
 
-        hob_assign(scope, &slot,
-                   hob_add(step, slot, hob_ones(step, NULL, 0, calc,
-                                                HOB_DTYPE_F32)));
+        hob_assign(
+            scope, &slot,
+            hob_add(step, slot, hob_ones(step, NULL, 0, calc, HOB_DTYPE_F32)));
         hob_scope_close(step);
     }
     assert_vector(slot, 10, 10);

@@ -225,8 +225,8 @@ START_TEST(test_host_data_checks_sizes_before_it_copies)
 
     ck_assert_hob_fails(hob_read(tensor, &got, sizeof(got), &error),
                         HOB_ERR_ARGUMENT, "the buffer 4");
-    ck_assert_hob_fails(hob_read_f32(tensor, &got, 1, &error),
-                        HOB_ERR_ARGUMENT, "the buffer is for 1");
+    ck_assert_hob_fails(hob_read_f32(tensor, &got, 1, &error), HOB_ERR_ARGUMENT,
+                        "the buffer is for 1");
     ck_assert_hob_fails(hob_item(tensor, &(double){0}, &error),
                         HOB_ERR_ARGUMENT, "the buffer is for 1");
 }

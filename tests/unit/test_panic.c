@@ -69,7 +69,8 @@ static const int64_t four_five[] = {4, 5};
 
 static void unlisted_backend(void)
 {
-    hob_value x = hob_value_tensor(tensor_of(calc, HOB_DTYPE_F32, two_three, 2));
+    hob_value x =
+        hob_value_tensor(tensor_of(calc, HOB_DTYPE_F32, two_three, 2));
 
     (void)call_by_name("t.only_other", &x, 1);
 }
@@ -84,7 +85,8 @@ static void no_routing_tensor(void)
 static void mixed_bases(void)
 {
     hob_tensor *a = tensor_of(calc, HOB_DTYPE_F32, two_three, 2);
-    hob_tensor *b = tensor_of(open_device("other"), HOB_DTYPE_F32, two_three, 2);
+    hob_tensor *b =
+        tensor_of(open_device("other"), HOB_DTYPE_F32, two_three, 2);
 
     (void)hob_add(scope, a, b);
 }
@@ -241,8 +243,8 @@ static void compare_golden(const char *name, const char *text)
 START_TEST(test_panic_says_what_the_golden_file_says)
 {
     panics[_i].cause();
-    ck_assert_msg(hob_scope_error(scope, &error) != HOB_OK,
-                  "%s did not fail", panics[_i].name);
+    ck_assert_msg(hob_scope_error(scope, &error) != HOB_OK, "%s did not fail",
+                  panics[_i].name);
     compare_golden(panics[_i].name, error.message);
     hob_error_release(&error);
 }

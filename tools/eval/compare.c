@@ -111,11 +111,10 @@ static hob_status check_element(const char *name,
     if (integer_from_json(json, &integer) && elements->integers[i] == integer)
         return HOB_OK;
     return hob_error_set(error, HOB_ERR_RANGE,
-                         dtype == HOB_DTYPE_U64
-                             ? "%s[%" PRId64 "] is %" PRIu64
-                               ", expected %" PRIu64
-                             : "%s[%" PRId64 "] is %" PRId64
-                               ", expected %" PRId64,
+                         dtype == HOB_DTYPE_U64 ? "%s[%" PRId64 "] is %" PRIu64
+                                                  ", expected %" PRIu64
+                                                : "%s[%" PRId64 "] is %" PRId64
+                                                  ", expected %" PRId64,
                          name, i, elements->integers[i], integer);
 }
 

@@ -60,8 +60,9 @@ static int fits_dtype(int64_t integer, uint32_t dtype)
  * 64 bits than DTYPE: negative for u64, above the greatest for i64. */
 static int wraps(const cJSON *json, int64_t integer, uint32_t dtype)
 {
-    int is_negative = cJSON_IsString(json) ? json->valuestring[0] == '-'
-                                           : cJSON_IsNumber(json) && integer < 0;
+    int is_negative = cJSON_IsString(json)
+                          ? json->valuestring[0] == '-'
+                          : cJSON_IsNumber(json) && integer < 0;
 
     return (dtype == HOB_DTYPE_U64 && is_negative && integer) ||
            (dtype == HOB_DTYPE_I64 && !is_negative && integer < 0);

@@ -26,7 +26,7 @@
 
 #if defined(__GNUC__) || defined(__clang__)
 #define HOB_MUST_CHECK __attribute__((warn_unused_result))
-#define HOB_PRINTF(text, first) \
+#define HOB_PRINTF(text, first)                                                \
     __attribute__((__format__(__printf__, text, first)))
 #else
 #define HOB_MUST_CHECK

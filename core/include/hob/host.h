@@ -78,7 +78,7 @@ struct hob_host {
     hob_status (*scope_status)(const hob_scope *scope);
     /* Put an error on SCOPE, if it has none, and return its error tensor. */
     hob_tensor *(*scope_fail)(hob_scope *scope, hob_status status,
-                              const char *format, ...) HOB_PRINTF(3, 4);
+                              const char *format, ...)HOB_PRINTF(3, 4);
     /* Let OUTER own TENSOR too; returns TENSOR. */
     hob_tensor *(*keep)(hob_scope *outer, hob_tensor *tensor);
     /* Mark the next use of TENSOR in a call as its last; returns TENSOR. */
@@ -134,7 +134,7 @@ struct hob_host {
     void *(*mem_alloc)(const struct hob_host *host, uint64_t bytes);
     void (*mem_free)(const struct hob_host *host, void *memory);
     void (*log_write)(const struct hob_host *host, int32_t severity,
-                const char *format, ...) HOB_PRINTF(3, 4);
+                      const char *format, ...) HOB_PRINTF(3, 4);
     /* A named, versioned table that a layer of DEVICE offers; NULL if none
      * does. The topmost layer that has it answers. */
     const void *(*interface)(hob_device *device, const char *name,

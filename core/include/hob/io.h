@@ -47,10 +47,9 @@ HOB_API const char *hob_safetensors_name(const hob_safetensors *file,
 HOB_API const char *hob_safetensors_metadata(const hob_safetensors *file,
                                              const char *key);
 /* Fails with HOB_ERR_NOT_FOUND if there is no NAME. */
-HOB_API HOB_MUST_CHECK hob_status
-hob_safetensors_read(hob_safetensors *file, hob_scope *scope,
-                     hob_device *device, const char *name,
-                     hob_tensor **out_tensor, hob_error *error);
+HOB_API HOB_MUST_CHECK hob_status hob_safetensors_read(
+    hob_safetensors *file, hob_scope *scope, hob_device *device,
+    const char *name, hob_tensor **out_tensor, hob_error *error);
 
 struct hob_named_tensor {
     const char *name;
@@ -71,19 +70,18 @@ struct hob_dlpack_managed; /* DLManagedTensorVersioned, by layout */
  * negative strides), else as a copy. Lazy tensors are evaluated; tracked ones
  * are refused. The consumer calls the deleter, on any thread.
  */
-HOB_API HOB_MUST_CHECK hob_status hob_dlpack_export(
-    hob_tensor *tensor, struct hob_dlpack_managed **out_managed,
-    hob_error *error);
+HOB_API HOB_MUST_CHECK hob_status
+hob_dlpack_export(hob_tensor *tensor, struct hob_dlpack_managed **out_managed,
+                  hob_error *error);
 
 /*
  * Take over MANAGED as a tensor on DEVICE: without a copy where DEVICE
  * computes in host memory, and its deleter then runs with the last reference.
  * On failure MANAGED stays the caller's.
  */
-HOB_API HOB_MUST_CHECK hob_status
-hob_dlpack_import(hob_scope *scope, hob_device *device,
-                  struct hob_dlpack_managed *managed, hob_tensor **out_tensor,
-                  hob_error *error);
+HOB_API HOB_MUST_CHECK hob_status hob_dlpack_import(
+    hob_scope *scope, hob_device *device, struct hob_dlpack_managed *managed,
+    hob_tensor **out_tensor, hob_error *error);
 
 HOB_END_DECLS
 

@@ -19,8 +19,8 @@ struct hob_plugin;
 
 /* What happens when an op fails; see hob/scope.h. */
 enum hob_policy {
-    HOB_POLICY_PANIC = 0,  /* the handler is told, then the process aborts */
-    HOB_POLICY_REPORT = 1  /* the handler is told once, the program goes on */
+    HOB_POLICY_PANIC = 0, /* the handler is told, then the process aborts */
+    HOB_POLICY_REPORT = 1 /* the handler is told once, the program goes on */
 };
 
 /* A diagnostic: STATUS, the op (NULL outside one) and the whole message. */

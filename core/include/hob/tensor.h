@@ -48,13 +48,11 @@ HOB_API HOB_MUST_CHECK hob_status hob_read_f64(hob_tensor *tensor,
                                                double *out_data, int64_t count,
                                                hob_error *error);
 HOB_API HOB_MUST_CHECK hob_status hob_read_i64(hob_tensor *tensor,
-                                               int64_t *out_data,
-                                               int64_t count,
+                                               int64_t *out_data, int64_t count,
                                                hob_error *error);
 /* The only element of TENSOR as a double. Waits. */
 HOB_API HOB_MUST_CHECK hob_status hob_item(hob_tensor *tensor,
-                                           double *out_value,
-                                           hob_error *error);
+                                           double *out_value, hob_error *error);
 
 /*
  * Bring TENSOR to DEVICE. Within one base this lifts or strips decorators

@@ -209,8 +209,7 @@ static inline hob_value hob_value_f64s(const double *numbers, uint32_t count)
 /* Absent where DTYPE is HOB_DTYPE_NONE: the op's default then holds. */
 static inline hob_value hob_value_dtype(uint32_t dtype)
 {
-    hob_value value =
-        hob_value_make(dtype ? HOB_TAG_DTYPE : HOB_TAG_ABSENT, 1);
+    hob_value value = hob_value_make(dtype ? HOB_TAG_DTYPE : HOB_TAG_ABSENT, 1);
     value.u.i64 = (int64_t)dtype;
     return value;
 }

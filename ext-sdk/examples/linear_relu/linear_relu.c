@@ -57,8 +57,9 @@ hob_status nn_linear_relu_flex(void *device, struct hob_call *call)
     gemm.relu = 1;
     st = flex->gemm(instance, &gemm);
     if (st)
-        return call->host->fail(call, st, "nn.linear_relu: the product of "
-                                          "x and w failed on flex");
+        return call->host->fail(call, st,
+                                "nn.linear_relu: the product of "
+                                "x and w failed on flex");
     return HOB_OK;
 }
 
@@ -89,14 +90,13 @@ hob_status nn_linear_relu_backward(hob_scope *scope,
         return HOB_OK;
     g = hob_relu_backward(scope, call->rets[0], call->grads[0]);
     if (call->needs_grad[0])
-        call->out_grads[0] = hob_matmul(
-            scope, g, hob_swap_dims(scope, call->inputs[1], 0, 1));
+        call->out_grads[0] =
+            hob_matmul(scope, g, hob_swap_dims(scope, call->inputs[1], 0, 1));
     if (call->needs_grad[1]) {
         hob_tensor *x = as_matrix(scope, call->inputs[0], w_shape[0]);
 
-        call->out_grads[1] =
-            hob_matmul(scope, hob_swap_dims(scope, x, 0, 1),
-                       as_matrix(scope, g, w_shape[1]));
+        call->out_grads[1] = hob_matmul(scope, hob_swap_dims(scope, x, 0, 1),
+                                        as_matrix(scope, g, w_shape[1]));
     }
     if (call->needs_grad[2])
         call->out_grads[2] = g;

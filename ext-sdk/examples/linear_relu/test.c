@@ -75,8 +75,7 @@ static int compare(const char *what, hob_tensor *tensor, const double *wanted,
     if (hob_read_f64(tensor, got, count, error))
         return 1;
     for (int i = 0; i < count; i++)
-        if (!(fabs(got[i] - wanted[i]) <=
-              tolerance * (1 + fabs(wanted[i])))) {
+        if (!(fabs(got[i] - wanted[i]) <= tolerance * (1 + fabs(wanted[i])))) {
             printf("%s[%d] is %.9g, not %.9g\n", what, i, got[i], wanted[i]);
             return 1;
         }
@@ -98,15 +97,14 @@ static int test_dtype(hob_scope *scope, hob_device *device, hob_dtype dtype,
     fill(&inputs);
     for (int p = 0; p < PARAMS; p++)
         leaves[p] = hob_require_grad(
-            scope,
-            hob_cast(scope,
-                     hob_from_f64(scope, device, inputs.values[p], shapes[p],
-                                  ranks[p]),
-                     dtype));
+            scope, hob_cast(scope,
+                            hob_from_f64(scope, device, inputs.values[p],
+                                         shapes[p], ranks[p]),
+                            dtype));
     y = nn_linear_relu(scope, leaves[0], leaves[1], leaves[2]);
     reference(&inputs, wanted);
-    failed = compare("y", hob_detach(scope, y), wanted, Y_COUNT, tolerance,
-                     error);
+    failed =
+        compare("y", hob_detach(scope, y), wanted, Y_COUNT, tolerance, error);
     if (failed || hob_backward(scope, y, 0, &grads, error))
         return 1;
     for (int p = 0; p < PARAMS; p++) {
@@ -114,10 +112,9 @@ static int test_dtype(hob_scope *scope, hob_device *device, hob_dtype dtype,
 
         for (int i = 0; i < counts[p]; i++)
             wanted[i] = slope(&inputs, p, i);
-        failed |= hob_grad(scope, leaves[p], grads, &gradient, error) ||
-                  !gradient ||
-                  compare(names[p], gradient, wanted, counts[p], tolerance,
-                          error);
+        failed |=
+            hob_grad(scope, leaves[p], grads, &gradient, error) || !gradient ||
+            compare(names[p], gradient, wanted, counts[p], tolerance, error);
     }
     hob_grads_free(grads);
     return failed;

@@ -27,8 +27,8 @@ static int test(hob_scope *scope, hob_device *device, hob_error *error)
 {
     const int64_t shape = 5;
     float value[5], slope[5], values[5], slopes[5];
-    hob_tensor *x = hob_require_grad(
-        scope, hob_from_f32(scope, device, input, &shape, 1));
+    hob_tensor *x =
+        hob_require_grad(scope, hob_from_f32(scope, device, input, &shape, 1));
     hob_tensor *y = demo_square(scope, x), *gradient;
     hob_grads *grads = NULL;
     int failed = 1;

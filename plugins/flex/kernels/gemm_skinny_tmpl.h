@@ -56,12 +56,10 @@ NAME(skinny_rows)(const int rows, int64_t depth, int64_t columns, const TYPE *a,
 
     for (; k + 4 <= depth; k += 4)
         NAME(stream_rows)
-        (rows, 4, columns, a + k * rows, in + k * stride, stride, sums,
-         sum_stride);
+    (rows, 4, columns, a + k * rows, in + k * stride, stride, sums, sum_stride);
     for (; k < depth; k++)
         NAME(stream_rows)
-        (rows, 1, columns, a + k * rows, in + k * stride, stride, sums,
-         sum_stride);
+    (rows, 1, columns, a + k * rows, in + k * stride, stride, sums, sum_stride);
 }
 
 /*
@@ -116,12 +114,12 @@ NAME(skinny_columns)(const int rows, int64_t depth, int64_t columns,
     if (HEIGHT > 6 || rows <= 6)
         for (; j + 2 <= columns; j += 2)
             NAME(dot_columns)
-            (rows, 2, depth, a, a_stride, in + j * stride, stride, sums + j,
-             sum_stride);
+    (rows, 2, depth, a, a_stride, in + j * stride, stride, sums + j,
+     sum_stride);
     for (; j < columns; j++)
         NAME(dot_columns)
-        (rows, 1, depth, a, a_stride, in + j * stride, stride, sums + j,
-         sum_stride);
+    (rows, 1, depth, a, a_stride, in + j * stride, stride, sums + j,
+     sum_stride);
 }
 
 #define INSTANCE(r)                                                            \

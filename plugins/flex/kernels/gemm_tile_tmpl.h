@@ -184,8 +184,7 @@ static void NAME(pack_columns)(int64_t depth, int64_t columns, const void *in,
         if (k + 4 <= depth)
             for (; j < columns4; j += 4)
                 NAME(turn_square)
-                (from + j * stride + k, stride, to + k * NAME(width) + j,
-                 NAME(width));
+        (from + j * stride + k, stride, to + k * NAME(width) + j, NAME(width));
         for (; j < NAME(width); j++)
             for (int64_t i = k; i < k + 4 && i < depth; i++)
                 to[i * NAME(width) + j] =

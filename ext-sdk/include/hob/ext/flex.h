@@ -27,10 +27,9 @@ enum { FLEX_COMPUTE_VERSION = 1 };
  * elements apart and hold COLUMNS elements each. Every element of c is in
  * exactly one block; blocks come in any order, from several threads.
  */
-typedef void (*flex_epilogue_fn)(void *context, void *block,
-                                 int64_t first_row, int64_t rows,
-                                 int64_t first_column, int64_t columns,
-                                 int64_t ldc);
+typedef void (*flex_epilogue_fn)(void *context, void *block, int64_t first_row,
+                                 int64_t rows, int64_t first_column,
+                                 int64_t columns, int64_t ldc);
 
 /*
  * c (m x n) = alpha * a (m x k) * b (k x n) + beta * c, of one dtype: f32 or

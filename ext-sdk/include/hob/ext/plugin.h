@@ -44,14 +44,14 @@ struct hob_call {
     int32_t level;      /* the layer that has the call now; 0 is the base */
     uint16_t arg_count;
     uint16_t ret_count;
-    hob_value *args;             /* arg_count, in the signature's order */
-    hob_value *rets;             /* ret_count tensors */
+    hob_value *args;              /* arg_count, in the signature's order */
+    hob_value *rets;              /* ret_count tensors */
     const struct hob_meta *metas; /* ret_count: the inferred results */
-    void *stream;                /* of the device; NULL on a CPU */
-    void *workspace;             /* as prepare asked, 64-byte aligned */
-    const void *prepared;        /* what prepare returned */
-    const char *op_name;         /* as in "demo.square", borrowed */
-    struct hob_call_state *core; /* the core's own */
+    void *stream;                 /* of the device; NULL on a CPU */
+    void *workspace;              /* as prepare asked, 64-byte aligned */
+    const void *prepared;         /* what prepare returned */
+    const char *op_name;          /* as in "demo.square", borrowed */
+    struct hob_call_state *core;  /* the core's own */
 };
 
 /* Argument INDEX as a view; NULL if it is absent. */
@@ -134,7 +134,7 @@ struct hob_entry {
 };
 
 struct hob_device_info {
-    char name[128];       /* of the hardware, for people */
+    char name[128];        /* of the hardware, for people */
     uint64_t memory_bytes; /* 0: unknown */
     uint64_t reserved[8];
 };
@@ -180,10 +180,10 @@ struct hob_op_impl; /* below, with extensions */
 
 /* What a layer did with a call. */
 enum hob_verdict {
-    HOB_LAYER_DONE = 0,    /* handled: status and rets are set */
-    HOB_LAYER_PASS = 1,    /* nothing to do: run it below, results as they are */
-    HOB_LAYER_NO_RULE = 2  /* something to do, but no rule: the core runs the
-                              body here, or follows the "unlisted" policy */
+    HOB_LAYER_DONE = 0,   /* handled: status and rets are set */
+    HOB_LAYER_PASS = 1,   /* nothing to do: run it below, results as they are */
+    HOB_LAYER_NO_RULE = 2 /* something to do, but no rule: the core runs the
+                             body here, or follows the "unlisted" policy */
 };
 
 struct hob_decorator {
@@ -233,16 +233,16 @@ struct hob_grad_call {
                                            where absent */
     hob_tensor *const *rets;            /* NULL where it was not saved */
     const struct hob_meta *ret_metas;
-    hob_tensor *const *grads; /* one a result; NULL means zero */
+    hob_tensor *const *grads;  /* one a result; NULL means zero */
     const uint8_t *needs_grad; /* one an input */
-    hob_tensor **out_grads; /* one an input, NULL at first; leave NULL for
-                               zero. A gradient may have the broadcast shape:
-                               it is summed back to the input's. */
+    hob_tensor **out_grads;    /* one an input, NULL at first; leave NULL for
+                                  zero. A gradient may have the broadcast shape:
+                                  it is summed back to the input's. */
 };
 
 struct hob_backward {
     uint32_t struct_size;
-    uint32_t flags; /* enum hob_backward_flags */
+    uint32_t flags;     /* enum hob_backward_flags */
     uint32_t save_args; /* bit i: parameter i's tensors are needed */
     uint32_t save_rets; /* bit i: result i is needed */
     /* Bit i set in save_if[j]: parameter i is needed for the gradient of
@@ -256,8 +256,8 @@ struct hob_backward {
 
 /* An implementation of an op for one selector. Set what fits the selector. */
 struct hob_op_impl {
-    const char *selector; /* required, as in "flex" or "autodiff" */
-    const struct hob_entry *entry;       /* a backend's or family's kernel */
+    const char *selector;          /* required, as in "flex" or "autodiff" */
+    const struct hob_entry *entry; /* a backend's or family's kernel */
     const struct hob_backward *backward; /* for "autodiff" */
     /* Any decorator: the whole call at that layer, in place of its rule. */
     hob_status (*layer)(void *instance, struct hob_call *call);
