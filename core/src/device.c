@@ -61,15 +61,39 @@ static hob_status describe(const hob_runtime *runtime,
     return status;
 }
 
+/* SELECTOR is that of a plugin of the other kind: say where it stands. */
+static hob_status misplaced(enum hob__plugin_kind kind, const char *selector,
+                            hob_error *error)
+{
+    if (kind == HOB__KIND_BACKEND)
+        return hob_error_set(error, HOB_ERR_DEVICE,
+                             "no backend plugin serves \"%s\": it is a "
+                             "decorator and stands around a device, as in "
+                             "\"%s(flex)\"",
+                             selector, selector);
+    return hob_error_set(error, HOB_ERR_DEVICE,
+                         "no decorator plugin serves \"%s\": it is a backend "
+                         "and stands innermost, as in \"autodiff(%s)\"",
+                         selector, selector);
+}
+
 static hob_status not_served(const hob_runtime *runtime,
                              enum hob__plugin_kind kind, const char *selector,
                              hob_error *error)
 {
+    enum hob__plugin_kind other =
+        kind == HOB__KIND_BACKEND ? HOB__KIND_DECORATOR : HOB__KIND_BACKEND;
     char *why = NULL;
+    size_t length;
     hob_status status;
 
+    if (hob__loader_find(runtime->loader, other, selector))
+        return misplaced(kind, selector, error);
     if (hob__loader_why(runtime->loader, selector, &why))
         why = NULL;
+    length = why ? strlen(why) : 0;
+    if (length && why[length - 1] == '\n')
+        why[length - 1] = '\0'; /* a message is not a line */
     status =
         hob_error_set(error, HOB_ERR_DEVICE, "no %s plugin serves \"%s\": %s",
                       hob__plugin_kind_name(kind), selector,

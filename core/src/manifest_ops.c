@@ -155,7 +155,7 @@ static hob_status read_op_fields(struct hob__reader *reader,
     if (!st)
         st = hob__reader_bool(reader, object, "deterministic",
                               &op->deterministic);
-    return st;
+    return st ? st : hob__reader_signature(reader, object, op);
 }
 
 /* "body" is a flag, or the name of the C function. */

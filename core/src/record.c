@@ -5,6 +5,8 @@
 
 #include "record.h"
 
+#include <string.h>
+
 const char *hob__state_name(enum hob__state state)
 {
     static const char *const names[HOB__STATE_COUNT_] = {
@@ -36,9 +38,14 @@ void hob__record_format(const struct hob__record *record,
 {
     hob__text_printf(text, "%s: %s", record->id ? record->id : record->path,
                      hob__state_name(record->state));
-    if (record->reason != HOB__REASON_OK)
-        hob__text_printf(text, " %s: %s", hob__reason_name(record->reason),
-                         hob__reason_text(record->reason));
+    if (record->reason != HOB__REASON_OK) {
+        const char *reason = hob__reason_name(record->reason);
+
+        /* Some states have one reason only, of the same name. */
+        if (strcmp(reason, hob__state_name(record->state)) != 0)
+            hob__text_printf(text, " %s", reason);
+        hob__text_printf(text, ": %s", hob__reason_text(record->reason));
+    }
     if (record->detail)
         hob__text_printf(text, ": %s", record->detail);
     hob__text_printf(text, " [%s, %s]", record->path,

@@ -229,9 +229,9 @@ hob_status hob_op_find(hob_runtime *runtime, const char *name, uint32_t *out_id,
         return HOB_OK;
     nearest = hob__registry_nearest(&runtime->registry, name);
     return hob_error_set(error, HOB_ERR_NOT_FOUND,
-                         "there is no op \"%s\"%s%s%s: hob ops lists them all",
-                         name, nearest ? "; did you mean \"" : "",
-                         nearest ? nearest : "", nearest ? "\"" : "");
+                         "there is no op \"%s\"%s%s%s hob ops lists them all",
+                         name, nearest ? "; did you mean \"" : ":",
+                         nearest ? nearest : "", nearest ? "\"?" : "");
 }
 
 hob_status hob_call_op(hob_scope *scope, uint32_t op, const hob_value *args,

@@ -634,7 +634,8 @@ static hob_status resolve_result(struct cursor *c, size_t at,
         else
             return fail_at(c, at,
                            "a result is named after a tensor or a dtype "
-                           "parameter");
+                           "parameter, and this is neither: is its type spelt "
+                           "right?");
         return HOB_OK;
     }
     result->dtype = (uint8_t)find_dtype(result->text);

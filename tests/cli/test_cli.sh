@@ -205,7 +205,7 @@ out_has "(lhs: Num, rhs: Num) -> lhs"
 try 0 ops matmul --json
 json_is /0/op matmul
 try 1 ops matmull
-err_has 'did you mean "matmul"'
+err_has 'did you mean "matmul"?'
 
 # ---- install and remove ----
 

@@ -122,8 +122,12 @@ static const struct bad_spec {
     {"calc:7", HOB_ERR_DEVICE, "calc has 1 (counted from 0)"},
     {"idle:1(calc)", HOB_ERR_ARGUMENT, "a number belongs to the base"},
     {"nothing", HOB_ERR_DEVICE, "no backend plugin serves \"nothing\""},
-    {"calc(calc)", HOB_ERR_DEVICE, "no decorator plugin serves \"calc\""},
-    {"idle", HOB_ERR_DEVICE, "no backend plugin serves \"idle\""},
+    {"calc(calc)", HOB_ERR_DEVICE,
+     "no decorator plugin serves \"calc\": it is a backend and stands "
+     "innermost, as in \"autodiff(calc)\""},
+    {"idle", HOB_ERR_DEVICE,
+     "no backend plugin serves \"idle\": it is a decorator and stands around "
+     "a device, as in \"idle(flex)\""},
     {"idle(idle(idle(idle(idle(idle(idle(calc)))))))", HOB_ERR_ARGUMENT,
      "more layers than are allowed"},
     {"idle{mod=a}(calc)", HOB_ERR_ARGUMENT,

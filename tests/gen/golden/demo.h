@@ -60,7 +60,10 @@ static inline hob_tensor *demo_linear_relu(hob_scope *scope, hob_tensor *x,
 }
 
 /* mode of demo.pad. */
-enum demo_pad_mode { DEMO_PAD_MODE_ZERO = 0, DEMO_PAD_MODE_EDGE = 1 };
+enum demo_pad_mode {
+    DEMO_PAD_MODE_ZERO = 0,
+    DEMO_PAD_MODE_EDGE = 1
+};
 
 /* m2 of demo.pad. */
 enum demo_pad_m2 {
@@ -77,14 +80,17 @@ enum demo_pad_m2 {
  * bool?, v: scalar?, device: device?, dt: dtype = f32, class: i64) -> (xs, dt,
  * Bool)
  */
-static inline hob_status
-demo_pad(hob_scope *scope, hob_tensor *const *xs, uint32_t xs_count,
-         hob_tensor *y, const char *s, enum demo_pad_mode mode,
-         enum demo_pad_m2 m2, const int64_t *shape, uint32_t shape_count,
-         const int64_t *axes, uint32_t axes_count, const double *ws,
-         uint32_t ws_count, hob_scalar n, hob_scalar f, int b, hob_scalar ob,
-         hob_scalar v, hob_device *device, hob_dtype dt, int64_t class_,
-         hob_tensor **out_0, hob_tensor **out_1, hob_tensor **out_2)
+static inline hob_status demo_pad(hob_scope *scope, hob_tensor *const *xs,
+                                  uint32_t xs_count, hob_tensor *y,
+                                  const char *s, enum demo_pad_mode mode,
+                                  enum demo_pad_m2 m2, const int64_t *shape,
+                                  uint32_t shape_count, const int64_t *axes,
+                                  uint32_t axes_count, const double *ws,
+                                  uint32_t ws_count, hob_scalar n, hob_scalar f,
+                                  int b, hob_scalar ob, hob_scalar v,
+                                  hob_device *device, hob_dtype dt,
+                                  int64_t class_, hob_tensor **out_0,
+                                  hob_tensor **out_1, hob_tensor **out_2)
 {
     static struct hob_op_ref ref = {"demo.pad", 0};
     uint32_t op = hob_op_resolve(scope, &ref);
@@ -118,8 +124,8 @@ demo_pad(hob_scope *scope, hob_tensor *const *xs, uint32_t xs_count,
     args[13] = hob_value_device(device);
     args[14] = hob_value_dtype((uint32_t)dt);
     args[15] = hob_i64(class_);
-    status =
-        hob_scope_host(scope)->calln(scope, op, args, 16, out, 3, &out_count);
+    status = hob_scope_host(scope)->calln(scope, op, args, 16,
+                                          out, 3, &out_count);
     *out_0 = out[0];
     *out_1 = out[1];
     *out_2 = out[2];
@@ -149,8 +155,8 @@ static inline hob_status demo_split(hob_scope *scope, hob_tensor *x, int64_t n,
     }
     args[0] = hob_value_tensor(x);
     args[1] = hob_i64(n);
-    return hob_scope_host(scope)->calln(scope, op, args, 2, out, capacity,
-                                        out_count);
+    return hob_scope_host(scope)->calln(scope, op, args, 2,
+                                        out, capacity, out_count);
 }
 
 /*

@@ -119,7 +119,8 @@ static hob_status finish_body(hob_scope *scope, const struct hob_call *call,
 
     if (!result) {
         (void)host->scope_fail(scope, HOB_ERR_INTERNAL,
-                               "%s: its body returned NULL", call->op_name);
+                               "%s: its body returned NULL",
+                               call->op_name);
         return HOB_ERR_INTERNAL;
     }
     if (!host->tensor_is_error(result))
@@ -155,14 +156,15 @@ static hob_status demo_pad_body_glue(hob_scope *scope,
 {
     const hob_value *args = call->args;
 
-    return demo_pad_body(
-        scope, args[0].u.tensors, args[0].count, args[1].u.tensor,
-        args[2].u.str, (enum demo_pad_mode)args[3].u.i64,
-        (enum demo_pad_m2)(args[4].tag ? args[4].u.i64 : -1), args[5].u.i64s,
-        args[5].count, args[6].u.i64s, args[6].count, args[7].u.f64s,
-        args[7].count, args[8], args[9], args[10].u.i64 != 0, args[11],
-        args[12], args[13].u.device, (hob_dtype)args[14].u.i64, args[15].u.i64,
-        &out[0], &out[1], &out[2]);
+    return demo_pad_body(scope, args[0].u.tensors, args[0].count,
+                         args[1].u.tensor, args[2].u.str,
+                         (enum demo_pad_mode)args[3].u.i64,
+                         (enum demo_pad_m2)(args[4].tag ? args[4].u.i64 : -1),
+                         args[5].u.i64s, args[5].count, args[6].u.i64s,
+                         args[6].count, args[7].u.f64s, args[7].count, args[8],
+                         args[9], args[10].u.i64 != 0, args[11], args[12],
+                         args[13].u.device, (hob_dtype)args[14].u.i64,
+                         args[15].u.i64, &out[0], &out[1], &out[2]);
 }
 
 static hob_status demo_split_body_glue(hob_scope *scope,
@@ -197,25 +199,24 @@ static const struct hob_backward demo_linear_relu_gradient = {
 };
 
 static const struct hob_op_impl demo_linear_relu_impls[] = {
-    {.selector = "flex", .entry = &demo_linear_relu_flex_entry},
-    {.selector = "autodiff", .backward = &demo_linear_relu_gradient},
+    {.selector = "flex",
+     .entry = &demo_linear_relu_flex_entry},
+    {.selector = "autodiff",
+     .backward = &demo_linear_relu_gradient},
 };
 
 static const uint32_t demo_pad_flex_dtypes[] = {0x4, 0x60};
 static const struct hob_entry demo_pad_flex_entry = {
     .op = "demo.pad",
-    .signature =
-        "(xs: [Any], y: Int?, s: str = \"a\", mode: enum(zero, edge) = zero, "
-        "m2: enum(p, q)?, shape: shape, axes: [i64]?, ws: [f64], n: i64?, f: "
-        "f64?, b: bool, ob: bool?, v: scalar?, device: device?, dt: dtype = "
-        "f32, class: i64) -> (xs, dt, Bool)",
+    .signature = "(xs: [Any], y: Int?, s: str = \"a\", mode: enum(zero, edge) = zero, m2: enum(p, q)?, shape: shape, axes: [i64]?, ws: [f64], n: i64?, f: f64?, b: bool, ob: bool?, v: scalar?, device: device?, dt: dtype = f32, class: i64) -> (xs, dt, Bool)",
     .dtypes = demo_pad_flex_dtypes,
     .dtype_count = 2,
     .execute = demo_pad_flex,
 };
 
 static const struct hob_op_impl demo_pad_impls[] = {
-    {.selector = "flex", .entry = &demo_pad_flex_entry},
+    {.selector = "flex",
+     .entry = &demo_pad_flex_entry},
 };
 
 static const struct hob_entry demo_nothing_cube_cuda_entry = {
@@ -226,8 +227,10 @@ static const struct hob_entry demo_nothing_cube_cuda_entry = {
 };
 
 static const struct hob_op_impl demo_nothing_impls[] = {
-    {.selector = "cube-cuda", .entry = &demo_nothing_cube_cuda_entry},
-    {.selector = "record", .layer = demo_nothing_record_layer},
+    {.selector = "cube-cuda",
+     .entry = &demo_nothing_cube_cuda_entry},
+    {.selector = "record",
+     .layer = demo_nothing_record_layer},
 };
 
 static const uint32_t demo_add_flex_dtypes[] = {0x1ffe, 0x1ffe};
@@ -241,7 +244,8 @@ static const struct hob_entry demo_add_flex_entry = {
 };
 
 static const struct hob_op_impl demo_add_impls_elsewhere_0[] = {
-    {.selector = "flex", .entry = &demo_add_flex_entry},
+    {.selector = "flex",
+     .entry = &demo_add_flex_entry},
 };
 
 static const uint32_t demo_add_cube_dtypes[] = {0x1ffe, 0x1ffe};
@@ -254,7 +258,8 @@ static const struct hob_entry demo_add_cube_entry = {
 };
 
 static const struct hob_op_impl demo_add_impls_elsewhere_1[] = {
-    {.selector = "cube", .entry = &demo_add_cube_entry},
+    {.selector = "cube",
+     .entry = &demo_add_cube_entry},
 };
 
 static const struct hob_backward demo_other_op_gradient = {
@@ -264,7 +269,8 @@ static const struct hob_backward demo_other_op_gradient = {
 };
 
 static const struct hob_op_impl demo_other_op_impls_elsewhere_2[] = {
-    {.selector = "autodiff", .backward = &demo_other_op_gradient},
+    {.selector = "autodiff",
+     .backward = &demo_other_op_gradient},
 };
 
 static const struct hob_extension_op demo_ops[] = {
@@ -277,11 +283,7 @@ static const struct hob_extension_op demo_ops[] = {
      .impls = demo_linear_relu_impls,
      .impl_count = 2},
     {.name = "demo.pad",
-     .signature =
-         "(xs: [Any], y: Int?, s: str = \"a\", mode: enum(zero, edge) = zero, "
-         "m2: enum(p, q)?, shape: shape, axes: [i64]?, ws: [f64], n: i64?, f: "
-         "f64?, b: bool, ob: bool?, v: scalar?, device: device?, dt: dtype = "
-         "f32, class: i64) -> (xs, dt, Bool)",
+     .signature = "(xs: [Any], y: Int?, s: str = \"a\", mode: enum(zero, edge) = zero, m2: enum(p, q)?, shape: shape, axes: [i64]?, ws: [f64], n: i64?, f: f64?, b: bool, ob: bool?, v: scalar?, device: device?, dt: dtype = f32, class: i64) -> (xs, dt, Bool)",
      .infer = demo_pad_infer,
      .body = demo_pad_body_glue,
      .impls = demo_pad_impls,

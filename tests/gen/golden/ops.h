@@ -109,8 +109,8 @@ static inline hob_status hob_pick(hob_scope *scope, hob_tensor *x,
 
     args[0] = hob_value_tensor(x);
     args[1] = hob_value_tensor(mask);
-    status = hob_scope_host(scope)->calln(scope, HOB_OP_PICK, args, 2, out, 2,
-                                          &out_count);
+    status = hob_scope_host(scope)->calln(scope, HOB_OP_PICK, args, 2,
+                                          out, 2, &out_count);
     *out_0 = out[0];
     *out_1 = out[1];
     return status;
@@ -129,8 +129,8 @@ static inline hob_status hob_parts(hob_scope *scope, hob_tensor *x,
 
     args[0] = hob_value_tensor(x);
     args[1] = hob_i64(count);
-    return hob_scope_host(scope)->calln(scope, HOB_OP_PARTS, args, 2, out,
-                                        capacity, out_count);
+    return hob_scope_host(scope)->calln(scope, HOB_OP_PARTS, args, 2,
+                                        out, capacity, out_count);
 }
 
 HOB_END_DECLS

@@ -21,7 +21,8 @@ static hob_status finish_body(hob_scope *scope, const struct hob_call *call,
 
     if (!result) {
         (void)host->scope_fail(scope, HOB_ERR_INTERNAL,
-                               "%s: its body returned NULL", call->op_name);
+                               "%s: its body returned NULL",
+                               call->op_name);
         return HOB_ERR_INTERNAL;
     }
     if (!host->tensor_is_error(result))
@@ -74,8 +75,7 @@ const struct hob__op_decl hob__builtin_ops[] = {
         .id = HOB_OP_NOISE,
         .fuse = HOB__FUSE_OPAQUE,
         .flags = HOB__OP_RANDOM,
-        .signature = "(shape: shape, device: device, dtype: dtype = f32, "
-                     "_seed: i64?, _offset: i64?) -> dtype",
+        .signature = "(shape: shape, device: device, dtype: dtype = f32, _seed: i64?, _offset: i64?) -> dtype",
         .doc = "Draws.",
         .infer = hob__infer_shape,
     },
@@ -85,8 +85,7 @@ const struct hob__op_decl hob__builtin_ops[] = {
         .id = HOB_OP_FLIP,
         .fuse = HOB__FUSE_VIEW,
         .signature = "(x: Any, axes: [i64]) -> x",
-        .doc = "The order of elements reversed along the axes: a text that is "
-               "long enough to be wrapped.",
+        .doc = "The order of elements reversed along the axes: a text that is long enough to be wrapped.",
         .infer = hob__infer_same,
         .view = hob__view_flip,
     },
@@ -134,8 +133,10 @@ hob_infer_fn hob__infer_find(const char *name)
         const char *name;
         hob_infer_fn infer;
     } rules[] = {
-        {"broadcast", hob__infer_broadcast}, {"parts", hob__infer_parts},
-        {"pick", hob__infer_pick},           {"same", hob__infer_same},
+        {"broadcast", hob__infer_broadcast},
+        {"parts", hob__infer_parts},
+        {"pick", hob__infer_pick},
+        {"same", hob__infer_same},
         {"shape", hob__infer_shape},
     };
 
