@@ -11,7 +11,7 @@
 
 /* What every version of a table has: up to its last required member. */
 enum {
-    PLUGIN_SIZE_MIN = offsetof(struct hob_plugin, reserved1),
+    PLUGIN_SIZE_MIN = offsetof(struct hob_plugin, parts),
     BACKEND_SIZE_MIN = offsetof(struct hob_backend, sync),
     DECORATOR_SIZE_MIN = offsetof(struct hob_decorator, state_release),
     EXTENSION_SIZE_MIN = offsetof(struct hob_extension, implements)
@@ -314,6 +314,28 @@ static hob_status check_extension(const struct check *check,
                           extension->implements_count);
 }
 
+/* Parts that this core does not know, which today are all (NEG-7). The walk is
+ * bounded, since a list that a plugin built wrongly may be a ring. */
+static hob_status check_parts(const struct check *check,
+                              const struct hob_plugin_part *part)
+{
+    enum { PARTS_MAX = 64 };
+    uint32_t i;
+
+    for (i = 0; part; part = part->next, i++) {
+        if (i == PARTS_MAX)
+            return refuse(check, HOB__REASON_UNKNOWN_PART,
+                          "the list of parts does not end");
+        if (!(part->flags & HOB_PART_MUST))
+            continue;
+        *check->out_reason = HOB__REASON_UNKNOWN_PART;
+        return hob_error_set(check->error, HOB_ERR_PLUGIN,
+                             "%s: the part \"%s\" must be understood",
+                             check->path, part->name ? part->name : "");
+    }
+    return HOB_OK;
+}
+
 /* The table must be what the manifest's kind says; it may be more. */
 static hob_status check_kind(const struct check *check,
                              const struct hob__plugin *plugin)
@@ -373,6 +395,8 @@ hob_status hob__plugin_check(const struct hob_plugin *table, const char *path,
                : sizeof(out_plugin->table));
     st =
         check_identity(&check, &out_plugin->table, out_plugin->manifest, notes);
+    if (!st)
+        st = check_parts(&check, out_plugin->table.parts);
     if (!st)
         st = check_tables(&check, out_plugin);
     if (st)

@@ -168,6 +168,10 @@ _Static_assert(offsetof(struct hob_plugin, magic) == 0, "before all else");
     MEMBER(hob_extension, implements)                                          \
     MEMBER(hob_extension, implements_count)                                    \
     MEMBER(hob_extension, reserved)                                            \
+    MEMBER(hob_plugin_part, struct_size)                                       \
+    MEMBER(hob_plugin_part, flags)                                             \
+    MEMBER(hob_plugin_part, name)                                              \
+    MEMBER(hob_plugin_part, next)                                              \
     MEMBER(hob_plugin, magic)                                                  \
     MEMBER(hob_plugin, struct_size)                                            \
     MEMBER(hob_plugin, abi_major)                                              \
@@ -184,6 +188,7 @@ _Static_assert(offsetof(struct hob_plugin, magic) == 0, "before all else");
     MEMBER(hob_plugin, backend)                                                \
     MEMBER(hob_plugin, decorator)                                              \
     MEMBER(hob_plugin, extension)                                              \
+    MEMBER(hob_plugin, parts)                                                  \
     MEMBER(hob_plugin, reserved1)                                              \
     MEMBER(hob_autodiff_interface, struct_size)                                \
     MEMBER(hob_autodiff_interface, reserved)                                   \

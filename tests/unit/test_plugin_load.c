@@ -66,6 +66,7 @@ static const struct good {
     const char *name;
 } goods[] = {
     {"backend", "mock_backend"},
+    {"backend", "mock_part_may"},
     {"decorator", "mock_decorator"},
     {"extension", "mock_extension"},
 };
@@ -135,6 +136,8 @@ static const struct bad_plugin {
      "member decorator.call is NULL"},
     {"extension", "mock_no_signature", HOB__REASON_REQUIRED_FN,
      "member extension.ops[0].signature is NULL"},
+    {"backend", "mock_part_must", HOB__REASON_UNKNOWN_PART,
+     "the part \"acme.quantum\" must be understood"},
     {"backend", "mock_wrong_kind", HOB__REASON_KIND_MISMATCH,
      "the manifest says backend, the table has none"},
     {"extension", "mock_signature", HOB__REASON_SIGNATURE,

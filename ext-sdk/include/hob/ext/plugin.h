@@ -292,6 +292,22 @@ struct hob_extension {
 /* hob_plugin.sanitizers: what the library was built with. */
 enum { HOB_SANITIZER_ADDRESS = 1, HOB_SANITIZER_THREAD = 2 };
 
+/* hob_plugin_part.flags: a core that does not know the part must refuse. */
+enum { HOB_PART_MUST = 1 };
+
+/*
+ * What a plugin adds to its table beyond the members of this header: a list,
+ * as experiments and vendors need it. A core takes the parts that it knows by
+ * name, refuses the plugin for an unknown one with HOB_PART_MUST, and ignores
+ * the rest. Each known part begins with this struct.
+ */
+struct hob_plugin_part {
+    uint32_t struct_size;
+    uint32_t flags;
+    const char *name; /* required, as in "acme.profiler" */
+    const struct hob_plugin_part *next;
+};
+
 struct hob_plugin {
     uint64_t magic;
     uint32_t struct_size;
@@ -316,7 +332,8 @@ struct hob_plugin {
     const struct hob_backend *backend;
     const struct hob_decorator *decorator;
     const struct hob_extension *extension;
-    const void *reserved1[6];
+    const struct hob_plugin_part *parts;
+    const void *reserved1[5];
 };
 
 /*
