@@ -31,7 +31,7 @@ def load(folder, name):
 
 def main():
     folder = sys.argv[1] if len(sys.argv) > 1 else \
-        "/usr/share/dataset-fashion-mnist"
+        "/usr/share/datasets/fashion-mnist"
     if len(sys.argv) > 2:
         torch.set_num_threads(int(sys.argv[2]))
     torch.manual_seed(0)

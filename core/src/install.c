@@ -39,6 +39,7 @@ struct job {
     char *library_real; /* owned: where it comes from */
     char *text;         /* owned: the manifest as it is */
     size_t size;
+    int lock; /* of the data folder's plugins; -1: not held */
     hob_error *error;
 };
 
@@ -86,6 +87,7 @@ static hob_status begin(struct job *job, const struct hob_os_ops *os,
     hob_status st;
 
     memset(job, 0, sizeof(*job));
+    job->lock = -1;
     job->os = job->loader.os = os ? os : hob__os();
     job->error = error;
     hob__trust_init(&job->loader.trust, job->os);
@@ -95,6 +97,8 @@ static hob_status begin(struct job *job, const struct hob_os_ops *os,
 
 static void end(struct job *job)
 {
+    if (job->lock >= 0)
+        job->os->close(job->os->self, job->lock);
     hob__manifest_free(job->found.manifest);
     hob__ldcache_release(&job->loader.ldcache);
     hob__trust_release(&job->loader.trust);
@@ -269,6 +273,26 @@ static hob_status make_dirs(const struct job *job, const char *dir)
     return code ? fail_code(job, dir, code) : HOB_OK;
 }
 
+/* From here to end() nobody else installs or removes in the data folder: two
+ * at once could leave a manifest without its library. The file stays. */
+static hob_status lock_folder(struct job *job)
+{
+    struct hob__arena *arena = &job->loader.arena;
+    const char *dir = hob__arena_printf(arena, "%s/hob", job->data_dir);
+    const char *path = hob__arena_printf(arena, "%s/hob/.lock", job->data_dir);
+    hob_status st = dir && path ? make_dirs(job, dir) : no_memory(job);
+    int code;
+
+    if (st)
+        return st;
+    code = job->os->create(job->os->self, path, HOB_OS_CREATE_APPEND, 0644);
+    if (code < 0)
+        return fail_code(job, path, code);
+    job->lock = code;
+    code = job->os->lock(job->os->self, job->lock);
+    return code ? fail_code(job, path, code) : HOB_OK;
+}
+
 /* Copy FD, or SIZE bytes of DATA if FD is negative, to the new file OUT. */
 static int copy_content(const struct hob_os_ops *os, int fd, const char *data,
                         size_t size, int out)
@@ -383,6 +407,8 @@ static hob_status write_all(struct job *job, int fd)
     char *parent = hob__path_dir(&job->loader.arena, job->manifest_path);
     hob_status st = parent ? rewrite(job, &text) : no_memory(job);
 
+    if (!st)
+        st = lock_folder(job);
     if (!st)
         st = make_dirs(job, job->library_dir);
     if (!st)
@@ -511,6 +537,8 @@ hob_status hob__remove(const struct hob_os_ops *os, const char *data_dir,
         *out_json = NULL;
     if (!st)
         st = check_installed(&job, id);
+    if (!st)
+        st = lock_folder(&job);
     if (!st)
         st = describe(&job, &json);
     if (!st) {

@@ -70,6 +70,8 @@ struct hob_os_ops {
                   uint32_t mode);
     int64_t (*write)(void *self, int fd, const void *buffer, size_t size);
     int (*sync)(void *self, int fd);
+    /* Wait until this process alone has the file; closing gives it back. */
+    int (*lock)(void *self, int fd);
     int (*rename)(void *self, const char *from, const char *to);
     int (*remove)(void *self, const char *path); /* a file or empty folder */
     int (*make_dir)(void *self, const char *path, uint32_t mode);

@@ -23,6 +23,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -205,6 +206,17 @@ static int posix_sync(void *self, int fd)
 {
     (void)self;
     return fsync(fd) ? -errno : 0;
+}
+
+static int posix_lock(void *self, int fd)
+{
+    int code;
+
+    (void)self;
+    do
+        code = flock(fd, LOCK_EX);
+    while (code && errno == EINTR);
+    return code ? -errno : 0;
 }
 
 static int posix_rename(void *self, const char *from, const char *to)
@@ -533,6 +545,7 @@ const struct hob_os_ops *hob__os(void)
         .create = posix_create,
         .write = posix_write,
         .sync = posix_sync,
+        .lock = posix_lock,
         .rename = posix_rename,
         .remove = posix_remove,
         .make_dir = posix_make_dir,

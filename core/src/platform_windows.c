@@ -353,6 +353,19 @@ static int windows_sync(void *self, int fd)
     return _commit(fd) ? -errno : 0;
 }
 
+static int windows_lock(void *self, int fd)
+{
+    HANDLE handle = (HANDLE)_get_osfhandle(fd);
+    OVERLAPPED whole;
+
+    (void)self;
+    memset(&whole, 0, sizeof(whole));
+    return LockFileEx(handle, LOCKFILE_EXCLUSIVE_LOCK, 0, MAXDWORD, MAXDWORD,
+                      &whole)
+               ? 0
+               : -EACCES;
+}
+
 static int windows_rename(void *self, const char *from, const char *to)
 {
     wchar_t *wide_from = to_wide(from, true), *wide_to = to_wide(to, true);
@@ -607,6 +620,7 @@ const struct hob_os_ops *hob__os(void)
         .create = windows_create,
         .write = windows_write,
         .sync = windows_sync,
+        .lock = windows_lock,
         .rename = windows_rename,
         .remove = windows_remove,
         .make_dir = windows_make_dir,

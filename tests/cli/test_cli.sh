@@ -254,6 +254,26 @@ for place in "$work/file/data" "$work/locked/data"; do
     XDG_DATA_HOME=$old
 done
 
+# Installing and removing at the same moment ends in one or the other: a
+# manifest never stays without its library.
+halves=0
+for round in 1 2 3 4 5 6 7 8 9 10 11 12; do
+    "$hob" install --user "$work/ext" >"$work/racing" 2>&1 &
+    "$hob" remove mock --user >"$work/racing2" 2>&1
+    wait
+    there=0
+    [ ! -e "$XDG_DATA_HOME/hob/plugins.d/mock.json" ] || there=$((there + 1))
+    [ ! -e "$XDG_DATA_HOME/hob/lib/mock/mock_extension.so" ] ||
+        there=$((there + 1))
+    [ "$there" -ne 1 ] || halves=$((halves + 1))
+done
+if [ "$halves" -eq 0 ]; then
+    pass "install and remove at once"
+else
+    fail "install and remove at once: $halves of $round are half done"
+fi
+"$hob" remove mock --user >"$work/racing" 2>&1
+
 # ---- eval ----
 
 cat >"$work/program.json" <<'END'
