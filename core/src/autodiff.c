@@ -76,11 +76,8 @@ static hob_tensor *unary(const char *what, enum unary which, hob_scope *scope,
     unary_fn fn;
     hob_status status;
 
-    if (tensor->flags & HOB__TENSOR_ERROR) {
-        if (tensor->failure)
-            hob__failure_ref(tensor->failure);
-        return hob__scope_failure(scope, tensor->failure);
-    }
+    if (tensor->flags & (HOB__TENSOR_ERROR | HOB__TENSOR_MOVED))
+        return hob__scope_pass(scope, tensor);
     status = find_for(what, tensor, &interface, &layer, &error);
     if (status)
         return fail_in(scope, what, status, &error);

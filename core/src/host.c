@@ -50,21 +50,6 @@ static hob_status host_scope_status(const hob_scope *scope)
     return scope->failure ? scope->failure->status : HOB_OK;
 }
 
-static hob_tensor *host_scope_fail(hob_scope *scope, hob_status status,
-                                   const char *format, ...)
-{
-    hob_error error = HOB_ERROR_INIT;
-    hob_tensor *tensor;
-    va_list args;
-
-    va_start(args, format);
-    hob__error_setv(&error, status, format, args);
-    va_end(args);
-    tensor = hob__scope_fail(scope, status, "%s", hob__error_text(&error));
-    hob_error_release(&error);
-    return tensor;
-}
-
 static hob_tensor *host_keep(hob_scope *outer, hob_tensor *tensor)
 {
     hob__tensor_ref(tensor);
@@ -128,17 +113,6 @@ static hob_status host_body(struct hob_call *call)
                               "the op has no body for %s",
                               call->device->at[call->level]->selector);
     return hob__run_body(call, route->body, call->level);
-}
-
-static hob_status host_fail(struct hob_call *call, hob_status status,
-                            const char *format, ...)
-{
-    va_list args;
-
-    va_start(args, format);
-    hob__error_setv(call->core->error, status, format, args);
-    va_end(args);
-    return status;
 }
 
 static void host_parallel_for(const struct hob_host *host, int64_t count,
@@ -218,7 +192,7 @@ void hob__host_init(hob_runtime *runtime)
     host->scope_enter = hob__scope_enter;
     host->scope_leave = hob__scope_leave;
     host->scope_status = host_scope_status;
-    host->scope_fail = host_scope_fail;
+    host->scope_fail = hob__scope_fail;
     host->keep = host_keep;
     host->move = host_move;
     host->tensor_ref = hob__tensor_ref;
@@ -231,7 +205,7 @@ void hob__host_init(hob_runtime *runtime)
     host->set_state = host_set_state;
     host->next = host_next;
     host->body = host_body;
-    host->fail = host_fail;
+    host->fail = hob__call_fail;
     host->result = hob__call_result;
     host->parallel_for = host_parallel_for;
     host->thread_count = host_thread_count;

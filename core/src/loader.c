@@ -391,8 +391,3 @@ struct hob__log *hob__loader_log(struct hob__loader *loader)
 {
     return loader->log;
 }
-
-const struct hob_os_ops *hob__loader_os(const struct hob__loader *loader)
-{
-    return loader->os;
-}

@@ -205,7 +205,6 @@ const char *const *hob__loader_devices(const struct hob__loader *loader,
                                        uint32_t *out_count);
 
 struct hob__log *hob__loader_log(struct hob__loader *loader);
-const struct hob_os_ops *hob__loader_os(const struct hob__loader *loader);
 
 /* A remark about environment or config that is no failure. */
 struct hob__note {

@@ -162,6 +162,23 @@ hob_tensor *hob__scope_fail(hob_scope *scope, hob_status status,
     return tensor;
 }
 
+hob_tensor *hob__scope_pass(hob_scope *scope, const hob_tensor *tensor)
+{
+    hob_error why = HOB_ERROR_INIT;
+    hob_tensor *failed;
+    hob_status status;
+
+    if (tensor->flags & HOB__TENSOR_ERROR) {
+        if (tensor->failure)
+            hob__failure_ref(tensor->failure);
+        return hob__scope_failure(scope, tensor->failure);
+    }
+    status = hob__tensor_check(tensor, &why);
+    failed = hob__scope_fail(scope, status, "%s", hob__error_text(&why));
+    hob_error_release(&why);
+    return failed;
+}
+
 hob_scope *hob__scope_enter(hob_scope *parent, struct hob_scope_frame *frame,
                             int32_t level)
 {
@@ -263,12 +280,7 @@ void hob_assign(hob_scope *owner, hob_tensor **slot, hob_tensor *tensor)
     if (old == tensor)
         return;
     if (tensor->flags & (HOB__TENSOR_ERROR | HOB__TENSOR_MOVED)) {
-        hob_error why = HOB_ERROR_INIT;
-        hob_status status = hob__tensor_check(tensor, &why);
-
-        hob__scope_fail(owner, status, "assign: the slot keeps its tensor: %s",
-                        hob__error_text(&why));
-        hob_error_release(&why);
+        (void)hob__scope_pass(owner, tensor); /* the slot keeps its tensor */
         return;
     }
     hob__tensor_ref(tensor);

@@ -72,6 +72,13 @@ hob_tensor *hob__scope_raise(hob_scope *scope, struct hob__failure *failure);
 hob_tensor *hob__scope_fail(hob_scope *scope, hob_status status,
                             const char *format, ...) HOB_PRINTF(3, 4);
 
+/*
+ * TENSOR is an error tensor or a tombstone: return SCOPE's error tensor. A
+ * first cause is passed on and told nobody again; the use of a tombstone is a
+ * failure of its own.
+ */
+hob_tensor *hob__scope_pass(hob_scope *scope, const hob_tensor *tensor);
+
 hob_scope *hob__scope_enter(hob_scope *parent, struct hob_scope_frame *frame,
                             int32_t level);
 void hob__scope_leave(hob_scope *scope);

@@ -4,6 +4,7 @@
 #include "device.h"
 #include "dispatch.h"
 #include "error.h"
+#include "infer/util.h"
 #include "runtime.h"
 #include "view.h"
 
@@ -102,13 +103,7 @@ struct hob_meta hob__tensor_meta(const hob_tensor *tensor)
 
 char *hob__meta_text(const struct hob_meta *meta, char *text, size_t size)
 {
-    int used = snprintf(text, size, "%s[", hob_dtype_name(meta->dtype));
-
-    for (uint32_t i = 0; i < meta->rank && (size_t)used < size; i++)
-        used += snprintf(text + used, size - (size_t)used, "%s%" PRId64,
-                         i ? "," : "", meta->shape[i]);
-    if ((size_t)used < size)
-        snprintf(text + used, size - (size_t)used, "]");
+    snprintf(text, size, "%s", hob__infer_meta_text(meta).text);
     return text;
 }
 

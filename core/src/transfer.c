@@ -65,20 +65,8 @@ static hob_tensor *copy_over(hob_scope *scope, hob_tensor *tensor,
 hob_tensor *hob_to_device(hob_scope *scope, hob_tensor *tensor,
                           hob_device *device)
 {
-    if (tensor->flags & HOB__TENSOR_ERROR) {
-        if (tensor->failure)
-            hob__failure_ref(tensor->failure);
-        return hob__scope_failure(scope, tensor->failure);
-    }
-    if (tensor->flags & HOB__TENSOR_MOVED) {
-        hob_error why = HOB_ERROR_INIT;
-        hob_status status = hob__tensor_check(tensor, &why);
-        hob_tensor *failed =
-            hob__scope_fail(scope, status, "%s", hob__error_text(&why));
-
-        hob_error_release(&why);
-        return failed;
-    }
+    if (tensor->flags & (HOB__TENSOR_ERROR | HOB__TENSOR_MOVED))
+        return hob__scope_pass(scope, tensor);
     if (!device)
         return hob__scope_fail(scope, HOB_ERR_ARGUMENT,
                                "to_device: no device is given: that of an "

@@ -567,6 +567,7 @@ START_TEST(test_report_policy_tells_the_handler_once)
     hob_runtime *own = NULL;
     hob_device *device = NULL;
     hob_scope *s;
+    hob_tensor *slot = NULL;
     hob_tensor *bad;
 
     told = 0;
@@ -581,7 +582,10 @@ START_TEST(test_report_policy_tells_the_handler_once)
     s = hob_scope_open(own);
     bad = hob_exp(s, hob_ones(s, NULL, 0, device, HOB_DTYPE_F32));
     (void)hob_add(s, bad, bad);
+    hob_assign(s, &slot, bad);
+    (void)hob_to_device(s, bad, device);
     ck_assert_int_eq(told, 1);
+    ck_assert_ptr_null(slot);
     hob_scope_close(s);
     hob_device_unref(device);
     ck_assert_hob_ok(hob_runtime_close(own, &error));
