@@ -34,6 +34,11 @@ enum hob_call_flags {
 /*
  * One call on its way down the layers. At a backend, rets holds allocated
  * tensors (unless HOB_CALL_DYNAMIC) and the arguments are in its memory.
+ *
+ * Structs and enums lie flat: a struct argument is its fields, one after the
+ * other; an enum one is an ENUM value, then the fields of all its variants,
+ * those of the others absent. Results likewise: the tensors are in rets, what
+ * is no tensor in plains, which inference sets and nobody changes.
  */
 struct hob_call {
     const struct hob_host *host;
@@ -46,10 +51,14 @@ struct hob_call {
     uint16_t ret_count;
     hob_value *args;              /* arg_count, in the signature's order */
     hob_value *rets;              /* ret_count tensors */
-    const struct hob_meta *metas; /* ret_count: the inferred results */
+    const struct hob_meta *metas; /* ret_count: the inferred results; dtype
+                                     NONE where a result is absent */
+    hob_value *plains;            /* plain_count results that are no tensors */
+    uint16_t plain_count;
+    uint16_t reserved[3];
     void *stream;                 /* of the device; NULL on a CPU */
     void *workspace;              /* as prepare asked, 64-byte aligned */
-    const void *prepared;         /* what prepare returned */
+    const void *prepared;         /* what prepare returned; only read */
     const char *op_name;          /* as in "demo.square", borrowed */
     struct hob_call_state *core;  /* the core's own */
 };
@@ -70,11 +79,19 @@ static inline struct hob_view *hob_arg_item(const struct hob_call *call,
     return hob_tensor_view(call->args[index].u.tensors[item]);
 }
 
-/* Result INDEX as a view to write to. */
+/* Result INDEX as a view to write to; NULL if it is absent. */
 static inline struct hob_view *hob_ret_view(const struct hob_call *call,
                                             uint32_t index)
 {
     return hob_tensor_view(call->rets[index].u.tensor);
+}
+
+/* Whether argument INDEX is this kernel's alone, to be written to as it
+ * likes: the caller has moved it, and the manifest declares it consumed. */
+static inline int hob_arg_is_consumed(const struct hob_call *call,
+                                      uint32_t index)
+{
+    return (call->args[index].flags & HOB_VALUE_MOVE) != 0;
 }
 
 /* ---- functions of an op ---- */
@@ -82,14 +99,17 @@ static inline struct hob_view *hob_ret_view(const struct hob_call *call,
 /*
  * Compute the results' metadata of CALL into OUT (call->ret_count entries).
  * The core has filled in each dtype that the signature gives; the function
- * writes rank and shape, and a dtype where it is another. It sees metadata
- * only: elements must not be read. Failures go through host->fail.
+ * writes rank and shape, and a dtype where it is another. It leaves the dtype
+ * of a result that is absent HOB_DTYPE_NONE, and writes the payload of each
+ * of call->plains, whose tags are set. It sees metadata only: elements must
+ * not be read. Failures go through host->fail.
  */
 typedef hob_status (*hob_infer_fn)(struct hob_call *call, struct hob_meta *out);
 
 /*
  * Run the op as a composition of other ops in SCOPE, at whose level they are
- * dispatched. OUT receives call->ret_count tensors owned by SCOPE.
+ * dispatched. OUT receives call->ret_count tensors owned by SCOPE, NULL where
+ * a result is absent.
  */
 typedef hob_status (*hob_body_fn)(hob_scope *scope, const struct hob_call *call,
                                   hob_tensor **out);
@@ -100,15 +120,23 @@ enum hob_entry_flags {
     HOB_ENTRY_CONTIGUOUS = 1, /* wants its tensor arguments contiguous */
     HOB_ENTRY_IN_PLACE = 2,   /* a result may be the very same elements as an
                                  argument of the same dtype and shape */
-    HOB_ENTRY_DYNAMIC = 4     /* allocates its results with host->result */
+    HOB_ENTRY_DYNAMIC = 4,    /* allocates its results with host->result */
+    HOB_ENTRY_KEEP = 8        /* what prepare returns is kept, see there */
 };
 
-/* What prepare answers, besides its status. */
+/*
+ * What prepare answers, besides its status. With HOB_ENTRY_KEEP the core keeps
+ * the answer and gives it to later calls on the device that are like this one:
+ * equal dtypes, shapes, strides and attributes, so it may depend on those and
+ * on nothing else. RELEASE is called once for a PREPARED that is not NULL,
+ * when it is no longer kept or, without HOB_ENTRY_KEEP, after the call.
+ */
 struct hob_prepare {
     uint32_t struct_size;
     uint32_t reserved;
     uint64_t workspace_bytes;
-    const void *prepared; /* lives as long as the device instance */
+    void *prepared;
+    void (*release)(void *prepared); /* NULL: nothing to give back */
 };
 
 /*
@@ -218,7 +246,8 @@ enum hob_backward_flags {
  * What a backward function gets. Tensors of the op, in the order of the
  * signature, lists flattened, an absent optional one slot: INPUT_COUNT slots.
  * args is the call's argument array with its tensors taken out (their tags
- * stay), so attributes are read by position as in the call.
+ * stay), so attributes are read by position as in the call; plains are the
+ * results that are no tensors.
  */
 struct hob_grad_call {
     const struct hob_host *host;
@@ -227,7 +256,8 @@ struct hob_grad_call {
     uint16_t arg_count;
     uint16_t input_count;
     uint16_t ret_count;
-    uint16_t reserved;
+    uint16_t plain_count;
+    const hob_value *plains;
     hob_tensor *const *inputs;          /* NULL where it was not saved */
     const struct hob_meta *input_metas; /* of all inputs; rank 0, dtype NONE
                                            where absent */
@@ -266,11 +296,18 @@ struct hob_op_impl {
 
 struct hob_extension_op {
     const char *name;      /* required, with namespace: "demo.square" */
-    const char *signature; /* required; equals the manifest's */
+    const char *signature; /* required; the manifest's, types laid flat */
     hob_infer_fn infer;    /* NULL: the manifest names a standard one */
     hob_body_fn body;      /* NULL: no default body */
     const struct hob_op_impl *impls;
     uint32_t impl_count;
+    /* Bit i: a kernel may write over parameter i's tensor where it is the
+     * caller's last use; see hob_arg_is_consumed(). */
+    uint32_t consumes;
+    /* Pairs result, parameter: the result may take the memory of a parameter
+     * that was moved, if its kernel has HOB_ENTRY_IN_PLACE. */
+    const uint8_t (*aliases)[2];
+    uint32_t alias_count;
     uint32_t reserved;
 };
 
