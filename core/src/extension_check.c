@@ -98,7 +98,7 @@ static hob_status check_op(const struct hob__loader *loader,
         return refuse(plugin, declared->full_name,
                       "it is in the manifest but not in the table", "",
                       HOB__REASON_NO_IMPLEMENTATION, out_reason, error);
-    if (!same_signature(op->signature, declared->signature))
+    if (!same_signature(op->signature, declared->flat))
         return refuse(plugin, declared->full_name,
                       "its signature differs from the manifest's: ",
                       op->signature, HOB__REASON_SIGNATURE, out_reason, error);
