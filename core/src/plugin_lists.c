@@ -9,6 +9,7 @@
 
 #include <inttypes.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <string.h>
 
 /* What every version of an element has: up to its last required member. */
