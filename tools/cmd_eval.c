@@ -3,10 +3,12 @@
  * cmd_eval.c - hob eval: run a program on a device, or compare several.
  */
 #include "cmd_cases.h"
+#include "eval/bisect.h"
 #include "eval/compare.h"
 #include "files.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,7 +27,7 @@ static cJSON *wanted_names(const struct program *program)
         cJSON_Duplicate(cJSON_GetObjectItemCaseSensitive(output, "value"), 1));
     if (cJSON_GetArraySize(names))
         return names;
-    cJSON_ArrayForEach(output, program->steps) last =
+    cJSON_ArrayForEach(output, program->steps) if (cJSON_IsArray(output)) last =
         cJSON_GetArrayItem(output, 0);
     if (cJSON_IsArray(last)) {
         cJSON_Delete(names);
@@ -188,18 +190,140 @@ static void print_devices(cJSON *out, uint32_t count, int as_json)
     cJSON_Delete(out);
 }
 
-static int run_file(const struct cmd *cmd, hob_device **devices, uint32_t count,
-                    const char *path, const struct names *names, int as_json)
+/* One member of a difference, as text without quotes around words. */
+static void print_member(const cJSON *json, const char *name)
 {
+    const cJSON *item = cJSON_GetObjectItemCaseSensitive(json, name);
+    char *text = cJSON_PrintUnformatted(item);
+
+    printf("%s", cJSON_IsString(item) ? item->valuestring : text ? text : "?");
+    cJSON_free(text);
+}
+
+/* "name: f32[2,3]" */
+static void print_value(const cJSON *json)
+{
+    print_member(json, "name");
+    printf(": ");
+    print_member(json, "dtype");
+    print_member(json, "shape");
+    printf("\n");
+}
+
+/* What bisect_program() found, for people. */
+static void print_difference(const cJSON *json, hob_device **devices)
+{
+    const cJSON *inputs = cJSON_GetObjectItemCaseSensitive(json, "inputs");
+    const cJSON *input;
+
+    printf("step ");
+    print_member(json, "step");
+    printf(" (");
+    print_member(json, "op");
+    printf(") is the first that differs\n");
+    cJSON_ArrayForEach(input, inputs)
+    {
+        printf("  input ");
+        print_value(input);
+    }
+    printf("  attributes ");
+    print_member(json, "attributes");
+    printf("\n");
+    if (cJSON_GetObjectItemCaseSensitive(json, "failed_on")) {
+        printf("  it failed on ");
+        print_member(json, "failed_on");
+        printf(" only: ");
+        print_member(json, "message");
+        printf("\n");
+        return;
+    }
+    printf("  on %s ", hob_device_name(devices[0]));
+    print_value(cJSON_GetObjectItemCaseSensitive(json, "first"));
+    printf("  on %s ", hob_device_name(devices[1]));
+    print_value(cJSON_GetObjectItemCaseSensitive(json, "second"));
+    if (!cJSON_GetObjectItemCaseSensitive(json, "index"))
+        return;
+    printf("  widest at ");
+    print_member(json, "index");
+    printf(": ");
+    print_member(json, "first_value");
+    printf(" and ");
+    print_member(json, "second_value");
+    printf(", a difference of ");
+    print_member(json, "largest_difference");
+    printf("; ");
+    print_member(json, "differing");
+    printf(" of ");
+    print_member(json, "elements");
+    printf(" elements differ\n");
+}
+
+/* Print what the bisection of PROGRAM says; *OUT_CODE is the exit code. */
+static hob_status bisect_on_devices(const struct program *program,
+                                    hob_device **devices,
+                                    const struct names *names, int as_json,
+                                    int *out_code, hob_error *error)
+{
+    cJSON *difference = NULL;
+    hob_status status = bisect_program(program, devices[0], devices[1], names,
+                                       &difference, error);
+
+    if (status) {
+        cJSON_Delete(difference);
+        return status;
+    }
+    *out_code = difference ? EXIT_FAILED : EXIT_DONE;
+    if (as_json) {
+        if (!difference)
+            difference = cJSON_CreateObject();
+        cmd_print_json(difference);
+        return HOB_OK;
+    }
+    if (difference)
+        print_difference(difference, devices);
+    else
+        printf("no step differs\n");
+    cJSON_Delete(difference);
+    return HOB_OK;
+}
+
+/* The command line of hob eval. */
+struct call {
+    const char *tolerance; /* its text, or NULL */
+    double rel;
+    int bisect;
+    const char *cases;
+    const char *names;
+    const char *only;
+    const char *devices[MAX_DEVICES];
+    uint32_t device_count;
+    int as_json;
+};
+
+/* Run the file PATH as CALL says; COUNT devices are open. */
+static int run_file(const struct cmd *cmd, const struct call *call,
+                    hob_device **devices, const char *path,
+                    const struct names *names)
+{
+    uint32_t count = call->device_count;
     hob_error error = HOB_ERROR_INIT;
     struct program program;
     cJSON *json = NULL;
     cJSON *out = cJSON_CreateObject();
+    char *folder = file_folder(path);
+    int code = EXIT_DONE;
     hob_status status = json_load(path, &json, &error);
 
     if (!status) {
         status = program_read(json, &program, &error);
-        if (!status)
+        program.folder = folder;
+        if (call->tolerance)
+            program.tolerance =
+                (struct tolerance){TOLERANCE_APPROX, call->rel, call->rel};
+        if (!status && call->bisect)
+            status = bisect_on_devices(&program, devices, names, call->as_json,
+                                       &code, &error);
+        else if (!status)
             status = program.expect == EXPECT_VALUES
                          ? run_on_devices(&program, devices, count, names, out,
                                           &error)
@@ -209,26 +333,31 @@ static int run_file(const struct cmd *cmd, hob_device **devices, uint32_t count,
             error_at(&error, "%s", path);
     }
     if (cJSON_GetArraySize(out))
-        print_devices(out, count, as_json);
+        print_devices(out, count, call->as_json);
     else
         cJSON_Delete(out);
     cJSON_Delete(json);
-    return status ? cmd_failed(cmd, &error) : EXIT_DONE;
+    free(folder);
+    return status ? cmd_failed(cmd, &error) : code;
 }
-
-/* The command line of hob eval. */
-struct call {
-    const char *cases;
-    const char *names;
-    const char *only;
-    const char *devices[MAX_DEVICES];
-    uint32_t device_count;
-    int as_json;
-};
 
 static int is_empty(const char *value)
 {
     return value && !*value;
+}
+
+/* Read the number of --tolerance; returns -1 if it is none. */
+static int read_tolerance(struct call *call)
+{
+    char *end = NULL;
+
+    if (!call->tolerance)
+        return 0;
+    call->rel = strtod(call->tolerance, &end);
+    return end == call->tolerance || *end || !isfinite(call->rel) ||
+                   call->rel < 0
+               ? -1
+               : 0;
 }
 
 /* Returns -1 if the call is wrong. */
@@ -239,6 +368,8 @@ static int read_call(struct call *call, int *argc, char **argv)
     call->cases = cmd_value(argc, argv, "--cases");
     call->names = cmd_value(argc, argv, "--names");
     call->only = cmd_value(argc, argv, "--only");
+    call->tolerance = cmd_value(argc, argv, "--tolerance");
+    call->bisect = cmd_flag(argc, argv, "--bisect");
     while (call->device_count < MAX_DEVICES) {
         const char *spec = cmd_value(argc, argv, "--device");
 
@@ -251,6 +382,9 @@ static int read_call(struct call *call, int *argc, char **argv)
     if (is_empty(call->cases) || is_empty(call->names) || is_empty(call->only))
         return -1;
     if (call->cases ? *argc != 0 || call->device_count > 1 : *argc != 1)
+        return -1;
+    if (read_tolerance(call) || (call->cases && call->tolerance) ||
+        (call->bisect && (call->cases || call->device_count != 2)))
         return -1;
     if (*argc && argv[0][0] == '-' && argv[0][1]) /* "-" is a file */
         return -1;
@@ -279,8 +413,7 @@ static int run_call(const struct cmd *cmd, hob_runtime *runtime,
         code = run_cases(cmd, devices[0], call->cases,
                          names.root ? &names : NULL, call->only, call->as_json);
     else
-        code = run_file(cmd, devices, call->device_count, path,
-                        names.root ? &names : NULL, call->as_json);
+        code = run_file(cmd, call, devices, path, names.root ? &names : NULL);
     for (uint32_t i = 0; i < call->device_count; i++)
         hob_device_unref(devices[i]);
     names_release(&names);

@@ -77,6 +77,8 @@ _Static_assert(offsetof(struct hob_plugin, magic) == 0, "before all else");
     MEMBER(hob_host, interface)                                                \
     MEMBER(hob_host, process_shared)                                           \
     MEMBER(hob_host, runtime)                                                  \
+    MEMBER(hob_host, read)                                                     \
+    MEMBER(hob_host, op_signature)                                             \
     MEMBER(hob_call, host)                                                     \
     MEMBER(hob_call, op)                                                       \
     MEMBER(hob_call, flags)                                                    \
