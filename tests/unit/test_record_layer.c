@@ -306,12 +306,12 @@ START_TEST(test_record_extension_op)
     args[5] = hob_value_f64s((double[]){0.1, 1e-300, 3}, 3);
     args[6] = hob_i64(INT64_MAX - 5);
     args[7] = hob_none();
-    ck_assert_hob_ok(hob_call_op(scope, hob_op_resolve(scope, &ref), args, 8,
-                                 &out, 1, &count));
-    args[0] = hob_value_tensors(two, 0);
+    hob_call_op(scope, hob_op_resolve(scope, &ref), args, 8, &out, 1, &count);
+    ck_assert_hob_ok(hob_scope_error(scope, &error));
+    args[0] = hob_value_tensors(two, 1);
     args[7] = hob_bool(0);
-    ck_assert_hob_ok(hob_call_op(scope, hob_op_resolve(scope, &ref), args, 8,
-                                 &out, 1, &count));
+    hob_call_op(scope, hob_op_resolve(scope, &ref), args, 8, &out, 1, &count);
+    ck_assert_hob_ok(hob_scope_error(scope, &error));
     close_all();
     ck_assert_int_eq(count_parts("p.json", "\"mode\": \"left\""), 2);
     ck_assert_int_eq(count_parts("p.json", "[[\"v1\", \"v1\"], \"v1\", "
@@ -427,7 +427,10 @@ static void train(hob_tensor **w)
     ck_assert_hob_ok(hob_backward(scope, loss, 0, &grads, &error));
     ck_assert_hob_ok(hob_grad(scope, leaf, grads, &grad, &error));
     grad = hob_mul_scalar(plain, grad, hob_f64(-0.1));
-    hob_assign(scope, w, hob_add(plain, hob_inner(scope, leaf), grad));
+    hob_assign(scope, w,
+               hob_to_device(plain,
+                             hob_add(plain, hob_inner(scope, leaf), grad),
+                             device));
     hob_grads_free(grads);
     hob_scope_close(plain);
 }
