@@ -154,9 +154,9 @@ static hob_tensor *make_elements(struct run *run, const cJSON *input,
     int32_t rank = 0;
     hob_tensor *tensor = NULL;
 
-    if (npy && data) {
+    if (!npy == !data) {
         hob_error_set(error, HOB_ERR_FORMAT,
-                      "an input has either \"data\" or \"npy\"");
+                      "an input needs either \"data\" or \"npy\"");
         return NULL;
     }
     if (npy)
