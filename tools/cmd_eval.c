@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_DEVICES = 16 };
+enum { MAX_DEVICES = 16, SHOWN_ELEMENTS = 1000 };
 
 /* What to show and compare: the outputs, else the last step's results. */
 static cJSON *wanted_names(const struct program *program)
@@ -81,6 +81,28 @@ static hob_status collect(const struct program *program, const struct run *run,
     return HOB_OK;
 }
 
+/* Of very large tensors people see the beginning. */
+static void print_data(const cJSON *data)
+{
+    const cJSON *item;
+    int count = 0;
+
+    printf("[");
+    cJSON_ArrayForEach(item, data)
+    {
+        char *text;
+
+        if (count == SHOWN_ELEMENTS) {
+            printf(",... %d more", cJSON_GetArraySize(data) - count);
+            break;
+        }
+        text = cJSON_PrintUnformatted(item);
+        printf("%s%s", count++ ? "," : "", text ? text : "?");
+        cJSON_free(text);
+    }
+    printf("]\n");
+}
+
 static void print_values(const cJSON *values)
 {
     const cJSON *value;
@@ -89,17 +111,17 @@ static void print_values(const cJSON *values)
     {
         char *shape = cJSON_PrintUnformatted(
             cJSON_GetObjectItemCaseSensitive(value, "shape"));
-        char *data = cJSON_PrintUnformatted(
-            cJSON_GetObjectItemCaseSensitive(value, "data"));
+        const cJSON *data = cJSON_GetObjectItemCaseSensitive(value, "data");
         const cJSON *dtype = cJSON_GetObjectItemCaseSensitive(value, "dtype");
 
-        if (cJSON_IsString(dtype))
-            printf("%s: %s%s = %s\n", value->string, dtype->valuestring,
-                   shape ? shape : "", data ? data : "");
-        else
+        if (cJSON_IsString(dtype)) {
+            printf("%s: %s%s = ", value->string, dtype->valuestring,
+                   shape ? shape : "");
+            print_data(data);
+        } else {
             printf("%s: none\n", value->string);
+        }
         cJSON_free(shape);
-        cJSON_free(data);
     }
 }
 

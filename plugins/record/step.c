@@ -379,7 +379,8 @@ void rec_step_end_locked(struct rec_layer *layer, const struct hob_call *call,
     if (!rec_is_off(layer))
         put_line(layer, step, note, status != HOB_OK);
     for (uint32_t i = 0; !status && i < call->ret_count; i++) {
-        if (rec_is_off(layer) || !call->rets[i].u.tensor)
+        if (rec_is_off(layer) || call->rets[i].tag != HOB_TAG_TENSOR ||
+            !call->rets[i].u.tensor)
             continue;
         name_result(layer, call->rets[i].u.tensor, step->values[i]);
         step->values[i] = NULL; /* the handle has it now */

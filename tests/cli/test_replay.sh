@@ -126,6 +126,14 @@ sed 's/\[5\]}/[5, 6]}/' "$work/late.json" >"$work/late_bad.json"
 try 1 "$work/late_bad.json" --device flex
 has 'step 3 (input x): "data" has 2 elements'
 
+# A large output is cut short for people, not in JSON.
+echo '{"program": [["y", "ones", [], {"shape": [1003]}]]}' >"$work/large.json"
+try 0 "$work/large.json" --device flex
+has ',1,... 3 more\]$'
+try 0 "$work/large.json" --device flex --json
+if grep -q more "$work/out"; then fail "  JSON has all"; else
+    pass "  JSON has all"; fi
+
 # A scalar is what it is written as.
 cat >"$work/scalar.json" <<'END'
 {"program": [

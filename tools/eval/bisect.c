@@ -223,6 +223,8 @@ hob_status bisect_program(const struct program *original, hob_device *first,
                      ? run_item(&bisect.a, bisect.step, bisect.number, names,
                                 &missing, error)
                      : take_step(&bisect, &ended, error);
+        if (!status)
+            run_forget(&bisect.a, bisect.step, bisect.number);
     }
     /* A program that ends in a failure, on both: as it says it does. */
     if (ended && program.expect == EXPECT_PANIC) {

@@ -30,8 +30,37 @@ static hob_status bind_value(struct run *run, const char *name,
     if (!grown || !(grown[run->count].name = strdup(name)))
         return hob_error_set(error, HOB_ERR_MEMORY, "no memory for \"%s\"",
                              name);
+    hob_tensor_ref(tensor);
     grown[run->count++].tensor = tensor;
     return HOB_OK;
+}
+
+/* Let go what is called NAME, if a step after NUMBER does not use it. */
+static void forget(struct run *run, const char *name, int number)
+{
+    uint32_t i = run->count;
+
+    if (uses_last(&run->uses, name) > number)
+        return;
+    while (i && strcmp(run->bindings[i - 1].name, name) != 0)
+        i--;
+    if (!i)
+        return;
+    free(run->bindings[--i].name);
+    hob_tensor_unref(run->bindings[i].tensor);
+    memmove(&run->bindings[i], &run->bindings[i + 1],
+            (--run->count - i) * sizeof(run->bindings[0]));
+}
+
+/* The same for all that NAMES, a name or a list of such, names. */
+static void forget_all(struct run *run, const cJSON *names, int number)
+{
+    const cJSON *item;
+
+    if (cJSON_IsString(names))
+        forget(run, names->valuestring, number);
+    else
+        cJSON_ArrayForEach(item, names) forget_all(run, item, number);
 }
 
 /* ---- inputs ---- */
@@ -626,12 +655,9 @@ hob_status run_open(const struct program *program, hob_device *device,
     run->program = program;
     run->device = device;
     run->scope = hob_scope_open(hob_device_runtime(device));
-    if (!run->scope)
+    if (!run->scope || hob_scope_generator(run->scope, 0))
         return hob_error_set(error, HOB_ERR_MEMORY, "no memory for a scope");
-    /* Each run draws the same random numbers. */
-    return hob_scope_generator(run->scope, 0)
-               ? hob_error_set(error, HOB_ERR_MEMORY, "no memory for a scope")
-               : HOB_OK;
+    return HOB_OK;
 }
 
 hob_status run_bind(struct run *run, const char *name, hob_tensor *tensor,
@@ -645,6 +671,8 @@ hob_status run_inputs(struct run *run, hob_error *error)
     const cJSON *item;
     int number = 0;
 
+    if (uses_make(run->program, &run->uses, error))
+        return error->status;
     cJSON_ArrayForEach(item, run->program->inputs)
     {
         const cJSON *name = cJSON_GetObjectItemCaseSensitive(item, "name");
@@ -662,16 +690,34 @@ hob_status run_item(struct run *run, const cJSON *item, int number,
                     hob_error *error)
 {
     int is_input = cJSON_IsObject(item);
+    hob_scope *whole = run->scope;
+    hob_status status;
     const cJSON *what = is_input
                             ? cJSON_GetObjectItemCaseSensitive(item, "name")
                             : cJSON_GetArrayItem(item, 1);
 
-    if (is_input ? make_input(run, item, error)
-                 : run_step(run, item, names, out_missing, error))
-        return error_at(error, "step %d (%s%s)", number,
-                        is_input ? "input " : "",
-                        cJSON_IsString(what) ? what->valuestring : "?");
-    return HOB_OK;
+    /* What the step makes on its way goes with it; bindings hold the rest. */
+    run->scope = hob_scope_child(whole);
+    if (!run->scope)
+        status = hob_error_set(error, HOB_ERR_MEMORY, "no memory for a scope");
+    else if (is_input)
+        status = make_input(run, item, error);
+    else
+        status = run_step(run, item, names, out_missing, error);
+    hob_scope_close(run->scope);
+    run->scope = whole;
+    return status ? error_at(error, "step %d (%s%s)", number,
+                             is_input ? "input " : "",
+                             cJSON_IsString(what) ? what->valuestring : "?")
+                  : HOB_OK;
+}
+
+void run_forget(struct run *run, const cJSON *item, int number)
+{
+    if (!cJSON_IsArray(item))
+        return;
+    forget_all(run, cJSON_GetArrayItem(item, 2), number);
+    forget_all(run, cJSON_GetArrayItem(item, 0), number);
 }
 
 hob_status run_program(const struct program *program, hob_device *device,
@@ -685,8 +731,13 @@ hob_status run_program(const struct program *program, hob_device *device,
     *out_missing = NULL;
     if (!status)
         status = run_inputs(run, error);
-    cJSON_ArrayForEach(item, program->steps) if (!status) status =
-        run_item(run, item, ++number, names, out_missing, error);
+    cJSON_ArrayForEach(item, program->steps)
+    {
+        if (!status)
+            status = run_item(run, item, ++number, names, out_missing, error);
+        if (!status)
+            run_forget(run, item, number);
+    }
     if (!status && program->backward)
         status = run_backward(run, program->backward, error);
     return status;
@@ -694,9 +745,12 @@ hob_status run_program(const struct program *program, hob_device *device,
 
 void run_release(struct run *run)
 {
-    for (uint32_t i = 0; i < run->count; i++)
+    for (uint32_t i = 0; i < run->count; i++) {
         free(run->bindings[i].name);
+        hob_tensor_unref(run->bindings[i].tensor);
+    }
     free(run->bindings);
+    uses_release(&run->uses);
     hob_grads_free(run->grads);
     hob_scope_close(run->scope);
     memset(run, 0, sizeof(*run));
