@@ -241,7 +241,7 @@ static int put_line(struct rec_layer *layer, const char *name,
         failed = fclose(out) ? ENOMEM : rec_journal_put(&layer->journal, text);
     }
     if (failed)
-        rec_stop_locked(layer, "%s: %s", layer->journal.path, strerror(failed));
+        rec_stop_journal_locked(layer, failed);
     free(text);
     return !failed;
 }

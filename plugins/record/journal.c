@@ -40,14 +40,25 @@ static void restore(struct rec_journal *journal)
     journal->ends_tried = 0;
 }
 
-/* Write LINE (NULL: none) and END behind the lines that stay. *OUT_LENGTH is
+/* Whether the file is as long as this journal has made it: if not, somebody
+ * else writes to it, too. */
+static int is_ours(const struct rec_journal *journal)
+{
+    return fseek(journal->file, 0, SEEK_END) == 0 &&
+           ftell(journal->file) == journal->size;
+}
+
+/* Write LINE (NULL: none) and END behind the lines that stay. *OUT_END is
  * where the line ended. */
 static int write_end(struct rec_journal *journal, const char *line,
                      const char *end, long *out_end)
 {
-    int failed = fseek(journal->file, journal->end, SEEK_SET);
+    int failed;
 
+    if (!is_ours(journal))
+        return EBUSY;
     errno = 0;
+    failed = fseek(journal->file, journal->end, SEEK_SET);
     if (line) {
         failed |= fputs(journal->line_count ? ",\n" : "\n", journal->file) < 0;
         failed |= fputs(line, journal->file) < 0;
@@ -74,8 +85,11 @@ static int begin(struct rec_journal *journal)
     if (!journal->file)
         return errno;
     fputs(head, journal->file);
+    if (fflush(journal->file))
+        return errno;
     journal->end = ftell(journal->file);
-    return ferror(journal->file) ? errno : 0;
+    journal->size = journal->end;
+    return 0;
 }
 
 int rec_journal_put(struct rec_journal *journal, const char *line)

@@ -8,7 +8,8 @@
  * says that its last step fails, until the line is put for good.
  *
  * Not thread-safe: the layer's lock guards it. Functions return 0 or an
- * errno; after a failure the file still ends with the last good line.
+ * errno, EBUSY if somebody else writes to the file; after any other failure
+ * the file still ends with the last good line.
  */
 #ifndef HOB_RECORD_JOURNAL_H
 #define HOB_RECORD_JOURNAL_H

@@ -94,6 +94,15 @@ void rec_stop_locked(struct rec_layer *layer, const char *format, ...)
                            "record stops here, the program goes on: %s", why);
 }
 
+void rec_stop_journal_locked(struct rec_layer *layer, int failed)
+{
+    rec_stop_locked(layer, "%s: %s", layer->journal.path,
+                    failed == EBUSY
+                        ? "something else writes to this file, too: give each "
+                          "record{path=...} a file of its own"
+                        : strerror(failed));
+}
+
 /* The memory of a layer, whose files are closed. */
 static void layer_free(struct rec_layer *layer)
 {
@@ -111,7 +120,7 @@ static void layer_close(void *instance)
     int failed = rec_journal_finish(&layer->journal, outputs);
 
     if (failed)
-        rec_stop_locked(layer, "%s: %s", layer->journal.path, strerror(failed));
+        rec_stop_journal_locked(layer, failed);
     free(outputs);
     rec_journal_close(&layer->journal);
     layer_free(layer);

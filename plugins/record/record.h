@@ -85,6 +85,9 @@ static inline int rec_is_off(const struct rec_layer *layer)
 void rec_stop_locked(struct rec_layer *layer, const char *format, ...)
     HOB_PRINTF(2, 3);
 
+/* The same after the journal has FAILED, an errno. */
+void rec_stop_journal_locked(struct rec_layer *layer, int failed);
+
 /* ---- options.c ---- */
 
 /*

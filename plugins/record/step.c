@@ -331,7 +331,7 @@ static void put_line(struct rec_layer *layer, const struct rec_step *step,
     }
     free(line);
     if (failed)
-        rec_stop_locked(layer, "%s: %s", layer->journal.path, strerror(failed));
+        rec_stop_journal_locked(layer, failed);
 }
 
 int rec_step_begin_locked(struct rec_layer *layer, const struct hob_call *call,

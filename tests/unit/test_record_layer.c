@@ -628,6 +628,80 @@ START_TEST(test_record_full_disk)
 }
 END_TEST
 
+/* Two layers that write to one file: the later one has it. */
+START_TEST(test_record_file_of_another)
+{
+    hob_device *other = NULL;
+    hob_tensor *x;
+    char spec[1024];
+
+    open_device("record{path=%s/p.json}(flex)");
+    (void)snprintf(spec, sizeof(spec), "record{path=%s/p.json}(autodiff(flex))",
+                   dir.path);
+    ck_assert_hob_ok(hob_device_open(runtime, spec, &other, &error));
+    x = hob_exp(scope, hob_zeros(scope, NULL, 0, device, 0));
+    hob_square(scope, hob_zeros(scope, NULL, 0, other, 0));
+    hob_exp(scope, x); /* stops */
+    hob_abs(scope, hob_zeros(scope, NULL, 0, other, 0));
+    hob_device_unref(other);
+    close_all();
+    ck_assert_int_eq(count_parts("p.json", "\"exp\""), 0);
+    ck_assert_int_eq(count_parts("p.json", "\"value\": "), 2);
+    eval("p.json --device flex", 0, "^v4: f32");
+}
+END_TEST
+
+START_TEST(test_record_on_record)
+{
+    char spec[1024];
+
+    (void)snprintf(spec, sizeof(spec),
+                   "record{path=%s/p.json}(record{path=%s/q.json}(flex))",
+                   dir.path, dir.path);
+    ck_assert_hob_ok(hob_device_open(runtime, spec, &device, &error));
+    structure();
+    close_all();
+    ck_assert_int_eq(count_parts("p.json", "\"name\": "),
+                     count_parts("q.json", "\"name\": "));
+    eval("p.json --device flex", 0, "^v");
+    eval("q.json --device flex", 0, "^v");
+}
+END_TEST
+
+/* A child has the handles but not the file. */
+START_TEST(test_record_in_a_forked_child)
+{
+    hob_tensor *x;
+    pid_t child;
+    int status = 0;
+
+    open_device("record{path=%s/p.json}(flex)");
+    x = hob_exp(scope, vector(0, 3));
+    child = fork();
+    ck_assert_int_ge(child, 0);
+    if (!child) {
+        hob_exp(scope, x); /* whether it works or not */
+        hob_scope_close(scope);
+        exit(0);
+    }
+    ck_assert_int_eq(waitpid(child, &status, 0), child);
+    ck_assert(WIFEXITED(status));
+    hob_neg(scope, x);
+    close_all();
+    ck_assert_int_eq(count_parts("p.json", "\"exp\""), 1);
+    eval("p.json --device flex", 0, "^v3: f32");
+}
+END_TEST
+
+START_TEST(test_record_op_signature)
+{
+    ck_assert_str_eq(hob_op_signature(runtime, HOB_OP_RELU), "(x: Float) -> x");
+    ck_assert_ptr_null(hob_op_signature(runtime, 0));
+    ck_assert_ptr_null(hob_op_signature(runtime, UINT32_MAX));
+    close_all();
+}
+END_TEST
+
 START_TEST(test_record_nothing_is_a_program)
 {
     open_device("record{path=%s/p.json}(flex)");
@@ -659,6 +733,10 @@ static Suite *suite(void)
     tcase_add_loop_test(tc, test_record_survives_a_crash, 0, 2);
     tcase_add_test(tc, test_record_refuses_a_bad_path);
     tcase_add_test(tc, test_record_full_disk);
+    tcase_add_test(tc, test_record_file_of_another);
+    tcase_add_test(tc, test_record_on_record);
+    tcase_add_test(tc, test_record_in_a_forked_child);
+    tcase_add_test(tc, test_record_op_signature);
     tcase_add_test(tc, test_record_nothing_is_a_program);
     suite_add_tcase(s, tc);
     return s;
