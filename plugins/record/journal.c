@@ -5,16 +5,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char head[] = "{\"program\": [";
+static const char head[] = "{\"recorded_by\": \"hob %s\",\n\"program\": [";
 static const char tail[] = "\n]}\n";
 static const char tail_tried[] = "\n],\n\"expect\": \"panic\"}\n";
 
-int rec_journal_open(struct rec_journal *journal, char *path)
+int rec_journal_open(struct rec_journal *journal, char *path,
+                     const char *version)
 {
     FILE *file = fopen(path, "ab");
 
     memset(journal, 0, sizeof(*journal));
     journal->path = path;
+    journal->version = version;
     return file && !fclose(file) ? 0 : errno;
 }
 
@@ -84,7 +86,7 @@ static int begin(struct rec_journal *journal)
     journal->file = fopen(journal->path, "wb");
     if (!journal->file)
         return errno;
-    fputs(head, journal->file);
+    fprintf(journal->file, head, journal->version);
     if (fflush(journal->file))
         return errno;
     journal->end = ftell(journal->file);
@@ -126,7 +128,7 @@ static int close_empty(const struct rec_journal *journal)
     int failed = !file;
 
     if (file && fseek(file, 0, SEEK_END) == 0 && ftell(file) == 0) {
-        failed |= fputs(head, file) < 0;
+        failed |= fprintf(file, head, journal->version) < 0;
         failed |= fputs(tail, file) < 0;
     }
     if (file)

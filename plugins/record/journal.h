@@ -17,18 +17,20 @@
 #include <stdio.h>
 
 struct rec_journal {
-    char *path; /* owned */
-    FILE *file; /* NULL until the first line */
-    long end;   /* of the lines that stay */
-    long size;  /* of the file */
+    char *path;          /* owned */
+    const char *version; /* of Hob; borrowed, outlives this */
+    FILE *file;          /* NULL until the first line */
+    long end;            /* of the lines that stay */
+    long size;           /* of the file */
     int line_count;
     int ends_tried; /* the last line was tried only: its call failed, or is
                        still running */
 };
 
 /* Take over PATH, which free() frees, and see that it can be written; what is
- * there stays until the first line. */
-int rec_journal_open(struct rec_journal *journal, char *path);
+ * there stays until the first line. VERSION goes into the file. */
+int rec_journal_open(struct rec_journal *journal, char *path,
+                     const char *version);
 
 /* Write LINE, in place of a line that was tried. */
 int rec_journal_put(struct rec_journal *journal, const char *line);

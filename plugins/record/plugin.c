@@ -148,7 +148,7 @@ static hob_status layer_open(void *opaque, hob_device *below, int32_t level,
     pthread_mutex_init(&layer->lock, NULL);
     status = rec_options_read(layer, options, &path, out_message);
     if (!status) {
-        failed = rec_journal_open(&layer->journal, path);
+        failed = rec_journal_open(&layer->journal, path, layer->host->version);
         if (failed)
             status = rec_message(layer->host, out_message, HOB_ERR_IO,
                                  "record: %s cannot be written: %s: give "
