@@ -126,6 +126,13 @@ sed 's/\[5\]}/[5, 6]}/' "$work/late.json" >"$work/late_bad.json"
 try 1 "$work/late_bad.json" --device flex
 has 'step 3 (input x): "data" has 2 elements'
 
+# Steps whose parts are of the wrong kind.
+for step in '["y", "neg", ["x"], ["dim"]]' '["y", "neg", ["x"], 7]'; do
+    sed "s/\\[\"z\".*\]\\]/$step]/" "$work/late.json" >"$work/kinds.json"
+    try 1 "$work/kinds.json" --device flex
+    has "step 4 (neg): the attributes of a step are an object"
+done
+
 # A large output is cut short for people, not in JSON.
 echo '{"program": [["y", "ones", [], {"shape": [1003]}]]}' >"$work/large.json"
 try 0 "$work/large.json" --device flex

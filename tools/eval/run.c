@@ -469,9 +469,14 @@ static hob_status make_arguments(const struct run *run,
 static hob_status check_attributes(const struct hob__signature *signature,
                                    const cJSON *step, hob_error *error)
 {
+    const cJSON *attributes = cJSON_GetArrayItem(step, 3);
     const cJSON *attribute;
 
-    cJSON_ArrayForEach(attribute, cJSON_GetArrayItem(step, 3))
+    if (attributes && !cJSON_IsObject(attributes))
+        return hob_error_set(error, HOB_ERR_FORMAT,
+                             "the attributes of a step are an object, as in "
+                             "{\"dim\": 0}");
+    cJSON_ArrayForEach(attribute, attributes)
     {
         uint32_t i = 0;
 
