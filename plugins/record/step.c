@@ -66,18 +66,48 @@ static int is_tensor(const struct param *param)
 
 /* ---- values ---- */
 
+/* The bytes of the UTF-8 sequence at the beginning of TEXT (RFC 3629); 0 if
+ * there is none. */
+static size_t utf8_size(const unsigned char *text, size_t size)
+{
+    size_t want = text[0] < 0x80                      ? 1
+                  : text[0] >= 0xc2 && text[0] < 0xe0 ? 2
+                  : (text[0] & 0xf0) == 0xe0          ? 3
+                  : text[0] >= 0xf0 && text[0] < 0xf5 ? 4
+                                                      : 0;
+
+    if (!want || want > size)
+        return 0;
+    for (size_t i = 1; i < want; i++)
+        if ((text[i] & 0xc0) != 0x80)
+            return 0;
+    /* Not the shortest form, a surrogate, above U+10FFFF. */
+    if ((text[0] == 0xe0 && text[1] < 0xa0) ||
+        (text[0] == 0xed && text[1] >= 0xa0) ||
+        (text[0] == 0xf0 && text[1] < 0x90) ||
+        (text[0] == 0xf4 && text[1] >= 0x90))
+        return 0;
+    return want;
+}
+
 void rec_put_string(FILE *out, const char *text, size_t size)
 {
-    fputc('"', out);
-    for (size_t i = 0; i < size; i++) {
-        unsigned char c = (unsigned char)text[i];
+    const unsigned char *at = (const unsigned char *)text;
+    const unsigned char *end = at + size;
 
-        if (c == '"' || c == '\\')
-            fprintf(out, "\\%c", c);
-        else if (c < 0x20)
-            fprintf(out, "\\u%04x", c);
-        else
-            fputc(c, out);
+    fputc('"', out);
+    while (at < end) {
+        size_t whole = utf8_size(at, (size_t)(end - at));
+
+        if (*at == '"' || *at == '\\')
+            fprintf(out, "\\%c", *at);
+        else if (*at < 0x20)
+            fprintf(out, "\\u%04x", *at);
+        else if (whole)
+            fwrite(at, 1, whole, out);
+        else /* JSON cannot hold it */
+            fputs("\\ufffd", out);
+        at += whole ? whole : 1;
     }
     fputc('"', out);
 }

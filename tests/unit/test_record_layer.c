@@ -310,6 +310,7 @@ START_TEST(test_record_extension_op)
     ck_assert_hob_ok(hob_scope_error(scope, &error));
     args[0] = hob_value_tensors(two, 1);
     args[7] = hob_bool(0);
+    args[4] = hob_value_str("\xc3\xa9\xe2\x82\xac"); /* valid UTF-8 */
     hob_call_op(scope, hob_op_resolve(scope, &ref), args, 8, &out, 1, &count);
     ck_assert_hob_ok(hob_scope_error(scope, &error));
     close_all();
