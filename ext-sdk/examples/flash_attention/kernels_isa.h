@@ -9,7 +9,7 @@
 #define NAME(x) LEVEL(f32_##x)
 #define MAGIC (0x1.8p23f + 127)
 #define SHIFT 23
-#define LOWEST -127
+#define LOWEST -126
 #define DEGREE 7
 #include "kernels_tmpl.h"
 #undef TYPE
@@ -25,7 +25,7 @@
 #define NAME(x) LEVEL(f64_##x)
 #define MAGIC (0x1.8p52 + 1023)
 #define SHIFT 52
-#define LOWEST -1023
+#define LOWEST -1022
 #define DEGREE 13
 #include "kernels_tmpl.h"
 #undef TYPE

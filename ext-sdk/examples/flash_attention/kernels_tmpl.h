@@ -287,16 +287,35 @@ TARGET static inline __attribute__((always_inline)) NAME(vector)
 TARGET static inline __attribute__((always_inline)) NAME(vector)
     NAME(exp2)(NAME(vector) x)
 {
-    NAME(vector) y, r, power;
+    const NAME(vector) y = x + (TYPE)MAGIC;
+    const NAME(vector) r = x - (y - (TYPE)MAGIC);
+    NAME(vector) power = (NAME(vector)){0} + (TYPE)exp2_series[DEGREE];
 
-    x = NAME(pick)(x < (TYPE)LOWEST, (NAME(vector)){0} + (TYPE)LOWEST, x);
-    y = x + (TYPE)MAGIC;
-    r = x - (y - (TYPE)MAGIC);
-    power = (NAME(vector)){0} + (TYPE)exp2_series[DEGREE];
 #pragma GCC unroll 16
     for (int i = DEGREE - 1; i >= 0; i--)
         power = power * r + (TYPE)exp2_series[i];
-    return power * (NAME(vector))((NAME(bits))y << SHIFT);
+    power *= (NAME(vector))((NAME(bits))y << SHIFT);
+    return (NAME(vector))((NAME(bits))power & ~(x < (TYPE)LOWEST));
+}
+
+/* The greatest of ROWS vectors, two apart, and BEFORE; NaN is passed over. */
+TARGET static inline __attribute__((always_inline)) NAME(vector)
+    NAME(greatest)(const NAME(vector) * score, int64_t rows,
+                   NAME(vector) before)
+{
+    NAME(vector) tops[4] = {before, before, before, before};
+    int64_t i = 0;
+
+    for (; i + 4 <= rows; i += 4)
+#pragma GCC unroll 4
+        for (int c = 0; c < 4; c++)
+            tops[c] = NAME(pick)(score[2 * (i + c)] > tops[c],
+                                 score[2 * (i + c)], tops[c]);
+    for (; i < rows; i++)
+        tops[0] = NAME(pick)(score[2 * i] > tops[0], score[2 * i], tops[0]);
+    tops[0] = NAME(pick)(tops[1] > tops[0], tops[1], tops[0]);
+    tops[2] = NAME(pick)(tops[3] > tops[2], tops[3], tops[2]);
+    return NAME(pick)(tops[2] > tops[0], tops[2], tops[0]);
 }
 
 TARGET static void NAME(softmax_step)(void *scores, int64_t rows, void *max,
@@ -305,14 +324,13 @@ TARGET static void NAME(softmax_step)(void *scores, int64_t rows, void *max,
     for (int h = 0; h < 2; h++) {
         NAME(vector) *score = (NAME(vector) *)scores + h;
         const NAME(vector) before = ((NAME(vector) *)max)[h];
-        NAME(vector) top = before, base, factor, total;
-
-        for (int64_t i = 0; i < rows; i++)
-            top = NAME(pick)(score[2 * i] > top, score[2 * i], top);
+        const NAME(vector) top = NAME(greatest)(score, rows, before);
         /* Nothing but -inf so far: all weights are 0. */
-        base = NAME(pick)(top == (TYPE)-INFINITY, (NAME(vector)){0}, top);
-        factor = NAME(exp2)(before - base);
-        total = ((NAME(vector) *)sum)[h] * factor;
+        const NAME(vector) base =
+            NAME(pick)(top == (TYPE)-INFINITY, (NAME(vector)){0}, top);
+        const NAME(vector) factor = NAME(exp2)(before - base);
+        NAME(vector) total = ((NAME(vector) *)sum)[h] * factor;
+
         for (int64_t i = 0; i < rows; i++) {
             score[2 * i] = NAME(exp2)(score[2 * i] - base);
             total += score[2 * i];

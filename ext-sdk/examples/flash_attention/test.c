@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test.c - flash.attention against its definition in double, and its first
- * and second gradients against central differences of that.
+ * test.c - flash.attention against its definition in double.
  */
 #include "test.h"
 
@@ -185,10 +184,8 @@ int differs(const char *what, hob_tensor *tensor, const double *wanted,
     return failed;
 }
 
-/* Nonzero unless each row of a query without keys is 0 to the bit. ROWS has
- * COLUMNS elements a query. */
-static int has_rest(const struct problem *p, const struct values *values,
-                    hob_tensor *rows, int64_t columns)
+int has_rest(const struct problem *p, const struct values *values,
+             hob_tensor *rows, int64_t columns)
 {
     const int64_t count = p->lead * p->s_q * columns;
     double *got = malloc(((size_t)count + 1) * sizeof(*got));
@@ -240,222 +237,6 @@ static void test_values(struct lab *lab, const char *spec,
     hob_device_unref(device);
 }
 
-/* ---- gradients ---- */
-
-/* The gradients of the sum of out times WEIGHTS; NULL in OUT where none. */
-static int gradients(hob_scope *scope, hob_device *device, hob_dtype dtype,
-                     const struct problem *p, const struct values *values,
-                     const double *weights, int strided,
-                     hob_tensor *out[ARGUMENTS])
-{
-    const int64_t shape[3] = {p->lead, p->s_q, p->d_v};
-    hob_error error = HOB_ERROR_INIT;
-    hob_grads *grads = NULL;
-    hob_tensor *args[ARGUMENTS + 1], *y, *w;
-    int failed;
-
-    make_arguments(scope, device, dtype, p, values, strided, args);
-    for (int a = 0; a < ARGUMENTS; a++)
-        args[a] = hob_require_grad(scope, args[a]);
-    y = call(scope, p, args);
-    w = hob_cast(scope, hob_from_f64(scope, device, weights, shape, 3), dtype);
-    failed = hob_backward(scope, hob_mul(scope, y, w), 0, &grads, &error) != 0;
-    for (int a = 0; a < ARGUMENTS && !failed; a++)
-        failed = hob_grad(scope, args[a], grads, &out[a], &error) || !out[a];
-    if (failed)
-        printf("%s\n", error.message ? error.message : "no gradient");
-    hob_grads_free(grads);
-    hob_error_release(&error);
-    return failed;
-}
-
-/* Some elements of GRADIENT, and its product with a direction, against the
- * reference. */
-static int gradient_differs(const struct problem *p, struct values *values,
-                            const double *weights, int a, hob_tensor *gradient,
-                            double tolerance)
-{
-    static const char *const names[ARGUMENTS] = {"dq", "dk", "dv"};
-    const int64_t count = values->counts[a];
-    double *got = calloc((size_t)count + 1, sizeof(*got));
-    double *along[ARGUMENTS] = {NULL, NULL, NULL};
-    double *direction = calloc((size_t)count + 1, sizeof(*direction));
-    hob_error error = HOB_ERROR_INIT;
-    double product = 0, wanted;
-    uint32_t state = 99;
-    int failed =
-        !got || !direction || hob_read_f64(gradient, got, count, &error);
-
-    along[a] = direction;
-    for (int64_t i = 0; i < count && !failed; i += 1 + count / 13) {
-        direction[i] = 1;
-        wanted = slope_along(p, values, weights, a, along, 1e-5);
-        direction[i] = 0;
-        failed = !(fabs(got[i] - wanted) <= tolerance * (1 + fabs(wanted)));
-        if (failed)
-            printf("%s[%lld] is %.9g, not %.9g\n", names[a], (long long)i,
-                   got[i], wanted);
-    }
-    for (int64_t i = 0; i < count && !failed; i++) {
-        direction[i] = values_next(&state);
-        product += direction[i] * got[i];
-    }
-    if (!failed) {
-        wanted = slope_along(p, values, weights, a, along, 1e-5);
-        failed = !(fabs(product - wanted) <=
-                   tolerance * sqrt((double)count) * (1 + fabs(wanted)));
-        if (failed)
-            printf("%s along a direction is %.9g, not %.9g\n", names[a],
-                   product, wanted);
-    }
-    free(direction);
-    free(got);
-    hob_error_release(&error);
-    return failed;
-}
-
-static double *make_weights(const struct values *values)
-{
-    double *weights =
-        malloc(((size_t)values->out_count + 1) * sizeof(*weights));
-    uint32_t state = 77;
-
-    for (int64_t i = 0; i < values->out_count && weights; i++)
-        weights[i] = values_next(&state);
-    return weights;
-}
-
-static void test_gradients(struct lab *lab, const char *spec,
-                           const struct problem *p, hob_dtype dtype,
-                           double tolerance)
-{
-    hob_device *device = lab_device(lab, spec);
-    struct values values;
-    double *weights;
-
-    if (!device)
-        return;
-    if (values_make(p, &values) || !(weights = make_weights(&values))) {
-        lab_count(lab, 1, "no memory");
-        return;
-    }
-    for (int strided = 0; strided < 2; strided++) {
-        hob_scope *scope = hob_scope_open(lab->runtime);
-        hob_tensor *grads[ARGUMENTS] = {NULL};
-        int failed = gradients(scope, device, dtype, p, &values, weights,
-                               strided, grads);
-
-        for (int a = 0; a < ARGUMENTS && !failed; a++)
-            /* Where v was expanded, the leaf is the expanded one. */
-            failed =
-                !(strided && a == V && p->shared) &&
-                gradient_differs(p, &values, weights, a, grads[a], tolerance);
-        if (!failed)
-            failed = has_rest(p, &values, grads[Q], p->d);
-        lab_count(lab, failed, "gradients of %s on %s, %s%s", p->name, spec,
-                  hob_dtype_name(dtype), strided ? ", strided" : "");
-        hob_scope_close(scope);
-    }
-    free(weights);
-    values_free(&values);
-    hob_device_unref(device);
-}
-
-/* Second derivatives: the gradient of the sum of all first gradients times
- * DIRECTION is that of the slope along it. */
-static int second_differs(hob_scope *scope, hob_device *once, hob_device *twice,
-                          const struct problem *p, struct values *values,
-                          const double *weights, double *const *direction)
-{
-    const int64_t shape[3] = {p->lead, p->s_q, p->d_v};
-    hob_tensor *low[ARGUMENTS + 1], *high[ARGUMENTS + 1], *y, *w, *grad;
-    hob_tensor *total = NULL;
-    hob_grads *first = NULL, *second = NULL;
-    hob_error error = HOB_ERROR_INIT;
-    int failed;
-
-    make_arguments(scope, once, HOB_DTYPE_F64, p, values, 0, low);
-    for (int a = 0; a < ARGUMENTS; a++) {
-        low[a] = hob_require_grad(scope, low[a]);
-        high[a] = hob_require_grad(scope, hob_to_device(scope, low[a], twice));
-    }
-    high[ARGUMENTS] =
-        low[ARGUMENTS] ? hob_to_device(scope, low[ARGUMENTS], twice) : NULL;
-    y = call(scope, p, high);
-    w = hob_from_f64(scope, twice, weights, shape, 3);
-    failed = hob_backward(scope, hob_mul(scope, y, w), 0, &first, &error) != 0;
-    for (int a = 0; a < ARGUMENTS && !failed; a++) {
-        failed = hob_grad(scope, high[a], first, &grad, &error) || !grad;
-        if (failed)
-            break;
-        grad = hob_mul(scope, grad,
-                       hob_from_f64(scope, once, direction[a],
-                                    hob_tensor_shape(low[a]),
-                                    hob_tensor_rank(low[a])));
-        grad = hob_sum(scope, grad);
-        total = total ? hob_add(scope, total, grad) : grad;
-    }
-    failed = failed || hob_backward(scope, total, 0, &second, &error);
-    for (int a = 0; a < ARGUMENTS && !failed; a++) {
-        double *got = calloc((size_t)values->counts[a], sizeof(*got));
-
-        failed = !got || hob_grad(scope, low[a], second, &grad, &error) ||
-                 !grad || hob_read_f64(grad, got, values->counts[a], &error);
-        for (int64_t i = 0; i < values->counts[a] && !failed; i++) {
-            const double step = 1e-4, x = values->at[a][i];
-            double up, down, wanted;
-
-            values->at[a][i] = x + step;
-            up = slope_along(p, values, weights, ARGUMENTS, direction, step);
-            values->at[a][i] = x - step;
-            down = slope_along(p, values, weights, ARGUMENTS, direction, step);
-            values->at[a][i] = x;
-            wanted = (up - down) / (2 * step);
-            failed = !(fabs(got[i] - wanted) <= 1e-5 * (1 + fabs(wanted)));
-            if (failed)
-                printf("of %c[%lld] it is %.9g, not %.9g\n", "qkv"[a],
-                       (long long)i, got[i], wanted);
-        }
-        free(got);
-    }
-    if (error.message)
-        printf("%s\n", error.message);
-    hob_grads_free(second);
-    hob_grads_free(first);
-    hob_error_release(&error);
-    return failed;
-}
-
-static void test_second(struct lab *lab, const struct problem *p)
-{
-    hob_device *once = lab_device(lab, "autodiff(flex)");
-    hob_device *twice = lab_device(lab, "autodiff(autodiff(flex))");
-    hob_scope *scope = hob_scope_open(lab->runtime);
-    struct values values;
-    double *direction[ARGUMENTS], *weights;
-    uint32_t state = 5;
-
-    if (values_make(p, &values) || !(weights = make_weights(&values))) {
-        lab_count(lab, 1, "no memory");
-        return;
-    }
-    for (int a = 0; a < ARGUMENTS; a++) {
-        direction[a] = malloc((size_t)values.counts[a] * sizeof(double));
-        for (int64_t i = 0; i < values.counts[a]; i++)
-            direction[a][i] = values_next(&state);
-    }
-    lab_count(
-        lab, second_differs(scope, once, twice, p, &values, weights, direction),
-        "second derivatives of %s", p->name);
-    for (int a = 0; a < ARGUMENTS; a++)
-        free(direction[a]);
-    free(weights);
-    values_free(&values);
-    hob_scope_close(scope);
-    hob_device_unref(once);
-    hob_device_unref(twice);
-}
-
 static void stay_silent(void *context, hob_status status, const char *op,
                         const char *message)
 {
@@ -467,12 +248,6 @@ static void stay_silent(void *context, hob_status status, const char *op,
 
 static void run_tests(struct lab *lab)
 {
-    static const struct problem second[] = {
-        {"small", 2, 3, 4, 2, 3, NO_MASK, 0, 0, 0},
-        {"masked, causal", 1, 5, 4, 3, 2, FULL_MASK, 1, 0, 0.8},
-        {"shared keys", 2, 3, 4, 2, 3, KEY_MASK, 0, 1, 0},
-    };
-
     /* One rounding of the result, and in the kernels few more: weights and
      * values are at most 1. The rest of each bound is room. */
     for (int i = 0; i < PROBLEMS; i++) {
@@ -490,8 +265,7 @@ static void run_tests(struct lab *lab)
         test_gradients(lab, "autodiff{checkpoint=balanced}(flex{isa=base})", p,
                        HOB_DTYPE_F64, 1e-8);
     }
-    for (size_t i = 0; i < sizeof(second) / sizeof(second[0]); i++)
-        test_second(lab, &second[i]);
+    test_second_gradients(lab);
     test_edges(lab);
 }
 

@@ -39,6 +39,20 @@ hob_tensor *call(hob_scope *scope, const struct problem *problem,
 int differs(const char *what, hob_tensor *tensor, const double *wanted,
             int64_t count, double tolerance);
 
+/* Nonzero if a row of ROWS, COLUMNS elements a query, is not 0 to the bit
+ * though its query has no keys. */
+int has_rest(const struct problem *problem, const struct values *values,
+             hob_tensor *rows, int64_t columns);
+
+/* ---- test_gradients.c ---- */
+
+void test_gradients(struct lab *lab, const char *spec,
+                    const struct problem *problem, hob_dtype dtype,
+                    double tolerance);
+void test_second_gradients(struct lab *lab);
+
+/* ---- test_edges.c ---- */
+
 void test_edges(struct lab *lab);
 
 #endif
