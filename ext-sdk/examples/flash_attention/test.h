@@ -24,6 +24,9 @@ void lab_count(struct lab *lab, int failed, const char *format, ...)
 /* SPEC as a device; NULL, with a failed test, if there is none. */
 hob_device *lab_device(struct lab *lab, const char *spec);
 
+/* Nonzero if flex has its level ISA on this processor. */
+int lab_has_isa(struct lab *lab, const char *isa);
+
 /* Tensors of a problem: q, k, v and the mask or NULL. With STRIDED none of
  * them is contiguous: turned, walked backwards, expanded. */
 void make_arguments(hob_scope *scope, hob_device *device, hob_dtype dtype,
@@ -46,9 +49,7 @@ int has_rest(const struct problem *problem, const struct values *values,
 
 /* ---- test_gradients.c ---- */
 
-void test_gradients(struct lab *lab, const char *spec,
-                    const struct problem *problem, hob_dtype dtype,
-                    double tolerance);
+void test_gradients(struct lab *lab, const struct problem *problem);
 void test_second_gradients(struct lab *lab);
 
 /* ---- test_edges.c ---- */

@@ -9,6 +9,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+/* Elements of a gradient that are compared one by one, at most. */
+enum { SLOPES = 13 };
+
 /* The gradients of the sum of out times WEIGHTS; NULL in OUT where none. */
 static int gradients(hob_scope *scope, hob_device *device, hob_dtype dtype,
                      const struct problem *p, const struct values *values,
@@ -36,46 +39,66 @@ static int gradients(hob_scope *scope, hob_device *device, hob_dtype dtype,
     return failed;
 }
 
-/* Some elements of GRADIENT, and its product with a direction, against the
- * reference. */
-static int gradient_differs(const struct problem *p, struct values *values,
-                            const double *weights, int a, hob_tensor *gradient,
+/* What the reference says of the gradient of one argument: the slopes along
+ * every STEPth element, and along a direction. */
+struct slopes {
+    double elements[SLOPES];
+    double along;
+    int64_t step;
+    double *direction;
+};
+
+static int find_slopes(const struct problem *p, struct values *values,
+                       const double *weights, int a, struct slopes *out)
+{
+    const int64_t count = values->counts[a];
+    double *along[ARGUMENTS] = {NULL, NULL, NULL};
+    uint32_t state = 99;
+
+    out->step = count / SLOPES + 1;
+    out->direction = calloc((size_t)count + 1, sizeof(double));
+    if (!out->direction)
+        return 1;
+    along[a] = out->direction;
+    for (int64_t i = 0; i < count; i += out->step) {
+        out->direction[i] = 1;
+        out->elements[i / out->step] =
+            slope_along(p, values, weights, a, along, 1e-5);
+        out->direction[i] = 0;
+    }
+    for (int64_t i = 0; i < count; i++)
+        out->direction[i] = values_next(&state);
+    out->along = slope_along(p, values, weights, a, along, 1e-5);
+    return 0;
+}
+
+static int gradient_differs(const struct slopes *slopes, int a,
+                            hob_tensor *gradient, int64_t count,
                             double tolerance)
 {
     static const char *const names[ARGUMENTS] = {"dq", "dk", "dv"};
-    const int64_t count = values->counts[a];
     double *got = calloc((size_t)count + 1, sizeof(*got));
-    double *along[ARGUMENTS] = {NULL, NULL, NULL};
-    double *direction = calloc((size_t)count + 1, sizeof(*direction));
     hob_error error = HOB_ERROR_INIT;
-    double product = 0, wanted;
-    uint32_t state = 99;
-    int failed =
-        !got || !direction || hob_read_f64(gradient, got, count, &error);
+    double product = 0;
+    int failed = !got || hob_read_f64(gradient, got, count, &error);
 
-    along[a] = direction;
-    for (int64_t i = 0; i < count && !failed; i += 1 + count / 13) {
-        direction[i] = 1;
-        wanted = slope_along(p, values, weights, a, along, 1e-5);
-        direction[i] = 0;
+    for (int64_t i = 0; i < count && !failed; i += slopes->step) {
+        const double wanted = slopes->elements[i / slopes->step];
+
         failed = !(fabs(got[i] - wanted) <= tolerance * (1 + fabs(wanted)));
         if (failed)
             printf("%s[%lld] is %.9g, not %.9g\n", names[a], (long long)i,
                    got[i], wanted);
     }
-    for (int64_t i = 0; i < count && !failed; i++) {
-        direction[i] = values_next(&state);
-        product += direction[i] * got[i];
-    }
+    for (int64_t i = 0; i < count && !failed; i++)
+        product += slopes->direction[i] * got[i];
     if (!failed) {
-        wanted = slope_along(p, values, weights, a, along, 1e-5);
-        failed = !(fabs(product - wanted) <=
-                   tolerance * sqrt((double)count) * (1 + fabs(wanted)));
+        failed = !(fabs(product - slopes->along) <=
+                   tolerance * sqrt((double)count) * (1 + fabs(slopes->along)));
         if (failed)
             printf("%s along a direction is %.9g, not %.9g\n", names[a],
-                   product, wanted);
+                   product, slopes->along);
     }
-    free(direction);
     free(got);
     hob_error_release(&error);
     return failed;
@@ -92,39 +115,60 @@ static double *make_weights(const struct values *values)
     return weights;
 }
 
-void test_gradients(struct lab *lab, const char *spec, const struct problem *p,
-                    hob_dtype dtype, double tolerance)
+/* One device and dtype; STRIDED as in make_arguments(). */
+static void test_one(struct lab *lab, const char *spec, hob_dtype dtype,
+                     double tolerance, const struct problem *p,
+                     const struct values *values, const double *weights,
+                     const struct slopes *slopes, int strided)
 {
     hob_device *device = lab_device(lab, spec);
+    hob_scope *scope = hob_scope_open(lab->runtime);
+    hob_tensor *grads[ARGUMENTS] = {NULL};
+    int failed = !device || gradients(scope, device, dtype, p, values, weights,
+                                      strided, grads);
+
+    for (int a = 0; a < ARGUMENTS && !failed; a++)
+        /* Where v was expanded, the leaf is the expanded one. */
+        failed = !(strided && a == V && p->shared) &&
+                 gradient_differs(&slopes[a], a, grads[a], values->counts[a],
+                                  tolerance);
+    if (!failed)
+        failed = has_rest(p, values, grads[Q], p->d);
+    lab_count(lab, failed, "gradients of %s on %s, %s%s", p->name, spec,
+              hob_dtype_name(dtype), strided ? ", strided" : "");
+    hob_scope_close(scope);
+    hob_device_unref(device);
+}
+
+void test_gradients(struct lab *lab, const struct problem *p)
+{
+    static const struct {
+        const char *spec;
+        hob_dtype dtype;
+        double tolerance;
+    } rows[] = {
+        {"autodiff(flex)", HOB_DTYPE_F64, 1e-8},
+        {"autodiff(flex)", HOB_DTYPE_F32, 1e-5},
+        {"autodiff(flex)", HOB_DTYPE_F16, 1e-2},
+        {"autodiff{checkpoint=balanced}(flex{isa=base})", HOB_DTYPE_F64, 1e-8},
+        {"autodiff{checkpoint=balanced}(flex{isa=base})", HOB_DTYPE_F32, 1e-5},
+    };
+    struct slopes slopes[ARGUMENTS] = {{.step = 0}};
     struct values values;
-    double *weights;
+    double *weights = NULL;
+    int failed = values_make(p, &values) || !(weights = make_weights(&values));
 
-    if (!device)
-        return;
-    if (values_make(p, &values) || !(weights = make_weights(&values))) {
+    for (int a = 0; a < ARGUMENTS && !failed; a++)
+        failed = find_slopes(p, &values, weights, a, &slopes[a]);
+    if (failed)
         lab_count(lab, 1, "no memory");
-        return;
-    }
-    for (int strided = 0; strided < 2; strided++) {
-        hob_scope *scope = hob_scope_open(lab->runtime);
-        hob_tensor *grads[ARGUMENTS] = {NULL};
-        int failed = gradients(scope, device, dtype, p, &values, weights,
-                               strided, grads);
-
-        for (int a = 0; a < ARGUMENTS && !failed; a++)
-            /* Where v was expanded, the leaf is the expanded one. */
-            failed =
-                !(strided && a == V && p->shared) &&
-                gradient_differs(p, &values, weights, a, grads[a], tolerance);
-        if (!failed)
-            failed = has_rest(p, &values, grads[Q], p->d);
-        lab_count(lab, failed, "gradients of %s on %s, %s%s", p->name, spec,
-                  hob_dtype_name(dtype), strided ? ", strided" : "");
-        hob_scope_close(scope);
-    }
+    for (size_t i = 0; i < 2 * sizeof(rows) / sizeof(rows[0]) && !failed; i++)
+        test_one(lab, rows[i / 2].spec, rows[i / 2].dtype,
+                 rows[i / 2].tolerance, p, &values, weights, slopes, i % 2);
+    for (int a = 0; a < ARGUMENTS; a++)
+        free(slopes[a].direction);
     free(weights);
     values_free(&values);
-    hob_device_unref(device);
 }
 
 /* Second derivatives: the gradient of the sum of all first gradients times
