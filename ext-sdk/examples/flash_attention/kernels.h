@@ -77,7 +77,8 @@ struct flash_kernels {
     void (*score_slopes)(void *weights, const void *d_weights, int64_t rows,
                          const void *delta);
     /* For queries in rows, of which MAX, INVERSE (of the sum) and DELTA are
-     * known: SCORES become weights, D_WEIGHTS the slopes. */
+     * known: SCORES become weights, D_WEIGHTS the slopes,
+     * 0 where the score is -inf. */
     void (*weigh_rows)(void *scores, void *d_weights, int64_t rows,
                        const void *max, const void *inverse, const void *delta);
 };

@@ -368,7 +368,7 @@ TARGET static void NAME(weigh_rows)(void *scores, void *d_weights, int64_t rows,
         const NAME(vector) weight =
             NAME(exp2)(score[i] - row_max) * row_inverse;
 
-        d_weight[i] = NAME(pick)(weight == 0, (NAME(vector)){0},
+        d_weight[i] = NAME(pick)(score[i] == (TYPE)-INFINITY, (NAME(vector)){0},
                                  weight * (d_weight[i] - row_delta));
         score[i] = weight;
     }

@@ -107,6 +107,99 @@ static void test_poison(struct lab *lab, hob_device *device,
     hob_scope_close(scope);
 }
 
+/* Attention of built-in ops, causal. */
+static hob_tensor *plain(hob_scope *scope, hob_tensor *const *args)
+{
+    const int64_t s = hob_tensor_shape(args[Q])[1];
+    hob_device *device = hob_tensor_device(args[Q]);
+    hob_tensor *keys = hob_arange(scope, 0, s, 1, device, HOB_DTYPE_I32);
+    hob_tensor *scores =
+        hob_matmul(scope, hob_mul_scalar(scope, args[Q], hob_f64(0.5)),
+                   hob_swap_dims(scope, args[K], 1, 2));
+
+    scores = hob_mask_fill(
+        scope, scores,
+        hob_greater(scope, keys,
+                    hob_reshape(scope, keys, (int64_t[]){s, 1}, 2)),
+        hob_f64(-INFINITY));
+    return hob_matmul(scope, hob_softmax(scope, scores, 2), args[V]);
+}
+
+/* Result and gradients of flash.attention, or of plain() if IS_PLAIN, one
+ * after the other. PLACE says where NUMBER stands: 0, 1, 2 in a row of q, k, v,
+ * 3 in the gradient of that row of the result. */
+static int run_poisoned(struct lab *lab, hob_device *device, int is_plain,
+                        int place, double number, double *out)
+{
+    static const struct problem p = {"", 1, LONG, LONG, 4, 4, NO_MASK, 1, 0, 0};
+    enum { AT = 290 * 4, COUNT = LONG * 4 };
+    hob_scope *scope = hob_scope_open(lab->runtime);
+    hob_error error = HOB_ERROR_INIT;
+    hob_grads *grads = NULL;
+    hob_tensor *args[ARGUMENTS + 1], *y, *w, *grad;
+    double weights[COUNT];
+    struct values values;
+    int failed = values_make(&p, &values);
+
+    for (int i = 0; i < COUNT; i++)
+        weights[i] = 1 + i % 3;
+    if (place < 3)
+        values.at[place][AT] = number;
+    else
+        weights[AT] = number;
+    make_arguments(scope, device, HOB_DTYPE_F64, &p, &values, 0, args);
+    for (int a = 0; a < ARGUMENTS; a++)
+        args[a] = hob_require_grad(scope, args[a]);
+    y = is_plain ? plain(scope, args) : call(scope, &p, args);
+    w = hob_from_f64(scope, device, weights, hob_tensor_shape(y), 3);
+    failed = failed || hob_read_f64(y, out, COUNT, &error) ||
+             hob_backward(scope, hob_mul(scope, y, w), 0, &grads, &error);
+    for (int a = 0; a < ARGUMENTS && !failed; a++)
+        failed = hob_grad(scope, args[a], grads, &grad, &error) ||
+                 hob_read_f64(grad, out + (a + 1) * COUNT, COUNT, &error);
+    if (error.message)
+        printf("%s\n", error.message);
+    values_free(&values);
+    hob_grads_free(grads);
+    hob_error_release(&error);
+    hob_scope_close(scope);
+    return failed;
+}
+
+/* NaN and infinity reach the same results and gradients as they do in plain
+ * attention, blocks that are hidden or not. An infinite query or gradient does
+ * not: what the gradient is then depends on the order of its sums. */
+static void test_poisoned_gradients(struct lab *lab)
+{
+    static const char *const names[4] = {"q", "k", "v", "the gradient"};
+    enum { COUNT = 4 * LONG * 4 };
+    hob_device *device = lab_device(lab, "autodiff(flex)");
+    double *wanted = calloc(COUNT, sizeof(double));
+    double *got = calloc(COUNT, sizeof(double));
+
+    for (int i = 0; i < 6 && device && wanted && got; i++) {
+        const double number = i < 4 ? NAN : INFINITY;
+        const int place = i < 4 ? i : i - 3;
+        int failed = run_poisoned(lab, device, 1, place, number, wanted) ||
+                     run_poisoned(lab, device, 0, place, number, got);
+
+        for (int j = 0; j < COUNT && !failed; j++) {
+            failed =
+                got[j] != wanted[j] && !(isnan(got[j]) && isnan(wanted[j])) &&
+                !(fabs(got[j] - wanted[j]) <= 1e-12 * (1 + fabs(wanted[j])));
+            if (failed)
+                printf("%c of row %d, column %d is %g, not %g\n",
+                       "oqkv"[j / (COUNT / 4)], j / 4 % LONG, j % 4, got[j],
+                       wanted[j]);
+        }
+        lab_count(lab, failed, "%g in %s, with gradients", number,
+                  names[place]);
+    }
+    free(got);
+    free(wanted);
+    hob_device_unref(device);
+}
+
 /* Rows of scores with -inf and inf, one query each. */
 static void test_infinite_scores(struct lab *lab, hob_device *device)
 {
@@ -448,6 +541,7 @@ void test_edges(struct lab *lab)
     hob_device_unref(device);
     test_dead_gradients(lab, HOB_DTYPE_F64);
     test_dead_gradients(lab, HOB_DTYPE_F32);
+    test_poisoned_gradients(lab);
     test_threads(lab);
     if (lab->has_kernels)
         test_memory(lab);
