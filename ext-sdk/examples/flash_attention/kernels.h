@@ -73,7 +73,7 @@ struct flash_kernels {
      */
     void (*softmax_step)(void *scores, int64_t rows, void *max, void *sum,
                          void *factors);
-    /* WEIGHTS *= D_WEIGHTS - DELTA, a delta a column. 0 stays 0. */
+    /* WEIGHTS *= D_WEIGHTS - DELTA, a delta a column. */
     void (*score_slopes)(void *weights, const void *d_weights, int64_t rows,
                          const void *delta);
     /* For queries in rows, of which MAX, INVERSE (of the sum) and DELTA are

@@ -347,12 +347,8 @@ TARGET static void NAME(score_slopes)(void *weights, const void *d_weights,
     NAME(vector) *weight = weights;
     const NAME(vector) *d_weight = d_weights;
 
-    for (int64_t i = 0; i < 2 * rows; i++) {
-        const NAME(vector) slope =
-            weight[i] * (d_weight[i] - ((const NAME(vector) *)delta)[i % 2]);
-
-        weight[i] = NAME(pick)(weight[i] == 0, (NAME(vector)){0}, slope);
-    }
+    for (int64_t i = 0; i < 2 * rows; i++)
+        weight[i] *= d_weight[i] - ((const NAME(vector) *)delta)[i % 2];
 }
 
 TARGET static void NAME(weigh_rows)(void *scores, void *d_weights, int64_t rows,

@@ -126,13 +126,13 @@ static hob_tensor *plain(hob_scope *scope, hob_tensor *const *args)
 }
 
 /* Result and gradients of flash.attention, or of plain() if IS_PLAIN, one
- * after the other. PLACE says where NUMBER stands: 0, 1, 2 in a row of q, k, v,
+ * after the other. PLACE says where NUMBER stands: 0, 1, 2 at ROW of q, k, v,
  * 3 in the gradient of that row of the result. */
 static int run_poisoned(struct lab *lab, hob_device *device, int is_plain,
-                        int place, double number, double *out)
+                        int place, int row, double number, double *out)
 {
     static const struct problem p = {"", 1, LONG, LONG, 4, 4, NO_MASK, 1, 0, 0};
-    enum { AT = 290 * 4, COUNT = LONG * 4 };
+    enum { COUNT = LONG * 4 };
     hob_scope *scope = hob_scope_open(lab->runtime);
     hob_error error = HOB_ERROR_INIT;
     hob_grads *grads = NULL;
@@ -144,9 +144,9 @@ static int run_poisoned(struct lab *lab, hob_device *device, int is_plain,
     for (int i = 0; i < COUNT; i++)
         weights[i] = 1 + i % 3;
     if (place < 3)
-        values.at[place][AT] = number;
+        values.at[place][row * 4] = number;
     else
-        weights[AT] = number;
+        weights[row * 4] = number;
     make_arguments(scope, device, HOB_DTYPE_F64, &p, &values, 0, args);
     for (int a = 0; a < ARGUMENTS; a++)
         args[a] = hob_require_grad(scope, args[a]);
@@ -177,11 +177,12 @@ static void test_poisoned_gradients(struct lab *lab)
     double *wanted = calloc(COUNT, sizeof(double));
     double *got = calloc(COUNT, sizeof(double));
 
-    for (int i = 0; i < 6 && device && wanted && got; i++) {
-        const double number = i < 4 ? NAN : INFINITY;
-        const int place = i < 4 ? i : i - 3;
-        int failed = run_poisoned(lab, device, 1, place, number, wanted) ||
-                     run_poisoned(lab, device, 0, place, number, got);
+    for (int i = 0; i < 12 && device && wanted && got; i++) {
+        const double number = i < 8 ? NAN : INFINITY;
+        const int place = i < 8 ? i / 2 : i / 2 - 3;
+        const int row = i % 2 ? 290 : 20;
+        int failed = run_poisoned(lab, device, 1, place, row, number, wanted) ||
+                     run_poisoned(lab, device, 0, place, row, number, got);
 
         for (int j = 0; j < COUNT && !failed; j++) {
             failed =
@@ -192,8 +193,8 @@ static void test_poisoned_gradients(struct lab *lab)
                        "oqkv"[j / (COUNT / 4)], j / 4 % LONG, j % 4, got[j],
                        wanted[j]);
         }
-        lab_count(lab, failed, "%g in %s, with gradients", number,
-                  names[place]);
+        lab_count(lab, failed, "%g in row %d of %s, with gradients", number,
+                  row, names[place]);
     }
     free(got);
     free(wanted);
