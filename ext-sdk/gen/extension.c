@@ -496,6 +496,19 @@ static hob_status read_ops(struct gen_schema *schema,
 
 /* ---- "implements": kernels for ops declared elsewhere ---- */
 
+static hob_status name_implements(const struct gen_schema *schema,
+                                  struct gen_op *op, hob_error *error)
+{
+    struct hob__text c_name = HOB__TEXT_INIT;
+    char *word = gen_c_word(op->name);
+
+    hob__text_printf(&c_name, "%s_%s", schema->prefix, word ? word : "");
+    free(word);
+    op->c_name = hob__text_take(&c_name);
+    op->full_name = strdup(op->name);
+    return word && op->c_name && op->full_name ? HOB_OK : gen_no_memory(error);
+}
+
 static hob_status read_implements(struct gen_schema *schema,
                                   const struct gen_source *source,
                                   const struct hob__json_value *object,
@@ -503,8 +516,6 @@ static hob_status read_implements(struct gen_schema *schema,
 {
     struct gen_op *op =
         gen_add_op(&schema->implements, &schema->implements_count);
-    struct hob__text c_name = HOB__TEXT_INIT;
-    char *word;
     hob_status st;
 
     if (!op)
@@ -520,6 +531,8 @@ static hob_status read_implements(struct gen_schema *schema,
     if (!st)
         st = gen_get_string(source, object, "op", true, &op->name, error);
     if (!st)
+        st = name_implements(schema, op, error);
+    if (!st)
         st = gen_get_string(source, object, "selector", true,
                             &op->impls->selector, error);
     if (!st)
@@ -528,18 +541,8 @@ static hob_status read_implements(struct gen_schema *schema,
         st = gen_get_string(source, object, "signature", true,
                             &op->signature_text, error);
     if (!st)
-        st = gen_read_signature(op, error);
-    if (!st)
-        st = read_impl(op, object, op->impls, error);
-    if (st)
-        return st;
-    word = gen_c_word(op->name);
-    hob__text_printf(&c_name, "%s_%s", schema->prefix, word ? word : "");
-    op->c_name = hob__text_take(&c_name);
-    op->full_name = strdup(op->name);
-    st = word && op->c_name && op->full_name ? HOB_OK : gen_no_memory(error);
-    free(word);
-    return st;
+        st = gen_read_signature(schema, op, error);
+    return st ? st : read_impl(op, object, op->impls, error);
 }
 
 static hob_status read_head(struct gen_schema *schema,
@@ -580,8 +583,7 @@ static hob_status read_head(struct gen_schema *schema,
 hob_status gen_read_extension(struct gen_schema *schema, const char *path,
                               hob_error *error)
 {
-    const struct hob__json_value *root, *types, *ops = NULL, *implements = NULL,
-                                                *item;
+    const struct hob__json_value *root, *ops = NULL, *implements = NULL, *item;
     struct gen_source *source = NULL;
     hob_status st = gen_source_open(schema, path, &source, error);
 
@@ -589,10 +591,10 @@ hob_status gen_read_extension(struct gen_schema *schema, const char *path,
         return st;
     root = hob__json_root(source->doc);
     st = read_head(schema, source, root, error);
-    types = st ? NULL : hob__json_member(source->doc, root, "types");
-    if (types && types->count)
-        st = gen_fail(source, types, error,
-                      "struct and enum types are not supported yet");
+    if (!st)
+        st = hob__types_read(source->doc,
+                             hob__json_member(source->doc, root, "types"),
+                             &schema->types, error);
     if (!st)
         st = gen_get_member(source, root, "ops", HOB__JSON_ARRAY, false, &ops,
                             error);

@@ -78,6 +78,7 @@ static void impl_prototypes(struct hob__text *out, const struct gen_op *op,
 static void prototypes(struct hob__text *out, const struct gen_schema *schema)
 {
     hob__text_puts(out, "/* ---- what the author writes ---- */\n\n"
+                        "HOB_BEGIN_DECLS\n\n"
                         "#if defined(__GNUC__) && !defined(_WIN32)\n"
                         "#pragma GCC visibility push(hidden)\n"
                         "#endif\n");
@@ -113,7 +114,8 @@ static void prototypes(struct hob__text *out, const struct gen_schema *schema)
     }
     hob__text_puts(out, "\n#if defined(__GNUC__) && !defined(_WIN32)\n"
                         "#pragma GCC visibility pop\n"
-                        "#endif\n\n");
+                        "#endif\n\n"
+                        "HOB_END_DECLS\n\n");
 }
 
 /* ---- tables ---- */
@@ -144,7 +146,7 @@ static void entry(struct hob__text *out, const struct gen_op *op,
     hob__text_printf(out, "static const struct hob_entry %s_entry = {\n", name);
     hob__text_printf(out,
                      "    .op = \"%s\",\n    .signature = ", op->full_name);
-    gen_c_string(out, op->signature_text);
+    gen_c_string(out, op->flat_text);
     hob__text_puts(out, ",\n");
     if (impl->dtype_count)
         hob__text_printf(out,
@@ -221,7 +223,7 @@ static void op_row(struct hob__text *out, const struct gen_op *op,
 {
     hob__text_printf(out,
                      "    {.name = \"%s\",\n     .signature = ", op->full_name);
-    gen_c_string(out, op->signature_text);
+    gen_c_string(out, op->flat_text);
     if (op->infer_function)
         hob__text_printf(out, ",\n     .infer = %s_infer", op->c_name);
     if (op->body)
@@ -290,14 +292,21 @@ static void plugin(struct hob__text *out, const struct gen_schema *schema)
     hob__text_printf(out,
                      "};\n\n"
                      "static const struct hob_plugin %s_plugin = {\n"
-                     "    HOB_PLUGIN_INIT_HEAD,\n    .id = ",
+                     "    .magic = HOB_PLUGIN_MAGIC,\n"
+                     "    .struct_size = sizeof(struct hob_plugin),\n"
+                     "    .abi_major = HOB_ABI_MAJOR,\n"
+                     "    .abi_minor_built = HOB_ABI_MINOR,\n"
+                     "    .abi_minor_required = HOB_ABI_MINOR,\n"
+                     "    .sanitizers = HOB_BUILD_SANITIZERS,\n"
+                     "    .id = ",
                      prefix);
     gen_c_string(out, schema->id);
     hob__text_puts(out, ",\n    .version = ");
     gen_c_string(out, schema->version);
     hob__text_printf(
         out,
-        ",\n    .extension = &%s_extension,\n"
+        ",\n    .build = HOB_BUILD_TEXT,\n"
+        "    .extension = &%s_extension,\n"
         "};\n\n"
         "const struct hob_plugin *hob_plugin_entry(const struct hob_host "
         "*host)\n"
@@ -308,10 +317,40 @@ static void plugin(struct hob__text *out, const struct gen_schema *schema)
         prefix, prefix);
 }
 
+static bool has_kernel(const struct gen_op *op)
+{
+    for (uint32_t i = 0; i < op->impl_count; i++) {
+        if (op->impls[i].kernel)
+            return true;
+    }
+    return false;
+}
+
+/* How calls are read. Several kernels for one op of others share it. */
+static void readers(struct hob__text *out, const struct gen_schema *schema)
+{
+    hob__text_puts(out, "/* ---- how a call is read ---- */\n\n");
+    for (uint32_t i = 0; i < schema->op_count; i++) {
+        gen_indices(out, &schema->ops[i]);
+        if (has_kernel(&schema->ops[i]))
+            gen_unpack(out, &schema->ops[i]);
+    }
+    for (uint32_t i = 0; i < schema->implements_count; i++) {
+        const struct gen_op *op = &schema->implements[i];
+        uint32_t first = 0;
+
+        while (strcmp(schema->implements[first].c_name, op->c_name) != 0)
+            first++;
+        if (first == i) {
+            gen_indices(out, op);
+            gen_unpack(out, op);
+        }
+    }
+}
+
 static void bodies(struct hob__text *out, const struct gen_schema *schema)
 {
-    bool has_helper = false;
-
+    gen_body_helpers(out, schema->ops, schema->op_count, "static");
     for (uint32_t i = 0; i < schema->op_count; i++) {
         const struct gen_op *op = &schema->ops[i];
         struct hob__text text = HOB__TEXT_INIT;
@@ -319,10 +358,6 @@ static void bodies(struct hob__text *out, const struct gen_schema *schema)
 
         if (!op->body)
             continue;
-        if (!has_helper && gen_returns_tensor(op)) {
-            gen_body_helper(out, "static");
-            has_helper = true;
-        }
         hob__text_printf(&text, "%s_body_glue", op->c_name);
         glue = hob__text_take(&text);
         hob__text_printf(&text, "%s_body", op->c_name);
@@ -332,6 +367,23 @@ static void bodies(struct hob__text *out, const struct gen_schema *schema)
         free(body);
     }
 }
+
+/* Designated initializers, in order, are C11; C++17 has them as extension. */
+static const char quiet_begin[] =
+    "#if defined(__cplusplus) && defined(__GNUC__)\n"
+    "#pragma GCC diagnostic push\n"
+    "#pragma GCC diagnostic ignored \"-Wpedantic\"\n"
+    "#pragma GCC diagnostic ignored \"-Wmissing-field-initializers\"\n"
+    "#if defined(__clang__)\n"
+    "#pragma GCC diagnostic ignored \"-Wc++20-designator\"\n"
+    "#elif __GNUC__ >= 12\n"
+    "#pragma GCC diagnostic ignored \"-Wc++20-extensions\"\n"
+    "#endif\n"
+    "#endif\n\n";
+static const char quiet_end[] =
+    "#if defined(__cplusplus) && defined(__GNUC__)\n"
+    "#pragma GCC diagnostic pop\n"
+    "#endif\n\n";
 
 void gen_glue(struct hob__text *out, const struct gen_schema *schema,
               const char *header)
@@ -359,17 +411,22 @@ void gen_glue(struct hob__text *out, const struct gen_schema *schema,
     if (header)
         hob__text_printf(out, "#include \"%s\"\n\n", header);
     hob__text_puts(out, "#include <hob/ext/plugin.h>\n#include <hob/ops.h>\n\n"
-                        "#include <stddef.h>\n\n");
+                        "#include <stddef.h>\n"
+                        "#include <string.h>\n\n");
     if (!header) {
+        gen_types(out, schema);
         for (uint32_t i = 0; i < schema->op_count; i++)
             gen_enums(out, &schema->ops[i]);
     }
+    readers(out, schema);
     prototypes(out, schema);
     hob__text_printf(out, "#ifndef %s_PROTOTYPES_ONLY\n\n",
                      upper ? upper : "?");
     bodies(out, schema);
+    hob__text_puts(out, quiet_begin);
     op_tables(out, schema);
     plugin(out, schema);
+    hob__text_puts(out, quiet_end);
     hob__text_puts(out, "#endif\n\n#endif\n");
     free(upper);
 }

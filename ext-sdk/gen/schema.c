@@ -12,28 +12,6 @@
 const char *const gen_fuse_names[GEN_FUSE_COUNT] = {"opaque", "elementwise",
                                                     "reduce", "view", "inline"};
 
-/*
- * Words that no C or C++ parameter may have, and the names that the generated
- * functions use themselves. A parameter of such a name gets a '_' behind it.
- */
-static const char *const taken_words[] = {
-    "alignas",  "alignof",   "and",       "and_eq",    "args",     "asm",
-    "auto",     "bitand",    "bitor",     "bool",      "break",    "call",
-    "case",     "catch",     "char",      "class",     "compl",    "concept",
-    "const",    "consteval", "constexpr", "constinit", "continue", "decltype",
-    "default",  "delete",    "do",        "double",    "else",     "enum",
-    "explicit", "export",    "extern",    "false",     "float",    "for",
-    "friend",   "goto",      "host",      "if",        "inline",   "int",
-    "long",     "mutable",   "namespace", "new",       "noexcept", "not",
-    "not_eq",   "nullptr",   "op",        "operator",  "or",       "or_eq",
-    "out",      "private",   "protected", "public",    "ref",      "register",
-    "requires", "restrict",  "return",    "scope",     "short",    "signed",
-    "sizeof",   "static",    "status",    "struct",    "switch",   "template",
-    "this",     "throw",     "true",      "try",       "typedef",  "typeid",
-    "typename", "union",     "unsigned",  "using",     "virtual",  "void",
-    "volatile", "wchar_t",   "while",     "xor",       "xor_eq",   "out_count",
-    "capacity"};
-
 static const char *const builtin_keys[] = {
     "op",   "id",      "signature", "infer",   "fuse", "body",
     "uses", "dynamic", "random",    "aliases", "doc",  "deterministic"};
@@ -57,30 +35,15 @@ bool gen_is_lower_name(const char *name)
     return !*name;
 }
 
-static bool is_taken(const char *name)
-{
-    for (size_t i = 0; i < COUNT_OF(taken_words); i++) {
-        if (!strcmp(taken_words[i], name))
-            return true;
-    }
-    /* out_0, out_1, ... are the results. */
-    return !strncmp(name, "out_", 4) && name[4] >= '0' && name[4] <= '9';
-}
-
-static bool has_count(const struct hob__param *param)
-{
-    return param->type == HOB__TYPE_TENSORS || param->type == HOB__TYPE_SHAPE ||
-           param->type == HOB__TYPE_I64S || param->type == HOB__TYPE_F64S;
-}
-
-/* Whether "LIST_count" of a list parameter is another parameter's name. */
-static bool is_count_of(const struct gen_op *op, uint32_t list,
+/* Whether "LIST_count" of a list among the parameters is NAME. */
+static bool is_count_of(const struct gen_op *op, uint32_t item,
                         const char *name)
 {
-    size_t length = strlen(op->arg_names[list]);
+    const struct hob__item *list = &op->signature.items[item];
+    size_t length = strlen(op->item_names[item]);
 
-    return has_count(&op->signature.params[list]) &&
-           !strncmp(op->arg_names[list], name, length) &&
+    return !list->def && gen_has_count(&op->signature.params[list->first]) &&
+           !strncmp(op->item_names[item], name, length) &&
            !strcmp(name + length, "_count");
 }
 
@@ -88,50 +51,74 @@ static hob_status check_arg_names(const struct gen_op *op,
                                   const struct hob__json_value *value,
                                   hob_error *error)
 {
-    for (uint32_t i = 0; i < op->signature.param_count; i++) {
-        for (uint32_t k = 0; k < op->signature.param_count; k++) {
-            if (i != k && (is_count_of(op, i, op->arg_names[k]) ||
-                           !strcmp(op->arg_names[i], op->arg_names[k])))
+    const struct hob__signature *signature = &op->signature;
+
+    for (uint32_t i = 0; i < signature->item_count; i++) {
+        const char *name = op->item_names[i];
+
+        for (uint32_t k = 0; k < signature->item_count; k++) {
+            if (i != k && (is_count_of(op, i, op->item_names[k]) ||
+                           !strcmp(name, op->item_names[k])))
                 return gen_fail(op->source, value, error,
                                 "parameters \"%s\" and \"%s\" get one name in "
                                 "C; rename one of them",
-                                op->signature.params[i].name,
-                                op->signature.params[k].name);
+                                signature->items[i].name,
+                                signature->items[k].name);
+        }
+        for (uint32_t k = 0; k < signature->result_item_count; k++) {
+            if (!strcmp(name, op->out_names[k]) ||
+                is_count_of(op, i, op->out_names[k]))
+                return gen_fail(op->source, value, error,
+                                "parameter \"%s\" and a result get one name "
+                                "in C, %s; rename one of them",
+                                signature->items[i].name, op->out_names[k]);
+        }
+    }
+    for (uint32_t i = 0; i < signature->result_item_count; i++) {
+        for (uint32_t k = 0; k < i; k++) {
+            if (!strcmp(op->out_names[i], op->out_names[k]))
+                return gen_fail(op->source, value, error,
+                                "two results get one name in C, %s; rename "
+                                "one of them",
+                                op->out_names[i]);
         }
     }
     return HOB_OK;
 }
 
-hob_status gen_read_signature(struct gen_op *op, hob_error *error)
+/* What the tables carry: flat where types are used, else as written. */
+static hob_status make_flat(struct gen_op *op, hob_error *error)
+{
+    bool has_types = false;
+
+    for (uint32_t i = 0; i < op->signature.item_count; i++)
+        has_types = has_types || op->signature.items[i].def;
+    for (uint32_t i = 0; i < op->signature.result_item_count; i++)
+        has_types = has_types || op->signature.result_items[i].def;
+    op->flat_text = has_types ? hob__signature_text(&op->signature)
+                              : strdup(op->signature_text);
+    return op->flat_text ? HOB_OK : gen_no_memory(error);
+}
+
+hob_status gen_read_signature(const struct gen_schema *schema,
+                              struct gen_op *op, hob_error *error)
 {
     const struct hob__json_value *value =
         hob__json_member(op->source->doc, op->place, "signature");
     const char *message;
     int column;
-    hob_status st = hob__signature_parse(op->signature_text, &op->signature,
-                                         &column, &message);
+    hob_status st = hob__signature_parse_with(
+        op->signature_text, &schema->types, &op->signature, &column, &message);
 
     if (st == HOB_ERR_MEMORY)
         return gen_no_memory(error);
     if (st)
         return gen_fail_inside(op->source, value, column, error, message);
-    for (uint32_t i = 0; i < op->signature.param_count; i++) {
-        const struct hob__param *param = &op->signature.params[i];
-        struct hob__text name = HOB__TEXT_INIT;
-
-        if (param->type == HOB__TYPE_NAMED)
-            return gen_fail(op->source, value, error,
-                            "parameter \"%s\": struct and enum types such as "
-                            "%s are not supported yet; pass their fields as "
-                            "parameters, or use enum(a, b)",
-                            param->name, param->kind);
-        hob__text_puts(&name, param->name);
-        hob__text_puts(&name, is_taken(param->name) ? "_" : "");
-        op->arg_names[i] = hob__text_take(&name);
-        if (!op->arg_names[i])
-            return gen_no_memory(error);
-    }
-    return check_arg_names(op, value, error);
+    op->prefix = schema->prefix;
+    st = gen_place(op, error);
+    if (!st)
+        st = check_arg_names(op, value, error);
+    return st ? st : make_flat(op, error);
 }
 
 static hob_status read_fuse(struct gen_op *op, bool required, hob_error *error)
@@ -317,7 +304,7 @@ hob_status gen_read_op(struct gen_schema *schema,
         st = gen_get_string(source, object, "signature", true,
                             &op->signature_text, error);
     if (!st)
-        st = gen_read_signature(op, error);
+        st = gen_read_signature(schema, op, error);
     if (!st)
         st = gen_get_bool(source, object, "dynamic", &op->dynamic, error);
     if (!st)
@@ -469,8 +456,8 @@ static void release_ops(struct gen_op *ops, uint32_t count)
 {
     for (uint32_t i = 0; i < count; i++) {
         hob__signature_release(&ops[i].signature);
-        for (uint32_t k = 0; k < HOB_MAX_PARAMS; k++)
-            free(ops[i].arg_names[k]);
+        gen_place_release(&ops[i]);
+        free(ops[i].flat_text);
         free(ops[i].impls);
         free(ops[i].full_name);
         free(ops[i].c_name);
@@ -488,6 +475,7 @@ void gen_schema_release(struct gen_schema *schema)
         free(schema->sources[i]);
     }
     free(schema->sources);
+    hob__types_release(&schema->types);
     free(schema->prefix);
     memset(schema, 0, sizeof(*schema));
 }

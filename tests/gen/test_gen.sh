@@ -73,9 +73,12 @@ for unit in ops demo; do
     compiles c++ c++11 clang++ "$dir/$unit.c"
 done
 
-# The glue is C11 and needs the real hob/ops.h for nothing but bodies.
+# The glue is C11 or C++17 and needs the real hob/ops.h for nothing but bodies.
 echo '#include "demo_glue.h"' >"$dir/glue.c"
 compiles c c11 "${CC:-cc}" "$dir/glue.c"
+compiles c c11 clang "$dir/glue.c"
+compiles c++ c++17 "${CXX:-c++}" "$dir/glue.c"
+compiles c++ c++17 clang++ "$dir/glue.c"
 {
     echo '#define DEMO_PROTOTYPES_ONLY'
     echo '#include "demo_glue.h"'
