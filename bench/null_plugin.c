@@ -169,12 +169,12 @@ extension_plugin_entry(const struct hob_host *host)
 const struct hob_static_plugin null_plugins[2] = {
     {"{\"manifest_version\": 1, \"id\": \"null\", \"version\": \"1.0.0\","
      " \"kind\": \"backend\","
-     " \"abi\": {\"major\": 0, \"required_minor\": 1, \"built_minor\": 1},"
+     " \"abi\": {\"major\": 0, \"required_minor\": 2, \"built_minor\": 2},"
      " \"backend\": {\"selector\": \"null\"}}",
      backend_entry},
     {"{\"manifest_version\": 1, \"id\": \"bench.ops\", \"version\": \"1.0.0\","
      " \"kind\": \"extension\","
-     " \"abi\": {\"major\": 0, \"required_minor\": 1, \"built_minor\": 1},"
+     " \"abi\": {\"major\": 0, \"required_minor\": 2, \"built_minor\": 2},"
      " \"namespace\": \"bench\","
      " \"ops\": [{\"op\": \"add\","
      " \"signature\": \"(lhs: Num, rhs: Num) -> lhs\","

@@ -56,13 +56,29 @@ static hob_status mixed_devices(struct hob_call *call, uint32_t index,
                           first, a->name, second, b->name);
 }
 
+/* The first parameter of the kind of INDEX that is there before it. */
+static uint32_t partner_of(const struct hob_call *call, uint32_t index)
+{
+    const struct hob__op *op = call->core->op;
+    uint32_t other = op->partner[index];
+
+    if (other == HOB__NO_PARTNER || call->args[other].tag != HOB_TAG_ABSENT)
+        return other;
+    for (uint32_t i = other + 1; i < index; i++)
+        if ((call->args[i].tag == HOB_TAG_TENSOR ||
+             call->args[i].tag == HOB_TAG_TENSORS) &&
+            op->signature.params[i].mask == op->signature.params[index].mask)
+            return i;
+    return HOB__NO_PARTNER;
+}
+
 static hob_status check_dtype(struct hob_call *call, uint32_t index,
                               const hob_tensor *tensor)
 {
     const struct hob__op *op = call->core->op;
     const struct hob__param *param = &op->signature.params[index];
     const hob_tensor *partner;
-    uint32_t other = op->partner[index];
+    uint32_t other = partner_of(call, index);
     char text[HOB__META_TEXT];
     char other_text[HOB__META_TEXT];
 
@@ -72,7 +88,7 @@ static hob_status check_dtype(struct hob_call *call, uint32_t index,
             "argument %s is %s, it must be %s: use "
             "hob_cast()",
             param->name, tensor_text(tensor, text, sizeof(text)), param->kind);
-    if (other == HOB__NO_PARTNER || call->args[other].tag == HOB_TAG_ABSENT)
+    if (other == HOB__NO_PARTNER)
         return HOB_OK;
     partner = call->args[other].tag == HOB_TAG_TENSORS
                   ? call->args[other].u.tensors[0]
@@ -220,7 +236,9 @@ static void preset_dtypes(const struct hob_call *call, struct hob_meta *metas)
         metas[i].rank = 0;
         metas[i].reserved0 = 0;
         metas[i].reserved1 = 0;
-        if (result->source == HOB__RESULT_DTYPE)
+        if (result->flags & HOB__PARAM_OPTIONAL) /* absent, unless inferred */
+            metas[i].dtype = HOB_DTYPE_NONE;
+        else if (result->source == HOB__RESULT_DTYPE)
             metas[i].dtype = result->dtype;
         else if (result->source == HOB__RESULT_INFERRED)
             metas[i].dtype = HOB_DTYPE_NONE;
@@ -228,6 +246,56 @@ static void preset_dtypes(const struct hob_call *call, struct hob_meta *metas)
             metas[i].dtype =
                 (uint8_t)hob__value_dtype(&call->args[result->param]);
     }
+}
+
+/* The results that are no tensors, as zeros of their types. */
+static void preset_plains(const struct hob_call *call)
+{
+    static const uint8_t tags[] = {[HOB__TYPE_F64] = HOB_TAG_F64,
+                                   [HOB__TYPE_I64] = HOB_TAG_I64,
+                                   [HOB__TYPE_BOOL] = HOB_TAG_BOOL,
+                                   [HOB__TYPE_DTYPE] = HOB_TAG_DTYPE,
+                                   [HOB__TYPE_ENUM] = HOB_TAG_ENUM};
+    const struct hob__signature *signature = &call->core->op->signature;
+
+    for (uint32_t i = 0; i < call->plain_count; i++)
+        call->plains[i] = hob_value_make(tags[signature->plains[i].type], 1);
+}
+
+/* Where the results belong to variants, they must be those of one variant. */
+static hob_status check_result_variants(struct hob_call *call)
+{
+    const struct hob__signature *signature = &call->core->op->signature;
+
+    for (uint32_t i = 0; i < call->plain_count; i++)
+        if (signature->plains[i].type == HOB__TYPE_ENUM &&
+            (call->plains[i].u.i64 < 0 ||
+             call->plains[i].u.i64 >= signature->plains[i].enumerator_count))
+            return hob__call_fail(
+                call, HOB_ERR_PLUGIN,
+                "its inference gave %s the enumerator %" PRId64
+                ", there are %u: a bug of whoever declares the op",
+                signature->plains[i].name ? signature->plains[i].name : "it",
+                call->plains[i].u.i64,
+                (unsigned)signature->plains[i].enumerator_count);
+    for (uint32_t i = 0; i < call->ret_count; i++) {
+        const struct hob__result *result = &signature->results[i];
+        int there = call->metas[i].dtype != HOB_DTYPE_NONE;
+        int chosen = result->tag_plain == HOB__NO_TAG ||
+                     call->plains[result->tag_plain].u.i64 == result->variant;
+
+        if ((there && !chosen) ||
+            (!there && chosen &&
+             (result->flags &
+              (result->tag_plain == HOB__NO_TAG ? 0 : HOB__PARAM_NEEDED))))
+            return hob__call_fail(
+                call, HOB_ERR_PLUGIN,
+                "its inference says that result %s is %s, which is not what "
+                "the variant that it chose has: a bug of whoever declares the "
+                "op",
+                result->name, there ? "there" : "absent");
+    }
+    return HOB_OK;
 }
 
 static hob_infer_fn find_infer(struct hob_call *call, hob_status *out_status)
@@ -255,6 +323,8 @@ static hob_status infer(struct hob_call *call, struct hob_meta *metas)
     hob_infer_fn fn = op->decl->infer;
 
     preset_dtypes(call, metas);
+    if (call->plain_count)
+        preset_plains(call);
     if (!fn)
         fn = find_infer(call, &status);
     if (!fn && (op->flags & HOB__OP_DYNAMIC))
@@ -271,7 +341,14 @@ static hob_status infer(struct hob_call *call, struct hob_meta *metas)
                    : hob__call_fail(call, status,
                                     "its inference of shapes failed without a "
                                     "message");
+    if (call->plain_count) {
+        status = check_result_variants(call);
+        if (status)
+            return status;
+    }
     for (uint32_t i = 0; i < call->ret_count; i++) {
+        if (!hob__is_due(call, i))
+            continue;
         if (!hob__meta_is_sound(&metas[i]))
             return hob__call_fail(call, HOB_ERR_PLUGIN,
                                   "its inference of shapes gave result %" PRIu32
@@ -396,6 +473,8 @@ static hob_status adopt_results(struct hob_call *call, hob_tensor **out)
     for (uint32_t i = 0; i < call->ret_count; i++) {
         out[i] = call->rets[i].u.tensor;
         call->rets[i].u.tensor = NULL;
+        if (!out[i])
+            continue;
         if (!status)
             status = hob__scope_adopt(call->scope, out[i]);
         else
@@ -418,11 +497,13 @@ static hob_status check_room(struct hob_call *call, uint32_t capacity)
 
 hob_status hob__call(hob_scope *scope, uint32_t id, const hob_value *args,
                      uint32_t arg_count, hob_tensor **out,
-                     uint32_t out_capacity, uint32_t *out_count)
+                     uint32_t out_capacity, uint32_t *out_count,
+                     hob_value *out_plains, uint32_t plain_capacity)
 {
     const struct hob__registry *registry = &scope->runtime->registry;
     hob_value values[HOB_MAX_PARAMS];
     hob_value rets[HOB_MAX_RESULTS];
+    hob_value plains[HOB_MAX_RESULTS];
     struct hob_meta metas[HOB_MAX_RESULTS];
     hob_error error = HOB_ERROR_INIT;
     struct hob_call_state state;
@@ -439,6 +520,8 @@ hob_status hob__call(hob_scope *scope, uint32_t id, const hob_value *args,
             id);
         for (uint32_t i = 0; i < out_capacity; i++)
             out[i] = failed;
+        for (uint32_t i = 0; i < plain_capacity; i++)
+            out_plains[i] = hob_value_make(HOB_TAG_ABSENT, 0);
         return HOB_ERR_NOT_FOUND;
     }
     state.op = &registry->ops[id];
@@ -460,6 +543,9 @@ hob_status hob__call(hob_scope *scope, uint32_t id, const hob_value *args,
     call.args = values;
     call.rets = rets;
     call.metas = metas;
+    call.plains = plains;
+    call.plain_count = state.op->signature.plain_count;
+    memset(call.reserved, 0, sizeof(call.reserved));
     call.stream = NULL;
     call.workspace = NULL;
     call.prepared = NULL;
@@ -485,6 +571,10 @@ hob_status hob__call(hob_scope *scope, uint32_t id, const hob_value *args,
         for (uint32_t i = 0; i < out_capacity; i++)
             out[i] = failed;
     }
+    for (uint32_t i = 0; i < plain_capacity; i++)
+        out_plains[i] = !status && i < call.plain_count
+                            ? plains[i]
+                            : hob_value_make(HOB_TAG_ABSENT, 0);
     /* A call that succeeded another way may have left a message as well. */
     if (error.message)
         hob_error_release(&error);

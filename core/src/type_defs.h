@@ -16,8 +16,12 @@
 #ifndef HOB__TYPE_DEFS_H
 #define HOB__TYPE_DEFS_H
 
-#include "json.h"
 #include "signature.h"
+
+#include <stdbool.h>
+
+struct hob__json_doc;
+struct hob__json_value;
 
 /* The fields of a struct, or of one variant of an enum. */
 struct hob__variant {

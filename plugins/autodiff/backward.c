@@ -240,7 +240,8 @@ static void fill_step(const struct ad_walk *walk, const struct ad_entry *entry,
     call->arg_count = node->arg_count;
     call->input_count = node->input_count;
     call->ret_count = node->ret_count;
-    call->reserved = 0;
+    call->plain_count = node->plain_count;
+    call->plains = node->plains;
     call->inputs = step->inputs;
     call->input_metas = step->input_metas;
     call->rets = step->rets;

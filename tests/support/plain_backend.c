@@ -162,12 +162,12 @@ static const struct hob_plugin *apart_entry(const struct hob_host *host)
 const struct hob_static_plugin plain_backends[2] = {
     {"{\"manifest_version\": 1, \"id\": \"plain\", \"version\": \"1.0.0\","
      " \"kind\": \"backend\","
-     " \"abi\": {\"major\": 0, \"required_minor\": 1, \"built_minor\": 1},"
+     " \"abi\": {\"major\": 0, \"required_minor\": 2, \"built_minor\": 2},"
      " \"backend\": {\"selector\": \"plain\"}}",
      plain_entry},
     {"{\"manifest_version\": 1, \"id\": \"apart\", \"version\": \"1.0.0\","
      " \"kind\": \"backend\","
-     " \"abi\": {\"major\": 0, \"required_minor\": 1, \"built_minor\": 1},"
+     " \"abi\": {\"major\": 0, \"required_minor\": 2, \"built_minor\": 2},"
      " \"backend\": {\"selector\": \"apart\"}}",
      apart_entry},
 };

@@ -528,7 +528,7 @@ static const struct hob_plugin *hollow_entry(const struct hob_host *host)
 #define HEAD(id, kind)                                                         \
     "{\"manifest_version\":1,\"id\":\"" id "\",\"version\":\"1.0.0\","         \
     "\"kind\":\"" kind "\","                                                   \
-    "\"abi\":{\"major\":0,\"required_minor\":1,\"built_minor\":1},"
+    "\"abi\":{\"major\":0,\"required_minor\":2,\"built_minor\":2},"
 
 const struct hob_static_plugin test_static_plugins[] = {
     {HEAD("calc", "backend") "\"backend\":{\"selector\":\"calc\"}}",
@@ -556,7 +556,7 @@ const struct hob_static_plugin test_static_plugins[] = {
      greedy_entry},
     {"{\"manifest_version\":1,\"id\":\"ext\",\"version\":\"1.2.3\","
      "\"kind\":\"extension\","
-     "\"abi\":{\"major\":0,\"required_minor\":1,\"built_minor\":1},"
+     "\"abi\":{\"major\":0,\"required_minor\":2,\"built_minor\":2},"
      "\"namespace\":\"t\",\"features\":{\"fast\":false},\"ops\":["
      "{\"op\":\"only_other\",\"signature\":\"(x: Float) -> x\","
      "\"infer\":\"same\",\"backends\":[\"other\",\"absent\","

@@ -50,6 +50,7 @@ _Static_assert(offsetof(struct hob_plugin, magic) == 0, "before all else");
     MEMBER(hob_host, version)                                                  \
     MEMBER(hob_host, call1)                                                    \
     MEMBER(hob_host, calln)                                                    \
+    MEMBER(hob_host, callv)                                                    \
     MEMBER(hob_host, op_id)                                                    \
     MEMBER(hob_host, scope_enter)                                              \
     MEMBER(hob_host, scope_leave)                                              \
@@ -88,6 +89,9 @@ _Static_assert(offsetof(struct hob_plugin, magic) == 0, "before all else");
     MEMBER(hob_call, args)                                                     \
     MEMBER(hob_call, rets)                                                     \
     MEMBER(hob_call, metas)                                                    \
+    MEMBER(hob_call, plains)                                                   \
+    MEMBER(hob_call, plain_count)                                              \
+    MEMBER(hob_call, reserved)                                                 \
     MEMBER(hob_call, stream)                                                   \
     MEMBER(hob_call, workspace)                                                \
     MEMBER(hob_call, prepared)                                                 \
@@ -97,6 +101,7 @@ _Static_assert(offsetof(struct hob_plugin, magic) == 0, "before all else");
     MEMBER(hob_prepare, reserved)                                              \
     MEMBER(hob_prepare, workspace_bytes)                                       \
     MEMBER(hob_prepare, prepared)                                              \
+    MEMBER(hob_prepare, release)                                               \
     MEMBER(hob_entry, op)                                                      \
     MEMBER(hob_entry, signature)                                               \
     MEMBER(hob_entry, dtypes)                                                  \
@@ -136,7 +141,8 @@ _Static_assert(offsetof(struct hob_plugin, magic) == 0, "before all else");
     MEMBER(hob_grad_call, arg_count)                                           \
     MEMBER(hob_grad_call, input_count)                                         \
     MEMBER(hob_grad_call, ret_count)                                           \
-    MEMBER(hob_grad_call, reserved)                                            \
+    MEMBER(hob_grad_call, plain_count)                                         \
+    MEMBER(hob_grad_call, plains)                                              \
     MEMBER(hob_grad_call, inputs)                                              \
     MEMBER(hob_grad_call, input_metas)                                         \
     MEMBER(hob_grad_call, rets)                                                \
@@ -161,6 +167,9 @@ _Static_assert(offsetof(struct hob_plugin, magic) == 0, "before all else");
     MEMBER(hob_extension_op, body)                                             \
     MEMBER(hob_extension_op, impls)                                            \
     MEMBER(hob_extension_op, impl_count)                                       \
+    MEMBER(hob_extension_op, consumes)                                         \
+    MEMBER(hob_extension_op, aliases)                                          \
+    MEMBER(hob_extension_op, alias_count)                                      \
     MEMBER(hob_extension_op, reserved)                                         \
     MEMBER(hob_extension, struct_size)                                         \
     MEMBER(hob_extension, op_count)                                            \

@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 #define DATA "usr/share/hob/plugins.d/"
-#define ABI "\"abi\":{\"major\":0,\"required_minor\":1}"
+#define ABI "\"abi\":{\"major\":0,\"required_minor\":2}"
 
 static struct loader_fixture fix;
 static const struct hob_host host = {.struct_size = sizeof(host)};
@@ -116,9 +116,9 @@ static const struct bad_plugin {
     {"backend", "mock_null_table", HOB__REASON_NO_TABLE,
      "hob_plugin_entry returned NULL"},
     {"backend", "mock_bad_magic", HOB__REASON_MAGIC, "no magic number"},
-    {"backend", "mock_future_major", HOB__REASON_MAJOR, "made for ABI 99.1"},
+    {"backend", "mock_future_major", HOB__REASON_MAJOR, "made for ABI 99.2"},
     {"backend", "mock_future_minor", HOB__REASON_MINOR,
-     "made for ABI 0.2 (needs 0.2), this Hob has 0.1"},
+     "made for ABI 0.3 (needs 0.3), this Hob has 0.2"},
     {"backend", "mock_short_table", HOB__REASON_SIZE,
      "the plugin table has 24 bytes, at least"},
     {"backend", "mock_short_backend", HOB__REASON_SIZE,

@@ -465,7 +465,7 @@ static int visit_op(void *context, const struct hob_op_record *record)
 
     if (strcmp(record->name, wanted->name))
         return 0;
-    wanted->signature = strdup(record->signature);
+    wanted->signature = strdup(record->flat);
     return 1;
 }
 

@@ -56,11 +56,11 @@ struct hob_call {
     hob_value *plains;            /* plain_count results that are no tensors */
     uint16_t plain_count;
     uint16_t reserved[3];
-    void *stream;                 /* of the device; NULL on a CPU */
-    void *workspace;              /* as prepare asked, 64-byte aligned */
-    const void *prepared;         /* what prepare returned; only read */
-    const char *op_name;          /* as in "demo.square", borrowed */
-    struct hob_call_state *core;  /* the core's own */
+    void *stream;                /* of the device; NULL on a CPU */
+    void *workspace;             /* as prepare asked, 64-byte aligned */
+    const void *prepared;        /* what prepare returned; only read */
+    const char *op_name;         /* as in "demo.square", borrowed */
+    struct hob_call_state *core; /* the core's own */
 };
 
 /* Argument INDEX as a view; NULL if it is absent. */
