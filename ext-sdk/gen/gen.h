@@ -249,6 +249,9 @@ void gen_wrapped(struct hob__text *out, const char *head, char *const *items,
                  uint32_t count, const char *tail);
 
 void gen_aliases(struct hob__text *out, const struct gen_op *op);
+/* "demo_square_flex" and TAIL, of OP's implementation for a selector. */
+char *gen_impl_name(const struct gen_op *op, const struct gen_impl *impl,
+                    const char *tail);
 
 /* ---- types.c: the types of an extension ---- */
 
