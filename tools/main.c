@@ -18,7 +18,10 @@ static const struct cmd commands[] = {
     {"config", "[--json]", "show the configuration and where it came from",
      cmd_config},
     {"eval",
-     "PROGRAM.json [--device D]... [--names MAP.json] [--json]\n"
+     "PROGRAM.json [--device D]... [--names MAP.json] [--tolerance REL] "
+     "[--json]\n"
+     "   or: hob eval --bisect PROGRAM.json --device A --device B "
+     "[--names MAP.json] [--tolerance REL] [--json]\n"
      "   or: hob eval --cases FILE.jsonl [--names MAP.json] [--device D] "
      "[--only TEXT] [--json]",
      "run a program, compare devices, or run a file of cases", cmd_eval},
