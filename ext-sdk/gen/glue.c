@@ -302,15 +302,17 @@ static void plugin(struct hob__text *out, const struct gen_schema *schema)
                      "static const struct hob_extension %s_extension = {\n"
                      "    HOB_EXTENSION_INIT_HEAD,\n",
                      prefix);
+    /* In the order of the members: C++ wants it so. */
     if (schema->op_count)
-        hob__text_printf(out,
-                         "    .op_count = %" PRIu32 ",\n    .ops = %s_ops,\n",
-                         schema->op_count, prefix);
+        hob__text_printf(out, "    .op_count = %" PRIu32 ",\n",
+                         schema->op_count);
     if (schema->implements_count)
-        hob__text_printf(out,
-                         "    .implements = %s_implements,\n"
-                         "    .implements_count = %" PRIu32 ",\n",
-                         prefix, schema->implements_count);
+        hob__text_printf(out, "    .implements_count = %" PRIu32 ",\n",
+                         schema->implements_count);
+    if (schema->op_count)
+        hob__text_printf(out, "    .ops = %s_ops,\n", prefix);
+    if (schema->implements_count)
+        hob__text_printf(out, "    .implements = %s_implements,\n", prefix);
     hob__text_printf(out,
                      "};\n\n"
                      "static const struct hob_plugin %s_plugin = {\n"

@@ -538,9 +538,9 @@ static const struct hob_extension_op demo_implements[] = {
 static const struct hob_extension demo_extension = {
     HOB_EXTENSION_INIT_HEAD,
     .op_count = 5,
+    .implements_count = 3,
     .ops = demo_ops,
     .implements = demo_implements,
-    .implements_count = 3,
 };
 
 static const struct hob_plugin demo_plugin = {
