@@ -284,6 +284,21 @@ struct hob_grad_call {
                                   it is summed back to the input's. */
 };
 
+/* Where the tensors of parameter INDEX begin among CALL's inputs. */
+static inline uint32_t hob_grad_slot(const struct hob_grad_call *call,
+                                     uint32_t index)
+{
+    uint32_t slot = 0;
+    for (uint32_t i = 0; i < index; i++) {
+        const hob_value *arg = &call->args[i];
+        if (arg->tag == HOB_TAG_TENSOR)
+            slot++;
+        else if (arg->tag == HOB_TAG_TENSORS || arg->tag == HOB_TAG_ABSENT)
+            slot += arg->count;
+    }
+    return slot;
+}
+
 struct hob_backward {
     uint32_t struct_size;
     uint32_t flags;     /* enum hob_backward_flags */
