@@ -28,13 +28,15 @@ enum hob_install_where {
 
 /*
  * Install the plugin in folder PATH, which holds its manifest and its library;
- * PATH may also be the manifest. A version that is there already is replaced.
+ * PATH may also be the manifest, or a package of "hob-sdk pack". A version that
+ * is there already is replaced.
  *
  * On success *OUT_JSON, if OUT_JSON is not NULL, is an object with "id",
  * "version", "kind", "manifest" and "library", the last two being the paths
  * that were written; the caller frees it with hob_text_free(). Fails with
  * HOB_ERR_ARGUMENT if root did not choose, HOB_ERR_FORMAT or HOB_ERR_PLUGIN if
- * the plugin cannot work here, HOB_ERR_IO if it cannot be written.
+ * the package is damaged or the plugin cannot work here, HOB_ERR_IO if it
+ * cannot be written.
  */
 HOB_API HOB_MUST_CHECK hob_status hob_install(const char *path, uint32_t where,
                                               char **out_json,
