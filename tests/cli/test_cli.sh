@@ -96,14 +96,16 @@ try 0 --version
 out_has "^hob [0-9]"
 try 2 fly
 err_has 'no command "fly"'
-for command in plugins why devices ops config eval install remove; do
+for command in plugins why devices ops config eval install remove enable \
+    disable; do
     try 0 $command --help
     out_has "usage: hob $command"
 done
 for command in "plugins x" "why" "why a b" "devices x" "ops a b" "ops --x" \
     "config x" "eval" "eval a b" "eval --device" "eval --cases" \
     "eval --x" "eval --cases a --device flex --device flex" "install" \
-    "install a b" "install --user --system a" "remove" "remove a b"; do
+    "install a b" "install --user --system a" "remove" "remove a b" \
+    "enable" "enable a b" "disable --user --system a" "disable --off a"; do
     # shellcheck disable=SC2086
     try 2 $command
     err_has "^usage: hob "
@@ -396,6 +398,72 @@ if [ "$(id -u)" -ne 0 ]; then
     fi
     err_has "locked2/x.hobx: cannot write"
 fi
+
+# ---- enable and disable ----
+
+"$hob" install --user "$work/ext" >/dev/null
+config=$XDG_CONFIG_HOME/hob/hob.json
+kept=$(cat "$config")
+rm "$config"
+if [ "$(id -u)" -eq 0 ]; then
+    try 1 disable mock
+    err_has "root has to choose"
+fi
+try 0 disable --user mock
+out_has "^disabled mock"
+out_has "$config"
+try 0 why mock
+out_has DISABLED_CONFIG
+try 0 disable --user mock
+out_has "mock is disabled already"
+try 0 disable --user mock --json
+json_is /changed false
+json_is /enabled false
+try 0 enable --user mock --json
+json_is /changed true
+json_is /file "$config"
+json_is /overridden_by null
+try 0 why mock
+out_has DISCOVERED
+HOB_PLUGINS_DISABLE=mock
+export HOB_PLUGINS_DISABLE
+try 0 enable --user mock
+out_has "mock is enabled already"
+out_has "but HOB_PLUGINS_DISABLE has it the other way"
+unset HOB_PLUGINS_DISABLE
+try 1 disable --user mocc
+err_has 'did you mean "mock"?'
+cat >"$config" <<'END'
+{
+    "x-mine":   [1,2,  3],
+    "plugins": {
+        "disabled": [ "mo*" ]
+    }
+}
+END
+try 0 enable --user mock
+cat >"$work/wanted" <<'END'
+{
+    "x-mine":   [1,2,  3],
+    "plugins": {
+        "disabled": [ "mo*" ],
+        "mock": {"enabled": true}
+    }
+}
+END
+if cmp -s "$config" "$work/wanted"; then pass "  keeps the rest of the file"
+else fail "  keeps the rest of the file"; cat "$config"; fi
+printf '{"plugins":\n  {"mock": oops}}' >"$config"
+try 1 disable --user mock
+err_has "hob.json:2:12: "
+if [ "$(cat "$config")" = '{"plugins":
+  {"mock": oops}}' ]; then
+    pass "  leaves a broken file alone"
+else
+    fail "  leaves a broken file alone"
+fi
+echo "$kept" >"$config"
+"$hob" remove --user mock >/dev/null
 
 # ---- eval ----
 

@@ -13,6 +13,7 @@
 #include "install.h"
 #include "loader_fixture.h"
 #include "package_builder.h"
+#include "paths.h"
 #include "static_plugins.h"
 
 #include <cjson/cJSON.h>
@@ -254,6 +255,42 @@ START_TEST(test_alloc_failure_install)
 }
 END_TEST
 
+START_TEST(test_alloc_failure_enable)
+{
+    const char *path = fixture_path(&fix, "home/.config/hob/hob.json");
+    char *json, *text;
+    size_t size;
+    hob_status st;
+    long i;
+
+    for (i = 0;; i++) {
+        struct hob_os_stat stat;
+        enum hob__reason reason;
+
+        has_failed = false;
+        budget = i;
+        st = hob__set_enabled(&fix.os, fix.options.sysconf_dir, "deco",
+                              HOB_INSTALL_USER, false, &json, NULL);
+        budget = -1;
+        ck_assert_int_eq(fix.open_count, 0);
+        ck_assert_int_eq(hob__file_read(&fix.os, path, 1 << 20, &text, &size,
+                                        &stat, &reason, NULL),
+                         HOB_OK);
+        if (!st)
+            break;
+        ck_assert(has_failed);
+        ck_assert_ptr_null(json);
+        free(text);
+    }
+    ck_assert_ptr_nonnull(json);
+    text[size - 1] = '\0';
+    ck_assert_ptr_nonnull(strstr(text, "\"deco\": {\"enabled\": false}"));
+    free(text);
+    free(json);
+    ck_assert_int_gt(i, 20);
+}
+END_TEST
+
 START_TEST(test_alloc_failure_reports)
 {
     char *text;
@@ -411,6 +448,7 @@ int main(void)
     tcase_add_test(tc, test_alloc_failure_open);
     tcase_add_test(tc, test_alloc_failure_load);
     tcase_add_loop_test(tc, test_alloc_failure_install, 0, 2);
+    tcase_add_test(tc, test_alloc_failure_enable);
     tcase_add_test(tc, test_alloc_failure_reports);
     tcase_add_test(tc, test_alloc_failure_runtime);
     tcase_add_test(tc, test_alloc_failure_of_a_route_passes);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * hob/install.h - put a plugin where every runtime finds it, and take it away.
+ * hob/install.h - put a plugin where every runtime finds it, take it away,
+ * switch it off and on.
  *
  * - No runtime is needed, and one that is open does not notice: it keeps what
  *   it has found. The next one sees the change.
@@ -19,11 +20,12 @@
 
 HOB_BEGIN_DECLS
 
-/* For whom. */
+/* For whom; in brackets where hob.json is. */
 enum hob_install_where {
     HOB_INSTALL_DEFAULT = 0, /* the user; root has to choose, and is refused */
-    HOB_INSTALL_USER = 1,    /* below $XDG_DATA_HOME */
-    HOB_INSTALL_SYSTEM = 2   /* below the prefix that Hob was built for */
+    HOB_INSTALL_USER = 1,    /* below $XDG_DATA_HOME ($XDG_CONFIG_HOME) */
+    HOB_INSTALL_SYSTEM = 2   /* below the prefix that Hob was built for (its
+                                sysconfdir) */
 };
 
 /*
@@ -48,6 +50,24 @@ HOB_API HOB_MUST_CHECK hob_status hob_install(const char *path, uint32_t where,
  * HOB_ERR_NOT_FOUND if it is not installed there.
  */
 HOB_API HOB_MUST_CHECK hob_status hob_remove(const char *id, uint32_t where,
+                                             char **out_json, hob_error *error);
+
+/*
+ * Switch plugin ID off or on: set "enabled" of that plugin in hob.json, which
+ * is made if there is none. The rest of the file stays as it is, to the byte.
+ * If it says so already, nothing is written and that is no failure.
+ *
+ * *OUT_JSON is an object with "id", "enabled", "changed", "file" (the one that
+ * says so) and "overridden_by": null, or the file or environment variable
+ * because of which it is the other way all the same. Fails with
+ * HOB_ERR_NOT_FOUND if there is no such plugin, HOB_ERR_CONFIG if the file
+ * cannot be parsed or a system file does not allow it, HOB_ERR_IO if it cannot
+ * be written; then nothing has changed.
+ */
+HOB_API HOB_MUST_CHECK hob_status hob_disable(const char *id, uint32_t where,
+                                              char **out_json,
+                                              hob_error *error);
+HOB_API HOB_MUST_CHECK hob_status hob_enable(const char *id, uint32_t where,
                                              char **out_json, hob_error *error);
 
 HOB_END_DECLS
