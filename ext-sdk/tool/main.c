@@ -20,18 +20,23 @@ static const struct command {
     const char *name;
     int (*run)(int argc, char **argv);
     bool has_own_help;
-} commands[] = {{"gen", tool_gen, false},
+} commands[] = {{"new", tool_new, false},
+                {"gen", tool_gen, false},
                 {"check", tool_check, true},
                 {"pack", tool_pack, false}};
 
 static const char usage_text[] =
-    "usage: hob-sdk gen extension MANIFEST [--header FILE] [--glue FILE]\n"
+    "usage: hob-sdk new NAME [--with-kernel] [--with-backward]\n"
+    "               [--with-types] [--cxx]\n"
+    "       hob-sdk gen extension MANIFEST [--header FILE] [--glue FILE]\n"
     "       hob-sdk gen builtin --ops-dir DIR [--header FILE] [--table FILE]\n"
     "               [--bodies FILE] [--infer FILE] [--markdown FILE]\n"
     "       hob-sdk check ARGUMENTS\n"
     "       hob-sdk pack [FOLDER | MANIFEST] [-o FILE]\n"
     "       hob-sdk --help | --version\n"
     "\n"
+    "  new    a project for the extension NAME, as in acme.scale, that\n"
+    "         builds, tests and installs as it is\n"
     "  gen    C from the manifest of an extension, or from the schemas of\n"
     "         the built-in ops; without outputs it only checks\n"
     "  check  whether a plugin keeps its promises; see hob-sdk check --help\n"

@@ -16,6 +16,7 @@
 enum { TOOL_DONE = 0, TOOL_BAD_INPUT = 1, TOOL_USAGE = 2 };
 
 int tool_gen(int argc, char **argv);
+int tool_new(int argc, char **argv);
 int tool_pack(int argc, char **argv);
 int tool_check(int argc, char **argv);
 

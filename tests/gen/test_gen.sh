@@ -156,10 +156,12 @@ status 2 "$sdk" frobnicate
 status 0 "$sdk" --help
 grep -q 'hob-sdk gen extension' "$dir/text" || fail "--help"
 status 0 "$sdk" --version
+status 0 "$sdk" new --help
 status 0 "$sdk" pack --help
 status 2 "$sdk" pack -o
 status 2 "$sdk" pack a b
 status 2 "$sdk" pack --deep
+status 2 "$sdk" new
 
 # The checker is another program: that beside this one, else in libexec/hob.
 mkdir -p "$dir/tree/bin" "$dir/tree/libexec/hob"

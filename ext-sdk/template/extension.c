@@ -1,0 +1,144 @@
+/*
+ * @OP@.@SUFFIX@ - the functions that @OP@.json promises.
+ *
+ * build/@OP@_glue.h, made of the manifest, begins with their prototypes. A
+ * function that is promised but not written is an error of the linker.
+ */
+@if CXX
+#define @UPPER_NAMESPACE@_PROTOTYPES_ONLY
+extern "C" {
+#include "@OP@_glue.h"
+}
+@else
+#include "@OP@_glue.h"
+@end
+
+/*
+ * The body says what the op is, in terms of other ops. It runs on every
+ * backend that the manifest lists and has no kernel, and autodiff
+ * differentiates it.
+ */
+hob_tensor *@NAMESPACE@_@OP@_body(
+    hob_scope *scope, hob_tensor *x, double factor)
+{
+    return hob_mul_scalar(scope, hob_mul(scope, x, x), hob_f64(factor));
+}
+@if TYPES
+
+/* A struct of tensors is returned through OUT; NULL cannot come in. */
+hob_status @NAMESPACE@_@OP@_split_body(
+    hob_scope *scope, hob_tensor *x, const struct @NAMESPACE@_limit *limit,
+    struct @NAMESPACE@_pair *out)
+{
+    switch (limit->variant) {
+    case @UPPER_NAMESPACE@_LIMIT_NONE:
+        out->low = x;
+        break;
+    case @UPPER_NAMESPACE@_LIMIT_VALUE:
+        out->low =
+            hob_clamp(scope, x, hob_none(), hob_f64(limit->u.value));
+        break;
+    case @UPPER_NAMESPACE@_LIMIT_EACH:
+        out->low = hob_minimum(scope, x, limit->u.each);
+        break;
+    }
+    out->high = hob_sub(scope, x, out->low);
+    return hob_scope_host(scope)->scope_status(scope);
+}
+@end
+@if KERNEL
+
+/* What the threads of one call share. */
+struct job {
+    const struct hob_view *x;
+    const struct hob_view *y;
+    double factor;
+};
+
+@if CXX
+template <typename T>
+static void compute(const struct job *job, int64_t first, int64_t last)
+{
+    const T *x = static_cast<const T *>(job->x->data);
+    T *y = static_cast<T *>(job->y->data);
+
+    for (int64_t i = first; i < last; i++)
+        y[i] = x[i] * x[i] * static_cast<T>(job->factor);
+}
+
+static void run(void *context, int64_t first, int64_t last, uint32_t worker)
+{
+    const struct job *job = static_cast<const struct job *>(context);
+
+    (void)worker;
+    if (job->x->dtype == HOB_DTYPE_F32)
+        compute<float>(job, first, last);
+    else
+        compute<double>(job, first, last);
+}
+@else
+static void compute_f32(const struct job *job, int64_t first, int64_t last)
+{
+    const float *x = job->x->data, factor = (float)job->factor;
+    float *y = job->y->data;
+
+    for (int64_t i = first; i < last; i++)
+        y[i] = x[i] * x[i] * factor;
+}
+
+static void compute_f64(const struct job *job, int64_t first, int64_t last)
+{
+    const double *x = job->x->data;
+    double *y = job->y->data;
+
+    for (int64_t i = first; i < last; i++)
+        y[i] = x[i] * x[i] * job->factor;
+}
+
+static void run(void *context, int64_t first, int64_t last, uint32_t worker)
+{
+    const struct job *job = context;
+
+    (void)worker;
+    if (job->x->dtype == HOB_DTYPE_F32)
+        compute_f32(job, first, last);
+    else
+        compute_f64(job, first, last);
+}
+@end
+
+/*
+ * The kernel for flex. The manifest asks for contiguous arguments of dtype
+ * f32 or f64; of any other the body is run. The results are allocated, with
+ * the shapes that "infer" gave. Pieces depend on the size only, so a result
+ * does not depend on the number of threads.
+ */
+hob_status @NAMESPACE@_@OP@_flex(void *device, struct hob_call *call)
+{
+    struct job job = {hob_arg_view(call, 0), hob_ret_view(call, 0),
+                      call->args[1].u.f64};
+
+    (void)device;
+    call->host->parallel_for(call->host, hob_view_count(job.x), 16384, run,
+                             &job);
+    return HOB_OK;
+}
+@end
+@if BACKWARD
+
+/*
+ * d(factor x^2)/dx = 2 factor x. The ops called here run one level below
+ * autodiff; x is there because the manifest says "save". A gradient that is
+ * NULL is zero.
+ */
+hob_status @NAMESPACE@_@OP@_backward(
+    hob_scope *scope, const struct hob_grad_call *call)
+{
+    hob_scalar slope = hob_f64(2 * call->args[1].u.f64);
+
+    if (call->grads[0] && call->needs_grad[0])
+        call->out_grads[0] = hob_mul_scalar(
+            scope, hob_mul(scope, call->grads[0], call->inputs[0]), slope);
+    return hob_scope_host(scope)->scope_status(scope);
+}
+@end
