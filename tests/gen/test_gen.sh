@@ -145,6 +145,13 @@ for header in infer kernel; do
     compiles c++ c++11 "${CXX:-c++}" "$dir/$header.c"
 done
 
+# Editors are told of the schema.
+sed '1s#{#{"$schema": "plugin.schema.json",#' "$src/gen/extension.json" \
+    >"$dir/schema.json"
+grep -q schema "$dir/schema.json" || fail "no \$schema to test with"
+status 0 "$sdk" gen extension "$dir/schema.json"
+cat "$dir/text"
+
 # The command line.
 status 2 "$sdk"
 status 2 "$sdk" gen
