@@ -48,62 +48,61 @@ hob_status @NAMESPACE@_@OP@_split_body(
 @end
 @if KERNEL
 
-/* What the threads of one call share. */
-struct job {
-    const struct hob_view *x;
-    const struct hob_view *y;
-    double factor;
-};
-
 @if CXX
 template <typename T>
-static void compute(const struct job *job, int64_t first, int64_t last)
+static void compute(const struct @NAMESPACE@_@OP@_call *call, int64_t first,
+                    int64_t last)
 {
-    const T *x = static_cast<const T *>(job->x->data);
-    T *y = static_cast<T *>(job->y->data);
+    const T *x = static_cast<const T *>(call->x->data);
+    T *y = static_cast<T *>(call->out->data);
 
     for (int64_t i = first; i < last; i++)
-        y[i] = x[i] * x[i] * static_cast<T>(job->factor);
+        y[i] = x[i] * x[i] * static_cast<T>(call->factor);
 }
 
+/* One piece of the work, on one of the host's threads. */
 static void run(void *context, int64_t first, int64_t last, uint32_t worker)
 {
-    const struct job *job = static_cast<const struct job *>(context);
+    const struct @NAMESPACE@_@OP@_call *call =
+        static_cast<const struct @NAMESPACE@_@OP@_call *>(context);
 
     (void)worker;
-    if (job->x->dtype == HOB_DTYPE_F32)
-        compute<float>(job, first, last);
+    if (call->x->dtype == HOB_DTYPE_F32)
+        compute<float>(call, first, last);
     else
-        compute<double>(job, first, last);
+        compute<double>(call, first, last);
 }
 @else
-static void compute_f32(const struct job *job, int64_t first, int64_t last)
+static void compute_f32(const struct @NAMESPACE@_@OP@_call *call, int64_t first,
+                        int64_t last)
 {
-    const float *x = job->x->data, factor = (float)job->factor;
-    float *y = job->y->data;
+    const float *x = call->x->data, factor = (float)call->factor;
+    float *y = call->out->data;
 
     for (int64_t i = first; i < last; i++)
         y[i] = x[i] * x[i] * factor;
 }
 
-static void compute_f64(const struct job *job, int64_t first, int64_t last)
+static void compute_f64(const struct @NAMESPACE@_@OP@_call *call, int64_t first,
+                        int64_t last)
 {
-    const double *x = job->x->data;
-    double *y = job->y->data;
+    const double *x = call->x->data;
+    double *y = call->out->data;
 
     for (int64_t i = first; i < last; i++)
-        y[i] = x[i] * x[i] * job->factor;
+        y[i] = x[i] * x[i] * call->factor;
 }
 
+/* One piece of the work, on one of the host's threads. */
 static void run(void *context, int64_t first, int64_t last, uint32_t worker)
 {
-    const struct job *job = context;
+    const struct @NAMESPACE@_@OP@_call *call = context;
 
     (void)worker;
-    if (job->x->dtype == HOB_DTYPE_F32)
-        compute_f32(job, first, last);
+    if (call->x->dtype == HOB_DTYPE_F32)
+        compute_f32(call, first, last);
     else
-        compute_f64(job, first, last);
+        compute_f64(call, first, last);
 }
 @end
 
@@ -115,12 +114,12 @@ static void run(void *context, int64_t first, int64_t last, uint32_t worker)
  */
 hob_status @NAMESPACE@_@OP@_flex(void *device, struct hob_call *call)
 {
-    struct job job = {hob_arg_view(call, 0), hob_ret_view(call, 0),
-                      call->args[1].u.f64};
+    struct @NAMESPACE@_@OP@_call own;
 
     (void)device;
-    call->host->parallel_for(call->host, hob_view_count(job.x), 16384, run,
-                             &job);
+    @NAMESPACE@_@OP@_unpack(call, &own);
+    call->host->parallel_for(call->host, hob_view_count(own.x), 16384, run,
+                             &own);
     return HOB_OK;
 }
 @end
@@ -134,11 +133,14 @@ hob_status @NAMESPACE@_@OP@_flex(void *device, struct hob_call *call)
 hob_status @NAMESPACE@_@OP@_backward(
     hob_scope *scope, const struct hob_grad_call *call)
 {
-    hob_scalar slope = hob_f64(2 * call->args[1].u.f64);
+    enum { X = @UPPER_NAMESPACE@_@UPPER_OP@_IN_X };
+    double factor = call->args[@UPPER_NAMESPACE@_@UPPER_OP@_ARG_FACTOR].u.f64;
 
-    if (call->grads[0] && call->needs_grad[0])
-        call->out_grads[0] = hob_mul_scalar(
-            scope, hob_mul(scope, call->grads[0], call->inputs[0]), slope);
+    if (call->grads[0] && call->needs_grad[X])
+        call->out_grads[X] =
+            hob_mul_scalar(scope, hob_mul(scope, call->grads[0],
+                                          call->inputs[X]),
+                           hob_f64(2 * factor));
     return hob_scope_host(scope)->scope_status(scope);
 }
 @end
