@@ -331,6 +331,27 @@ else
 fi
 try 0 remove --user mock
 
+# All builds for this platform go along, and one of them is installed.
+mkdir "$work/builds" "$work/builds/fast"
+cp "$mock" "$work/builds/fast/m.so"
+cp "$mock" "$work/builds/m.so"
+builds='{"windows-x86_64": "m.dll", "linux": [{"path": "m.so"},'
+builds="$builds"' {"path": "fast/m.so", "cpu": ["no_such_feature"]},'
+builds="$builds"' {"path": "m.so", "cpu": ["nor_such_a_one"]}]}'
+sed "s#\"mock_extension.so\"#$builds#" "$work/ext/mock.json" \
+    >"$work/builds/mock.json"
+pack "$work/builds" -o "$work/builds.hobx"
+if [ "$(tar tf "$work/builds.hobx" | tr '\n' ' ')" = \
+    "hob-package.json manifest.json fast/m.so m.so " ]; then
+    pass "  packs every build"
+else
+    fail "  packs every build"
+fi
+try 0 install --user "$work/builds.hobx"
+out_has "$XDG_DATA_HOME/hob/lib/mock/m.so"
+try 0 ops demo.square
+try 0 remove --user mock
+
 # A package of which one byte is other, is missing, or is too many.
 size=$(wc -c <"$package")
 for at in 100 600 1100 1700 9000 $((size - 1)); do
