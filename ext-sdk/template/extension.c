@@ -4,14 +4,7 @@
  * build/@OP@_glue.h, made of the manifest, begins with their prototypes. A
  * function that is promised but not written is an error of the linker.
  */
-@if CXX
-#define @UPPER_NAMESPACE@_PROTOTYPES_ONLY
-extern "C" {
 #include "@OP@_glue.h"
-}
-@else
-#include "@OP@_glue.h"
-@end
 
 /*
  * The body says what the op is, in terms of other ops. It runs on every
