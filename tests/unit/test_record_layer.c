@@ -703,6 +703,19 @@ START_TEST(test_record_op_signature)
 }
 END_TEST
 
+/* The program goes elsewhere; its record stays where it was. */
+START_TEST(test_record_path_is_of_the_start)
+{
+    ck_assert_int_eq(chdir(dir.path), 0);
+    ck_assert_hob_ok(
+        hob_device_open(runtime, "record{path=p.json}(flex)", &device, &error));
+    ck_assert_int_eq(chdir("/"), 0);
+    hob_exp(scope, vector(0, 3));
+    close_all();
+    eval("p.json --device flex", 0, "^v2: f32");
+}
+END_TEST
+
 START_TEST(test_record_nothing_is_a_program)
 {
     open_device("record{path=%s/p.json}(flex)");
@@ -738,6 +751,7 @@ static Suite *suite(void)
     tcase_add_test(tc, test_record_on_record);
     tcase_add_test(tc, test_record_in_a_forked_child);
     tcase_add_test(tc, test_record_op_signature);
+    tcase_add_test(tc, test_record_path_is_of_the_start);
     tcase_add_test(tc, test_record_nothing_is_a_program);
     suite_add_tcase(s, tc);
     return s;
