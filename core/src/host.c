@@ -24,7 +24,7 @@ static hob_tensor *host_call1(hob_scope *scope, uint32_t op,
     uint32_t count;
 
     /* On failure OUT is the scope's error tensor, which says it all. */
-    (void)hob__call(scope, op, args, arg_count, &out, 1, &count);
+    (void)hob__call(scope, op, args, arg_count, &out, 1, &count, NULL, 0);
     return out;
 }
 
@@ -206,7 +206,8 @@ void hob__host_init(hob_runtime *runtime)
     host->abi_minor = HOB_ABI_MINOR;
     host->version = hob_version();
     host->call1 = host_call1;
-    host->calln = hob__call;
+    host->calln = hob_call_op;
+    host->callv = hob__call;
     host->op_id = host_op_id;
     host->scope_enter = hob__scope_enter;
     host->scope_leave = hob__scope_leave;

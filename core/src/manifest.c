@@ -182,6 +182,7 @@ static hob_status read_all(struct hob__reader *reader, bool is_static)
                                         "ops",
                                         "types",
                                         "features",
+                                        "instance",
                                         "implements",
                                         "unlisted",
                                         "requires",
@@ -257,6 +258,7 @@ void hob__manifest_free(struct hob__manifest *manifest)
 {
     if (!manifest)
         return;
+    hob__types_release(&manifest->types);
     hob__arena_release(&manifest->arena);
     free(manifest);
 }

@@ -5,6 +5,8 @@
 
 #include "signature.h"
 
+#include "type_defs.h"
+
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,10 +18,12 @@ enum { NAME_MAX_BYTES = 63 };
 /* Where the parser stands. The first failure stays. */
 struct cursor {
     const char *text;
+    const struct hob__types *types; /* NULL: no types are known */
     size_t at;
     size_t error_at;
     const char *message; /* static; NULL: no failure yet */
     hob_status status;
+    int in_tuple; /* there are several results */
 };
 
 static const struct {
@@ -124,6 +128,36 @@ static hob_status take_word(struct cursor *c, char **out_word,
     (*out_word)[length] = '\0';
     c->at += length;
     return HOB_OK;
+}
+
+/* Words with dots between them, as flat signatures have. */
+static hob_status take_name(struct cursor *c, char **out_name,
+                            const char *message)
+{
+    hob_status st = take_word(c, out_name, message);
+
+    while (!st && c->text[c->at] == '.' && is_alpha(c->text[c->at + 1])) {
+        char *head = *out_name, *tail;
+        size_t length = strlen(head);
+        char *grown;
+
+        c->at++;
+        st = take_word(c, &tail, message);
+        grown = st ? NULL : realloc(head, length + strlen(tail) + 2);
+        if (!st && !grown)
+            st = fail_memory(c);
+        if (grown) {
+            grown[length] = '.';
+            memcpy(grown + length + 1, tail, strlen(tail) + 1);
+            *out_name = grown;
+        }
+        free(tail);
+    }
+    if (st) {
+        free(*out_name);
+        *out_name = NULL;
+    }
+    return st;
 }
 
 static int find_kind(const char *word)
@@ -543,6 +577,15 @@ static int find_param(const struct hob__signature *signature, const char *name)
     return -1;
 }
 
+static const struct hob__item *find_item(const struct hob__signature *out,
+                                         const char *name)
+{
+    for (uint32_t i = 0; i < out->item_count; i++)
+        if (!strcmp(out->items[i].name, name))
+            return &out->items[i];
+    return NULL;
+}
+
 /* What the core fills in comes last and may be left out by the caller. */
 static hob_status check_hidden(struct cursor *c, size_t at,
                                const struct hob__signature *signature,
@@ -563,32 +606,106 @@ static hob_status check_hidden(struct cursor *c, size_t at,
     return HOB_OK;
 }
 
+/* An item was written; what it stands for begins at FIRST. */
+static struct hob__item *add_item(struct hob__item *items, uint16_t *count,
+                                  uint32_t first)
+{
+    struct hob__item *item = &items[(*count)++];
+
+    memset(item, 0, sizeof(*item));
+    item->first = (uint8_t)first;
+    return item;
+}
+
+/* The definition of the type called NAME, or NULL with a failure. */
+static const struct hob__type_def *find_def(struct cursor *c, size_t at,
+                                            const char *name)
+{
+    for (uint32_t i = 0; c->types && i < c->types->count; i++)
+        if (!strcmp(c->types->defs[i]->name, name))
+            return c->types->defs[i];
+    (void)fail_at(c, at,
+                  "no such type: Float Int Bool Quantized Num Any are the "
+                  "kinds of tensors, and \"types\" of the manifest declares "
+                  "others");
+    return NULL;
+}
+
+static hob_status type_failed(struct cursor *c, size_t at, const char *message)
+{
+    if (!strcmp(message, "out of memory"))
+        return fail_memory(c);
+    return fail_at(c, at, message);
+}
+
+/* Parameter NAME of the type that PARAM names: its fields instead of it. */
+static hob_status add_typed(struct cursor *c, size_t at,
+                            struct hob__signature *out, char *name,
+                            const struct hob__param *param)
+{
+    const struct hob__type_def *def = find_def(c, at, param->kind);
+    const char *message = NULL;
+    struct hob__item *item;
+
+    if (def && param->flags)
+        (void)fail_at(c, at,
+                      "an argument of an extension type is always there: for "
+                      "an optional one use an enum with a variant that is "
+                      "null");
+    if (def && name[0] == '_')
+        (void)fail_at(c, at, "a hidden parameter cannot be of such a type");
+    if (def && !c->message) {
+        item = add_item(out->items, &out->item_count, out->param_count);
+        item->name = name;
+        item->def = def;
+        message = hob__type_add_params(out, name, def);
+        if (message)
+            return type_failed(c, at, message);
+        return HOB_OK;
+    }
+    free(name);
+    return c->status;
+}
+
 static hob_status parse_param(struct cursor *c, struct hob__signature *out)
 {
-    size_t at = (peek(c), c->at);
+    size_t at = (peek(c), c->at), type_at;
     struct hob__param *param;
     char *name;
     hob_status st;
 
-    if (out->param_count == HOB_MAX_PARAMS)
-        return fail_at(c, at, "more than 16 parameters");
-    st = take_word(c, &name, "the name of a parameter expected");
+    if (out->param_count == HOB_MAX_PARAMS || out->item_count == HOB_MAX_PARAMS)
+        return fail_at(c, at, "more than 32 parameters");
+    st = take_name(c, &name, "the name of a parameter expected");
     if (st)
         return st;
-    if (find_param(out, name) >= 0) {
+    if (find_item(out, name) || find_param(out, name) >= 0) {
         free(name);
         return fail_at(c, at, "a parameter of this name stands before");
     }
     /* From here hob__signature_release() knows it. */
     param = &out->params[out->param_count];
     param->name = name;
+    param->tag_param = HOB__NO_TAG;
     st = expect(c, ":", "':' and a type expected");
+    type_at = (peek(c), c->at);
     if (!st)
         st = parse_type(c, param);
+    if (!st && param->type == HOB__TYPE_NAMED) {
+        struct hob__param named = *param;
+
+        memset(param, 0, sizeof(*param));
+        st = add_typed(c, type_at, out, name, &named);
+        named.name = NULL;
+        hob__param_release(&named);
+        return st;
+    }
     if (!st)
         st = parse_default(c, param);
     if (!st)
         st = check_hidden(c, at, out, param);
+    add_item(out->items, &out->item_count, out->param_count)->name =
+        param->name;
     out->param_count++;
     if (st)
         return st;
@@ -650,21 +767,171 @@ static hob_status resolve_result(struct cursor *c, size_t at,
     return HOB_OK;
 }
 
+static int has_result_name(const struct hob__signature *out, const char *name)
+{
+    for (uint32_t i = 0; i < out->result_count; i++)
+        if (out->results[i].name && !strcmp(out->results[i].name, name))
+            return 1;
+    for (uint32_t i = 0; i < out->plain_count; i++)
+        if (out->plains[i].name && !strcmp(out->plains[i].name, name))
+            return 1;
+    return 0;
+}
+
+/* A tensor: TEXT, which is taken over, says what its dtype is. */
+static hob_status add_tensor_result(struct cursor *c, size_t at,
+                                    struct hob__signature *out, char *text,
+                                    int is_list)
+{
+    struct hob__result *result = &out->results[out->result_count];
+
+    if (out->result_count == HOB_MAX_RESULTS ||
+        out->result_item_count == HOB_MAX_RESULTS) {
+        free(text);
+        return fail_at(c, at, "more than 16 results");
+    }
+    (void)add_item(out->result_items, &out->result_item_count,
+                   out->result_count);
+    result->text = text;
+    result->tag_plain = HOB__NO_TAG;
+    result->is_list = (uint8_t)is_list;
+    out->result_count++;
+    if (accept(c, "?"))
+        result->flags |= HOB__PARAM_OPTIONAL;
+    return resolve_result(c, at, out, result);
+}
+
+/* What stands in value(..): a number or the like beside the tensors. */
+static hob_status add_plain_result(struct cursor *c, size_t at,
+                                   struct hob__signature *out)
+{
+    struct hob__param *plain = &out->plains[out->plain_count];
+    struct hob__item *item;
+    hob_status st = expect(c, "(", "'(' expected after value");
+
+    if (st)
+        return st;
+    if (out->plain_count == HOB_MAX_RESULTS ||
+        out->result_item_count == HOB_MAX_RESULTS)
+        return fail_at(c, at, "more than 16 plain results");
+    item =
+        add_item(out->result_items, &out->result_item_count, out->result_count);
+    item->is_plain = 1;
+    item->first_plain = (uint8_t)out->plain_count++;
+    plain->tag_param = HOB__NO_TAG;
+    st = parse_type(c, plain);
+    if (!st && plain->type != HOB__TYPE_F64 && plain->type != HOB__TYPE_I64 &&
+        plain->type != HOB__TYPE_BOOL && plain->type != HOB__TYPE_DTYPE &&
+        plain->type != HOB__TYPE_ENUM)
+        st = fail_at(c, at,
+                     "a plain result is value(f64), value(i64), value(bool), "
+                     "value(dtype) or value(enum(..))");
+    return st ? st : expect(c, ")", "')' expected after the type");
+}
+
+/*
+ * The fields of a type: "boxes.coords" if it has the name "boxes", else
+ * "0.coords" of several results and "coords" if it is all there is. NAME is
+ * taken over.
+ */
+static hob_status add_typed_result(struct cursor *c, size_t at,
+                                   struct hob__signature *out, char *name,
+                                   const char *type)
+{
+    const struct hob__type_def *def = find_def(c, at, type);
+    struct hob__item *item;
+    const char *message;
+    char number[16];
+
+    (void)snprintf(number, sizeof(number), "%u",
+                   (unsigned)out->result_item_count);
+    if (!def || out->result_item_count == HOB_MAX_RESULTS) {
+        free(name);
+        return fail_at(c, at, "more than 16 results");
+    }
+    item =
+        add_item(out->result_items, &out->result_item_count, out->result_count);
+    item->first_plain = (uint8_t)out->plain_count;
+    item->name = name;
+    item->def = def;
+    message = hob__type_add_results(out,
+                                    name          ? name
+                                    : c->in_tuple ? number
+                                                  : "",
+                                    def);
+    return message ? type_failed(c, at, message) : HOB_OK;
+}
+
+/* Give the item that was written last the NAME, which is taken over. */
+static hob_status name_result(struct cursor *c, size_t at,
+                              struct hob__signature *out, char *name)
+{
+    struct hob__item *item = &out->result_items[out->result_item_count - 1];
+
+    if (has_result_name(out, name)) {
+        free(name);
+        return fail_at(c, at, "a result of this name stands before");
+    }
+    item->name = name;
+    if (item->is_plain)
+        out->plains[item->first_plain].name = name;
+    else
+        out->results[item->first].name = name;
+    if (name[0] == '_' && item->is_plain)
+        return fail_at(c, at, "a plain result cannot be hidden");
+    if (name[0] == '_')
+        out->results[item->first].flags |= HOB__PARAM_HIDDEN;
+    return HOB_OK;
+}
+
 static hob_status parse_item(struct cursor *c, struct hob__signature *out,
                              int is_list)
 {
-    size_t at = (peek(c), c->at);
-    struct hob__result *result = &out->results[out->result_count];
-    hob_status st;
+    size_t at = (peek(c), c->at), type_at = at;
+    char *name = NULL, *text;
+    hob_status st = take_name(c, &text, "a result expected");
 
-    if (out->result_count == HOB_MAX_RESULTS)
-        return fail_at(c, at, "more than 8 results");
-    st = take_word(c, &result->text, "a result expected");
+    if (!st && !is_list && accept(c, ":")) {
+        name = text;
+        type_at = (peek(c), c->at);
+        st = take_word(c, &text, "a result expected");
+        if (st)
+            free(name);
+    }
     if (st)
         return st;
-    out->result_count++;
-    result->is_list = (uint8_t)is_list;
-    return resolve_result(c, at, out, result);
+    if (!is_list && !strcmp(text, "value") && peek(c) == '(') {
+        free(text);
+        st = add_plain_result(c, type_at, out);
+    } else if (text[0] >= 'A' && text[0] <= 'Z' && find_kind(text) < 0 &&
+               find_param(out, text) < 0) {
+        st = is_list ? fail_at(c, at, "a list of results holds tensors")
+                     : add_typed_result(c, type_at, out, name, text);
+        free(text);
+        return st;
+    } else {
+        st = add_tensor_result(c, type_at, out, text, is_list);
+    }
+    if (!name)
+        return st;
+    if (!st)
+        return name_result(c, at, out, name);
+    free(name);
+    return st;
+}
+
+/* Whether what follows '(' has a comma of its own: several results. */
+static int is_tuple(const struct cursor *c)
+{
+    int depth = 0;
+
+    for (size_t i = c->at; c->text[i] && depth >= 0; i++) {
+        depth += c->text[i] == '(';
+        depth -= c->text[i] == ')';
+        if (c->text[i] == ',' && !depth)
+            return 1;
+    }
+    return 0;
 }
 
 static hob_status parse_results(struct cursor *c, struct hob__signature *out)
@@ -679,6 +946,7 @@ static hob_status parse_results(struct cursor *c, struct hob__signature *out)
     }
     if (!accept(c, "("))
         return parse_item(c, out, 0);
+    c->in_tuple = is_tuple(c);
     while (!st) {
         st = parse_item(c, out, 0);
         if (!st && !accept(c, ","))
@@ -687,38 +955,9 @@ static hob_status parse_results(struct cursor *c, struct hob__signature *out)
     return st;
 }
 
-/* ---- equality ---- */
-
-static int same_type(const struct hob__param *a, const struct hob__param *b)
-{
-    if (a->type != b->type || a->mask != b->mask ||
-        a->enumerator_count != b->enumerator_count)
-        return 0;
-    if (a->type == HOB__TYPE_NAMED && strcmp(a->kind, b->kind) != 0)
-        return 0;
-    for (uint32_t i = 0; i < a->enumerator_count; i++) {
-        if (strcmp(a->enumerators[i], b->enumerators[i]) != 0)
-            return 0;
-    }
-    return 1;
-}
-
-/* Defaults may differ: the core fills in those of the op's declaration. */
-static int same_param(const struct hob__param *a, const struct hob__param *b)
-{
-    return !strcmp(a->name, b->name) && same_type(a, b) &&
-           !((a->flags ^ b->flags) & HOB__PARAM_OPTIONAL);
-}
-
-static int same_result(const struct hob__result *a, const struct hob__result *b)
-{
-    return a->source == b->source && a->param == b->param &&
-           a->dtype == b->dtype && a->is_list == b->is_list;
-}
-
 /* ---- the module's functions ---- */
 
-static void release_param(struct hob__param *param)
+void hob__param_release(struct hob__param *param)
 {
     for (uint32_t i = 0; i < param->enumerator_count; i++)
         free(param->enumerators[i]);
@@ -731,59 +970,76 @@ static void release_param(struct hob__param *param)
         free((void *)(uintptr_t)param->value.u.i64s);
     free(param->default_text);
     free(param->name);
+    memset(param, 0, sizeof(*param));
 }
 
-hob_status hob__signature_parse(const char *text, struct hob__signature *out,
-                                int *out_column, const char **out_message)
+/* Say where and what, as the functions of this module do. */
+static hob_status finish(const struct cursor *c, hob_status st, int *out_column,
+                         const char **out_message)
 {
-    struct cursor c = {text, 0, 0, NULL, HOB_OK};
+    *out_column = st ? (int)c->error_at + 1 : 0;
+    *out_message = st ? c->message : NULL;
+    return st;
+}
+
+hob_status hob__signature_parse_with(const char *text,
+                                     const struct hob__types *types,
+                                     struct hob__signature *out,
+                                     int *out_column, const char **out_message)
+{
+    struct cursor c = {text, types, 0, 0, NULL, HOB_OK, 0};
     hob_status st;
 
     memset(out, 0, sizeof(*out));
-    *out_column = 0;
-    *out_message = NULL;
     st = parse_params(&c, out);
     if (!st)
         st = parse_results(&c, out);
     if (!st && peek(&c))
         st = fail_at(&c, c.at, "nothing expected after the results");
-    if (st) {
-        *out_column = (int)c.error_at + 1;
-        *out_message = c.message;
+    if (st)
         hob__signature_release(out);
-    }
-    return st;
+    return finish(&c, st, out_column, out_message);
+}
+
+hob_status hob__signature_parse(const char *text, struct hob__signature *out,
+                                int *out_column, const char **out_message)
+{
+    return hob__signature_parse_with(text, NULL, out, out_column, out_message);
+}
+
+hob_status hob__signature_parse_type(const char *text, struct hob__param *out,
+                                     int *out_column, const char **out_message)
+{
+    struct cursor c = {text, NULL, 0, 0, NULL, HOB_OK, 0};
+    hob_status st;
+
+    memset(out, 0, sizeof(*out));
+    out->tag_param = HOB__NO_TAG;
+    st = parse_type(&c, out);
+    if (!st && peek(&c))
+        st = fail_at(&c, c.at, "nothing expected after the type");
+    if (st)
+        hob__param_release(out);
+    return finish(&c, st, out_column, out_message);
 }
 
 void hob__signature_release(struct hob__signature *signature)
 {
-    for (uint32_t i = 0; i < signature->param_count; i++)
-        release_param(&signature->params[i]);
-    for (uint32_t i = 0; i < signature->result_count; i++)
+    /* A plain item has its parameter's or result's name; a type its own. */
+    for (uint32_t i = 0; i < signature->item_count; i++)
+        if (signature->items[i].def)
+            free((void *)(uintptr_t)signature->items[i].name);
+    for (uint32_t i = 0; i < signature->result_item_count; i++)
+        if (signature->result_items[i].def)
+            free((void *)(uintptr_t)signature->result_items[i].name);
+    for (uint32_t i = 0; i < HOB_MAX_PARAMS; i++)
+        if (signature->params[i].name)
+            hob__param_release(&signature->params[i]);
+    for (uint32_t i = 0; i < signature->result_count; i++) {
         free(signature->results[i].text);
+        free(signature->results[i].name);
+    }
+    for (uint32_t i = 0; i < signature->plain_count; i++)
+        hob__param_release(&signature->plains[i]);
     memset(signature, 0, sizeof(*signature));
-}
-
-int hob__signature_compatible(const struct hob__signature *want,
-                              const struct hob__signature *have)
-{
-    if (have->param_count > want->param_count ||
-        have->result_count != want->result_count)
-        return 0;
-    for (uint32_t i = 0; i < want->param_count; i++) {
-        const struct hob__param *param = &want->params[i];
-
-        if (i < have->param_count) {
-            if (!same_param(param, &have->params[i]))
-                return 0;
-        } else if (!(param->flags &
-                     (HOB__PARAM_OPTIONAL | HOB__PARAM_DEFAULT))) {
-            return 0;
-        }
-    }
-    for (uint32_t i = 0; i < want->result_count; i++) {
-        if (!same_result(&want->results[i], &have->results[i]))
-            return 0;
-    }
-    return 1;
 }

@@ -276,7 +276,7 @@ static void plugin(struct hob__text *out, const struct gen_schema *schema)
 
     hob__text_printf(out,
                      "static const struct hob_extension %s_extension = {\n"
-                     "    .struct_size = sizeof(struct hob_extension),\n",
+                     "    HOB_EXTENSION_INIT_HEAD,\n",
                      prefix);
     if (schema->op_count)
         hob__text_printf(out,

@@ -112,13 +112,13 @@ static void setup(void)
     fixture_write(&fix, DATA "d.json",
                   "{\"manifest_version\":1,\"id\":\"deco\",\"version\":"
                   "\"1.0.0\",\"kind\":\"decorator\",\"abi\":{\"major\":0,"
-                  "\"required_minor\":1},\"library\":{\"linux\":[{\"path\":"
+                  "\"required_minor\":2},\"library\":{\"linux\":[{\"path\":"
                   "\"d.so\",\"cpu\":[]}]},\"decorator\":{\"selector\":\"deco\","
                   "\"options\":{\"c\":[\"a\",\"b\"]}},\"unlisted\":\"pass\"}");
     fixture_write(&fix, DATA "e.json",
                   "{\"manifest_version\":1,\"id\":\"demo\",\"version\":"
                   "\"1.0.0\",\"kind\":\"extension\",\"abi\":{\"major\":0,"
-                  "\"required_minor\":1},\"library\":\"e.so\",\"namespace\":"
+                  "\"required_minor\":2},\"library\":\"e.so\",\"namespace\":"
                   "\"demo\",\"features\":{\"f\":true},\"types\":{\"T\":{}},"
                   "\"ops\":[{\"op\":\"f\",\"signature\":\"(x: Float) -> x\","
                   "\"backends\":[\"a\",{\"selector\":\"b\",\"when\":"

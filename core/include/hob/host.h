@@ -18,7 +18,7 @@
 HOB_BEGIN_DECLS
 
 /* The ABI of this header. While the major is 0 the minor must match. */
-enum { HOB_ABI_MAJOR = 0, HOB_ABI_MINOR = 1 };
+enum { HOB_ABI_MAJOR = 0, HOB_ABI_MINOR = 2 };
 
 struct hob_host;
 struct hob_call;
@@ -64,6 +64,13 @@ struct hob_host {
     hob_status (*calln)(hob_scope *scope, uint32_t op, const hob_value *args,
                         uint32_t arg_count, hob_tensor **out,
                         uint32_t out_capacity, uint32_t *out_count);
+    /* The same for an op with results that are no tensors, which go to PLAINS.
+     * A result that is absent is NULL in OUT. After a failure PLAINS hold
+     * zeros. */
+    hob_status (*callv)(hob_scope *scope, uint32_t op, const hob_value *args,
+                        uint32_t arg_count, hob_tensor **out,
+                        uint32_t out_capacity, uint32_t *out_count,
+                        hob_value *plains, uint32_t plain_capacity);
     /* The number of the op that REF names, UINT32_MAX if nobody has it. */
     uint32_t (*op_id)(hob_scope *scope, struct hob_op_ref *ref);
 

@@ -175,7 +175,8 @@ HOB_API void hob_runtime_devices(
 /* One operation that this runtime knows. */
 struct hob_op_record {
     const char *name;
-    const char *signature;
+    const char *signature; /* as its author wrote it */
+    const char *flat;      /* the arguments of a call, without types */
     const char *doc;
     const char *family; /* "arithmetic"; the plugin's id for extensions */
     const char *fuse;

@@ -315,7 +315,7 @@ static const struct hob_extension_op demo_implements[] = {
 };
 
 static const struct hob_extension demo_extension = {
-    .struct_size = sizeof(struct hob_extension),
+    HOB_EXTENSION_INIT_HEAD,
     .op_count = 5,
     .ops = demo_ops,
     .implements = demo_implements,
