@@ -202,8 +202,9 @@ HOB_API HOB_MUST_CHECK hob_status hob_op_find(hob_runtime *runtime,
                                               hob_error *error);
 
 /*
- * The signature of the op with the number OP, as it was declared; it lives as
- * long as RUNTIME. NULL if no op has this number.
+ * The signature of the op with the number OP as a call sees it: without type
+ * names, the fields of structs and enums one by one. It lives as long as
+ * RUNTIME. NULL if no op has this number.
  */
 HOB_API const char *hob_op_signature(hob_runtime *runtime, uint32_t op);
 
