@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * An extension whose op has an attribute of many types and two lists. Its
- * result tells each of them: x times one number that all go into.
+ * An extension for tests of what looks at calls. demo.pick has attributes of
+ * many types and two lists; its result tells each of them: x times one number
+ * that all go into. demo.parts has a list of as many results as it is told.
  */
 #include "mock.h"
 
@@ -35,6 +36,30 @@ static hob_status pick_body(hob_scope *scope, const struct hob_call *call,
     return HOB_OK;
 }
 
+static hob_status parts_infer(struct hob_call *call, struct hob_meta *out)
+{
+    const struct hob_view *x = hob_arg_view(call, 0);
+
+    if (!out) {
+        call->ret_count = (uint16_t)call->args[1].u.i64;
+        return HOB_OK;
+    }
+    for (uint32_t i = 0; i < call->ret_count; i++) {
+        out[i].rank = x->rank;
+        for (uint32_t k = 0; k < x->rank; k++)
+            out[i].shape[k] = x->shape[k];
+    }
+    return HOB_OK;
+}
+
+static hob_status parts_body(hob_scope *scope, const struct hob_call *call,
+                             hob_tensor **out)
+{
+    for (uint32_t i = 0; i < call->ret_count; i++)
+        out[i] = hob_add_scalar(scope, call->args[0].u.tensor, hob_f64(i));
+    return HOB_OK;
+}
+
 static const struct hob_extension_op ops[] = {
     {.name = "demo.pick",
      .signature = "(first: [Float], x: Float, second: [Float], "
@@ -42,11 +67,15 @@ static const struct hob_extension_op ops[] = {
                   "weights: [f64], big: i64, flag: bool?) -> x",
      .infer = pick_infer,
      .body = pick_body},
+    {.name = "demo.parts",
+     .signature = "(x: Float, count: i64) -> [x]",
+     .infer = parts_infer,
+     .body = parts_body},
 };
 
 static const struct hob_extension extension = {
-    .struct_size = sizeof(struct hob_extension),
-    .op_count = 1,
+    HOB_EXTENSION_INIT_HEAD,
+    .op_count = 2,
     .ops = ops,
 };
 

@@ -108,7 +108,8 @@ static void setup(void)
         "\"pick\", \"signature\": \"(first: [Float], x: Float, second: "
         "[Float], mode: enum(up, down, left), label: str, weights: [f64], "
         "big: i64, flag: bool?) -> x\", \"backends\": [\"flex\"], \"body\": "
-        "true}]}",
+        "true}, {\"op\": \"parts\", \"signature\": \"(x: Float, count: i64) "
+        "-> [x]\", \"backends\": [\"*\"], \"body\": true}]}",
         HOB_ABI_MAJOR, HOB_ABI_MINOR, HOB_ABI_MINOR);
     ck_assert_int_eq(
         tmp_write(tmp_path(&dir, "a.json"), manifest, strlen(manifest)), 0);
@@ -319,6 +320,28 @@ START_TEST(test_record_extension_op)
                                            "[\"v1\"]]"),
                      1);
     eval("p.json --device flex", 0, "^v3");
+}
+END_TEST
+
+/* A list of results may be longer than any signature. */
+START_TEST(test_record_list_of_results)
+{
+    static struct hob_op_ref ref = {"demo.parts", 0};
+    static const int64_t counts[] = {1, 3, 40};
+    hob_tensor *out[40];
+    hob_value args[2];
+    uint32_t count = 0;
+
+    open_device("record{path=%s/p.json,outputs=yes}(flex)");
+    args[0] = hob_value_tensor(vector(1, 3));
+    args[1] = hob_i64(counts[_i]);
+    hob_call_op(scope, hob_op_resolve(scope, &ref), args, 2, out, 40, &count);
+    ck_assert_hob_ok(hob_scope_error(scope, &error));
+    ck_assert_uint_eq(count, (uint32_t)counts[_i]);
+    hob_neg(scope, out[count - 1]);
+    close_all();
+    ck_assert_int_eq(count_parts("p.json", "\"value\": "), (int)counts[_i]);
+    eval("p.json --device flex", 0, "^v");
 }
 END_TEST
 
@@ -735,6 +758,7 @@ static Suite *suite(void)
     tcase_add_test(tc, test_record_writes_exact_attributes);
     tcase_add_test(tc, test_record_times_each_step);
     tcase_add_test(tc, test_record_extension_op);
+    tcase_add_loop_test(tc, test_record_list_of_results, 0, 3);
     tcase_add_test(tc, test_record_shared_elements_are_one_input);
     tcase_add_test(tc, test_record_costs_no_handles);
     tcase_add_loop_test(tc, test_record_leaves_reuse_alone, 0, 2);
