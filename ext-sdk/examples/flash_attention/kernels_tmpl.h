@@ -58,8 +58,8 @@ TARGET static void NAME(write)(const struct flash_matrix *to, int64_t row,
                                int64_t column, const TYPE *in, int64_t count)
 {
     const int64_t step = to->column;
-    void *out = (char *)to->data + (row * to->row + column * step) *
-                                       (int64_t)hob_dtype_size(to->dtype);
+    void *out = to->data + (row * to->row + column * step) *
+                               (int64_t)hob_dtype_size(to->dtype);
     float *f32 = out;
     double *f64 = out;
     uint16_t *half = out;
@@ -110,9 +110,10 @@ NAME(turn)(TYPE *out, int64_t out_stride, const TYPE *in, int64_t in_stride)
 
     for (int i = 0; i < 4; i++)
         rows[i] = *(const NAME(quad) *)(in + i * in_stride);
+    /* Two columns of rows i and i + 2, then all four rows of each column. */
     for (int i = 0; i < 2; i++) {
-        pairs[2 * i] = __builtin_shufflevector(rows[i], rows[i + 2], 0, 4, 1,
-                                               5); /* of rows i and i + 2 */
+        pairs[2 * i] =
+            __builtin_shufflevector(rows[i], rows[i + 2], 0, 4, 1, 5);
         pairs[2 * i + 1] =
             __builtin_shufflevector(rows[i], rows[i + 2], 2, 6, 3, 7);
     }
@@ -169,7 +170,7 @@ TARGET static void NAME(store_panel)(const struct flash_matrix *to,
             /* The panel has room for a multiple of 4 rows. */
             for (int64_t c = 0; c < count; c += 4)
                 NAME(turn)
-                (piece + c, PIECE, in + (j + c) * NAME(lanes), NAME(lanes));
+            (piece + c, PIECE, in + (j + c) * NAME(lanes), NAME(lanes));
             for (int64_t r = 0; r < 4 && i + r < rows; r++) {
                 TYPE *row = piece + r * PIECE;
 

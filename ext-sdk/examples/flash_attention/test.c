@@ -280,6 +280,7 @@ static void run_tests(struct lab *lab)
         test_gradients(lab, p);
     }
     test_second_gradients(lab);
+    test_infinite(lab);
     test_edges(lab);
 }
 
