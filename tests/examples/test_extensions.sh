@@ -37,7 +37,7 @@ fi
 
 passed=0
 failed=0
-for name in square linear_relu; do
+for name in square linear_relu vision; do
     cp -R "$HOB_TEST_SRCDIR/../ext-sdk/examples/$name" "$work/$name" &&
         chmod -R u+w "$work/$name" || exit 99
     if make -s -C "$work/$name" check O="$work/$name/out" \
