@@ -42,12 +42,14 @@ static hob_status copy_contiguous(struct hob_call *call, hob_tensor *tensor,
     hob_value arg = hob_value_tensor(tensor);
     hob_value ret = hob_value_make(HOB_TAG_TENSOR, 1);
     struct hob_call copy = *call;
+    uint64_t bytes;
     hob_status status;
 
     *out_copy = NULL;
     state.moved = 0;
     state.may_reuse = 0;
-    status = hob__meta_bytes(&meta, &state.bytes[0]);
+    state.bytes = &bytes;
+    status = hob__meta_bytes(&meta, &bytes);
     if (status)
         return hob__call_fail(call, status,
                               "a row-major copy is larger than any memory");

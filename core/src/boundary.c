@@ -15,6 +15,7 @@
 #include <hob/ops.h>
 
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* ---- tensors ---- */
@@ -228,10 +229,8 @@ static hob_status place(struct hob_call *call)
 
 static void preset_dtypes(const struct hob_call *call, struct hob_meta *metas)
 {
-    const struct hob__signature *signature = &call->core->op->signature;
-
-    for (uint32_t i = 0; i < signature->result_count; i++) {
-        const struct hob__result *result = &signature->results[i];
+    for (uint32_t i = 0; i < call->ret_count; i++) {
+        const struct hob__result *result = hob__result_of(call, i);
 
         metas[i].rank = 0;
         metas[i].reserved0 = 0;
@@ -315,18 +314,81 @@ static hob_infer_fn find_infer(struct hob_call *call, hob_status *out_status)
     return table ? table->infer : NULL;
 }
 
-static hob_status infer(struct hob_call *call, struct hob_meta *metas)
+static hob_status infer_failed(struct hob_call *call, hob_status status)
+{
+    return call->core->error->status
+               ? status
+               : hob__call_fail(
+                     call, status,
+                     "its inference of shapes failed without a message");
+}
+
+/*
+ * Where the results of a call are described. There is room for what any
+ * signature can name; a list may need more.
+ */
+struct results {
+    hob_value rets[HOB_MAX_RESULTS];
+    struct hob_meta metas[HOB_MAX_RESULTS];
+    uint64_t bytes[HOB_MAX_RESULTS];
+    hob_value plains[HOB_MAX_RESULTS];
+    void *heap; /* NULL: the arrays above were enough */
+};
+
+static void blank_rets(struct hob_call *call)
+{
+    for (uint32_t i = 0; i < call->ret_count; i++)
+        call->rets[i] = hob_value_make(HOB_TAG_TENSOR, 1);
+}
+
+/* Ask how long the list of results is, and make room for it. */
+static hob_status size_list(struct hob_call *call, hob_infer_fn fn,
+                            struct results *results)
+{
+    size_t count;
+    hob_status status;
+
+    call->ret_count = 0;
+    status = fn(call, NULL);
+    if (status)
+        return status;
+    count = call->ret_count;
+    if (count > HOB_MAX_RESULTS) {
+        results->heap =
+            malloc(count * (sizeof(hob_value) + sizeof(struct hob_meta) +
+                            sizeof(uint64_t)));
+        if (!results->heap) {
+            call->ret_count = 0;
+            return hob__call_fail(call, HOB_ERR_MEMORY,
+                                  "no memory for a list of %zu results", count);
+        }
+        call->rets = results->heap;
+        call->metas = (struct hob_meta *)(void *)(call->rets + count);
+        call->core->bytes = (uint64_t *)(uintptr_t)(call->metas + count);
+    }
+    blank_rets(call);
+    return HOB_OK;
+}
+
+static hob_status infer(struct hob_call *call, struct results *results)
 {
     const struct hob__op *op = call->core->op;
     char text[HOB__META_TEXT];
-    hob_status status;
+    hob_status status = HOB_OK;
     hob_infer_fn fn = op->decl->infer;
+    struct hob_meta *metas;
 
+    if (!fn)
+        fn = find_infer(call, &status);
+    if (fn && op->signature.results[0].is_list) {
+        status = size_list(call, fn, results);
+        if (status)
+            return infer_failed(call, status);
+    }
+    metas = (struct hob_meta *)(uintptr_t)call->metas; /* ours */
     preset_dtypes(call, metas);
     if (call->plain_count)
         preset_plains(call);
-    if (!fn)
-        fn = find_infer(call, &status);
     if (!fn && (op->flags & HOB__OP_DYNAMIC))
         return HOB_OK;
     if (!fn)
@@ -336,11 +398,7 @@ static hob_status infer(struct hob_call *call, struct hob_meta *metas)
                                        "of shapes");
     status = fn(call, metas);
     if (status)
-        return call->core->error->status
-                   ? status
-                   : hob__call_fail(call, status,
-                                    "its inference of shapes failed without a "
-                                    "message");
+        return infer_failed(call, status);
     if (call->plain_count) {
         status = check_result_variants(call);
         if (status)
@@ -397,8 +455,19 @@ static hob_status refuse_fork(struct hob_call *call)
     return status;
 }
 
+static hob_status check_room(struct hob_call *call, uint32_t capacity)
+{
+    if (call->ret_count <= capacity)
+        return HOB_OK;
+    return hob__call_fail(call, HOB_ERR_ARGUMENT,
+                          "it has %u results, the caller has room for "
+                          "%" PRIu32,
+                          (unsigned)call->ret_count, capacity);
+}
+
 static hob_status run(struct hob_call *call, const hob_value *args,
-                      uint32_t arg_count, struct hob_meta *metas)
+                      uint32_t arg_count, struct results *results,
+                      uint32_t out_capacity)
 {
     hob_scope *scope = call->scope;
     hob_status status = HOB_OK;
@@ -427,7 +496,9 @@ static hob_status run(struct hob_call *call, const hob_value *args,
     if (!status)
         status = hob__check_scalars(call);
     if (!status)
-        status = infer(call, metas);
+        status = infer(call, results);
+    if (!status)
+        status = check_room(call, out_capacity);
     if (status)
         return status;
     if (call->core->op->flags & HOB__OP_RANDOM)
@@ -485,16 +556,6 @@ static hob_status adopt_results(struct hob_call *call, hob_tensor **out)
     return status;
 }
 
-static hob_status check_room(struct hob_call *call, uint32_t capacity)
-{
-    if (call->ret_count <= capacity)
-        return HOB_OK;
-    return hob__call_fail(call, HOB_ERR_ARGUMENT,
-                          "it has %u results, the caller has room for "
-                          "%" PRIu32,
-                          (unsigned)call->ret_count, capacity);
-}
-
 hob_status hob__call(hob_scope *scope, uint32_t id, const hob_value *args,
                      uint32_t arg_count, hob_tensor **out,
                      uint32_t out_capacity, uint32_t *out_count,
@@ -502,10 +563,8 @@ hob_status hob__call(hob_scope *scope, uint32_t id, const hob_value *args,
 {
     const struct hob__registry *registry = &scope->runtime->registry;
     hob_value values[HOB_MAX_PARAMS];
-    hob_value rets[HOB_MAX_RESULTS];
-    hob_value plains[HOB_MAX_RESULTS];
-    struct hob_meta metas[HOB_MAX_RESULTS];
     hob_error error = HOB_ERROR_INIT;
+    struct results results;
     struct hob_call_state state;
     struct hob_call call;
     hob_status status;
@@ -541,9 +600,9 @@ hob_status hob__call(hob_scope *scope, uint32_t id, const hob_value *args,
     call.arg_count = state.op->signature.param_count;
     call.ret_count = state.op->signature.result_count;
     call.args = values;
-    call.rets = rets;
-    call.metas = metas;
-    call.plains = plains;
+    call.rets = results.rets;
+    call.metas = results.metas;
+    call.plains = results.plains;
     call.plain_count = state.op->signature.plain_count;
     memset(call.reserved, 0, sizeof(call.reserved));
     call.stream = NULL;
@@ -551,13 +610,12 @@ hob_status hob__call(hob_scope *scope, uint32_t id, const hob_value *args,
     call.prepared = NULL;
     call.op_name = state.op->name;
     call.core = &state;
-    for (uint32_t i = 0; i < call.ret_count; i++)
-        rets[i] = hob_value_make(HOB_TAG_TENSOR, 1);
+    state.bytes = results.bytes;
+    results.heap = NULL;
+    blank_rets(&call);
 
-    status = check_room(&call, out_capacity);
     scope->depth++;
-    if (!status)
-        status = run(&call, args, arg_count, metas);
+    status = run(&call, args, arg_count, &results, out_capacity);
     scope->depth--;
     if (!status)
         status = adopt_results(&call, out);
@@ -573,8 +631,9 @@ hob_status hob__call(hob_scope *scope, uint32_t id, const hob_value *args,
     }
     for (uint32_t i = 0; i < plain_capacity; i++)
         out_plains[i] = !status && i < call.plain_count
-                            ? plains[i]
+                            ? results.plains[i]
                             : hob_value_make(HOB_TAG_ABSENT, 0);
+    free(results.heap);
     /* A call that succeeded another way may have left a message as well. */
     if (error.message)
         hob_error_release(&error);

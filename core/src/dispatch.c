@@ -6,6 +6,7 @@
 
 #include <inttypes.h>
 #include <stdarg.h>
+#include <stdlib.h>
 
 hob_status hob__call_fail(struct hob_call *call, hob_status status,
                           const char *format, ...)
@@ -21,8 +22,7 @@ hob_status hob__call_fail(struct hob_call *call, hob_status status,
 int hob__is_due(const struct hob_call *call, uint32_t index)
 {
     return call->metas[index].dtype != HOB_DTYPE_NONE ||
-           !(call->core->op->signature.results[index].flags &
-             HOB__PARAM_OPTIONAL);
+           !(hob__result_of(call, index)->flags & HOB__PARAM_OPTIONAL);
 }
 
 void hob__drop_rets(struct hob_call *call)
@@ -159,10 +159,20 @@ hob_status hob__run_body(struct hob_call *call, hob_body_fn body, int32_t level)
 {
     struct hob_scope_frame frame;
     hob_scope *scope = hob__scope_enter(call->scope, &frame, level);
-    hob_tensor *made[HOB_MAX_RESULTS] = {NULL};
+    hob_tensor *few[HOB_MAX_RESULTS] = {NULL};
+    hob_tensor **made = few;
     hob_status status;
 
     hold_borrowed(call, 1);
+    if (call->ret_count > HOB_MAX_RESULTS) { /* a list */
+        made = calloc(call->ret_count, sizeof(hob_tensor *));
+        if (!made) {
+            status = hob__call_fail(call, HOB_ERR_MEMORY,
+                                    "no memory for a list of %u results",
+                                    (unsigned)call->ret_count);
+            goto out;
+        }
+    }
     status = body(scope, call, made);
     if (status || scope->failure) {
         status = body_failed(call, scope, status);
@@ -186,6 +196,8 @@ out:
         hob__drop_rets(call);
     hob__scope_leave(scope);
     hold_borrowed(call, 0);
+    if (made != few)
+        free(made);
     return status;
 }
 

@@ -48,6 +48,9 @@ static const char manifest[] =
     "   \"infer\": \"function\", \"backends\": [\"flex\"]},"
     "  {\"op\": \"spend\", \"signature\": \"(x: Float, y: Float) -> x\","
     "   \"infer\": \"function\", \"backends\": [\"flex\"]},"
+    "  {\"op\": \"pieces\", \"signature\": \"(x: Float, n: i64) -> [x]\","
+    "   \"infer\": \"function\", \"body\": true,"
+    "   \"backends\": [\"autodiff\", \"flex\"]},"
     "  {\"op\": \"noise\", \"random\": true, \"infer\": \"same\","
     "   \"signature\": \"(x: Float, _seed: i64?, _offset: i64?) -> x\","
     "   \"backends\": [\"flex\"]}]}";
@@ -266,6 +269,38 @@ static const struct hob_op_impl spend_impls[] = {
 
 static const uint8_t spend_aliases[][2] = {{0, 0}};
 
+static hob_status pieces_infer(struct hob_call *call, struct hob_meta *out)
+{
+    int64_t n = call->args[1].u.i64;
+
+    if (!out) {
+        if (n < 0 || n > hob_view_count(hob_arg_view(call, 0)))
+            return call->host->fail(call, HOB_ERR_RANGE, "n is not 0..%d",
+                                    (int)hob_view_count(hob_arg_view(call, 0)));
+        call->ret_count = (uint16_t)n;
+        return HOB_OK;
+    }
+    for (int64_t i = 0; i < n; i++) {
+        out[i].rank = 1;
+        out[i].shape[0] = 1;
+    }
+    return HOB_OK;
+}
+
+static hob_status pieces_body(hob_scope *scope, const struct hob_call *call,
+                              hob_tensor **out)
+{
+    const int64_t step = 1;
+
+    for (int64_t i = 0; i < call->ret_count; i++) {
+        const int64_t end = i + 1;
+
+        out[i] =
+            hob_slice(scope, call->args[0].u.tensor, &i, 1, &end, 1, &step, 1);
+    }
+    return HOB_OK;
+}
+
 static hob_status noise_execute(void *device, struct hob_call *call)
 {
     (void)device;
@@ -318,6 +353,10 @@ static const struct hob_extension_op ops[] = {
      .consumes = 2,
      .aliases = spend_aliases,
      .alias_count = 1},
+    {.name = "t.pieces",
+     .signature = "(x: Float, n: i64) -> [x]",
+     .infer = pieces_infer,
+     .body = pieces_body},
     {.name = "t.noise",
      .signature = "(x: Float, _seed: i64?, _offset: i64?) -> x",
      .impls = noise_impls,
@@ -656,6 +695,54 @@ START_TEST(test_types_consumed_arguments)
 }
 END_TEST
 
+/* 40 are more than any signature could name. */
+START_TEST(test_types_lists_of_results)
+{
+    static float data[40];
+    const int64_t size = 40;
+    const struct hob_host *host = hob_scope_host(scope);
+    hob_tensor *out[40], *x, *dx;
+    hob_grads *grads = NULL;
+    uint32_t count;
+    float got[40];
+
+    for (int i = 0; i < 40; i++)
+        data[i] = (float)i;
+    x = hob_require_grad(scope, hob_from_f32(scope, tracking, data, &size, 1));
+    for (int64_t n = 0; n <= 40; n += 20) {
+        hob_value args[2] = {hob_value_tensor(x), hob_i64(n)};
+
+        ck_assert_int_eq(host->calln(scope, op("t.pieces"), args, 2, out,
+                                     (uint32_t)n, &count),
+                         HOB_OK);
+        ck_assert_uint_eq(count, (uint32_t)n);
+        for (uint32_t i = 0; i < count; i++) {
+            ck_assert_hob_ok(hob_read_f32(out[i], got, 1, &error));
+            ck_assert_float_eq(got[0], (float)i);
+        }
+    }
+    ck_assert_hob_ok(hob_backward(scope, out[33], 0, &grads, &error));
+    ck_assert_hob_ok(hob_grad(scope, x, grads, &dx, &error));
+    ck_assert_hob_ok(hob_read_f32(dx, got, 40, &error));
+    for (int i = 0; i < 40; i++)
+        ck_assert_float_eq(got[i], i == 33 ? 1 : 0);
+    hob_grads_free(grads);
+    /* Too little room, and what the list's length check says. */
+    ck_assert_int_ne(host->calln(scope, op("t.pieces"),
+                                 (hob_value[]){hob_value_tensor(x), hob_i64(9)},
+                                 2, out, 8, &count),
+                     HOB_OK);
+    check_fails(HOB_ERR_ARGUMENT,
+                "it has 9 results, the caller has room for 8");
+    ck_assert_int_ne(
+        host->calln(scope, op("t.pieces"),
+                    (hob_value[]){hob_value_tensor(x), hob_i64(41)}, 2, out, 40,
+                    &count),
+        HOB_OK);
+    check_fails(HOB_ERR_RANGE, "n is not 0..40");
+}
+END_TEST
+
 START_TEST(test_types_random_extension)
 {
     hob_tensor *x = hob_ones(scope, NULL, 0, flex, HOB_DTYPE_F32);
@@ -695,6 +782,7 @@ int main(void)
     tcase_add_test(tcase, test_types_enum_results_have_gradients);
     tcase_add_test(tcase, test_types_plans_are_kept);
     tcase_add_test(tcase, test_types_consumed_arguments);
+    tcase_add_test(tcase, test_types_lists_of_results);
     tcase_add_test(tcase, test_types_random_extension);
     suite_add_tcase(suite, tcase);
     return hob_check_main(suite);

@@ -103,6 +103,9 @@ static inline int hob_arg_is_consumed(const struct hob_call *call,
  * of a result that is absent HOB_DTYPE_NONE, and writes the payload of each
  * of call->plains, whose tags are set. It sees metadata only: elements must
  * not be read. Failures go through host->fail.
+ *
+ * An op whose results are a list is asked twice: with OUT NULL it says how
+ * long the list is by setting call->ret_count, then it fills as many metas.
  */
 typedef hob_status (*hob_infer_fn)(struct hob_call *call, struct hob_meta *out);
 
