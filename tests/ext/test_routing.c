@@ -340,7 +340,7 @@ START_TEST(test_routing_nested_types)
     /* What came out goes in again. */
     ck_assert_int_eq(route_rescale(scope, &out, &out), HOB_OK);
     check_vector(out.pair.y, 40, 50);
-    check_vector(route_weigh(scope, &nest, NULL, 0), 320, 560);
+    check_vector(route_weigh(scope, &nest, more + 1, 1), 328, 570);
     nest.operand = empty();
     check_vector(route_weigh(scope, &nest, more, 3), 140, 188);
     if (_i >= 2) {
@@ -593,11 +593,26 @@ static const struct panic {
               {"ext_wrong_kind", wrong_kind},
               {"ext_refused", refused}};
 
+/* The folder of the plugins is another on each machine. */
+static void hide_folder(char *text)
+{
+    const char *folder = getenv("HOB_TEST_PLUGIN_DIR");
+    size_t size = strlen(folder);
+    char *at = strstr(text, folder);
+
+    if (!at)
+        return;
+    ck_assert_uint_gt(size, 3);
+    memcpy(at, "...", 3);
+    memmove(at + 3, at + size, strlen(at + size) + 1);
+}
+
 START_TEST(test_routing_panics)
 {
     panics[_i].cause();
     ck_assert_msg(hob_scope_error(scope, &error) != HOB_OK, "%s did not fail",
                   panics[_i].name);
+    hide_folder(error.message);
     golden_compare(panics[_i].name, error.message);
     hob_error_release(&error);
 }
