@@ -43,7 +43,11 @@ struct place {
     bool is_result;
     uint8_t tag; /* HOB__NO_TAG outside variants */
     uint8_t variant;
+    uint8_t depth; /* of types in types */
 };
+
+/* Deeper types are a mistake; the walk recurses. */
+enum { MAX_DEPTH = 16 };
 
 static const char *add_def(const struct place *place, const char *name,
                            const struct hob__type_def *def);
@@ -254,15 +258,19 @@ static const char *add_enum(const struct place *place, const char *name,
 static const char *add_def(const struct place *place, const char *name,
                            const struct hob__type_def *def)
 {
-    return def->is_enum ? add_enum(place, name, def)
-                        : add_fields(place, name, def->variants);
+    struct place inside = *place;
+
+    if (inside.depth++ == MAX_DEPTH)
+        return "types lie in types more than 16 deep";
+    return def->is_enum ? add_enum(&inside, name, def)
+                        : add_fields(&inside, name, def->variants);
 }
 
 const char *hob__type_add_params(struct hob__signature *signature,
                                  const char *name,
                                  const struct hob__type_def *def)
 {
-    struct place place = {signature, false, HOB__NO_TAG, 0};
+    struct place place = {signature, false, HOB__NO_TAG, 0, 0};
 
     return add_def(&place, name, def);
 }
@@ -271,7 +279,7 @@ const char *hob__type_add_results(struct hob__signature *signature,
                                   const char *name,
                                   const struct hob__type_def *def)
 {
-    struct place place = {signature, true, HOB__NO_TAG, 0};
+    struct place place = {signature, true, HOB__NO_TAG, 0, 0};
 
     return add_def(&place, name, def);
 }

@@ -18,7 +18,7 @@
 #include <stdio.h>
 
 /* The names of enum hob__fuse, in its order. */
-enum { GEN_FUSE_COUNT = 5, GEN_FUSE_VIEW = 3 };
+enum { GEN_FUSE_COUNT = 5, GEN_FUSE_VIEW = 3, GEN_FUSE_INLINE = 4 };
 extern const char *const gen_fuse_names[GEN_FUSE_COUNT];
 
 /* One file that was read. */
@@ -37,6 +37,7 @@ struct gen_impl {
     bool backward;
     bool contiguous;
     bool in_place;
+    bool keep;
     bool recompute;
     bool has_save_for;
     uint32_t dtype_count; /* one mask a tensor parameter */
@@ -83,7 +84,10 @@ struct gen_op {
     bool body;
     bool dynamic;
     bool random;
-    bool infer_function; /* the author's own */
+    bool infer_function;                        /* the author's own */
+    const struct hob__json_value *infer_object; /* expressions, or NULL */
+    char *infer_code;                           /* and what they become */
+    uint32_t consumes;                          /* bits of parameters */
     uint8_t alias_count;
     struct gen_alias aliases[HOB_MAX_RESULTS];
     const struct hob__json_value *uses; /* an array, or NULL */
@@ -102,6 +106,7 @@ struct gen_schema {
 
     /* Extensions only. */
     struct hob__types types;
+    bool instance; /* the author opens and closes one */
     const char *id;
     const char *version;
     const char *name_space;
@@ -170,7 +175,7 @@ hob_status gen_read_op(struct gen_schema *schema,
                        hob_error *error);
 /* Parse OP's signature and check that its names can stand in C. */
 hob_status gen_read_signature(const struct gen_schema *schema,
-                              struct gen_op *op, hob_error *error);
+                              struct gen_op *op, bool is_own, hob_error *error);
 /* The families in the folder DIR, sorted by file name, ops sorted by id. */
 hob_status gen_read_builtin(struct gen_schema *schema, const char *dir,
                             hob_error *error);
@@ -182,6 +187,49 @@ void gen_schema_release(struct gen_schema *schema);
 
 hob_status gen_read_extension(struct gen_schema *schema, const char *path,
                               hob_error *error);
+
+/* ---- implementation.c: what the author supplies for a selector ---- */
+
+/* The fields of OBJECT, whose keys were checked, into IMPL. */
+hob_status gen_read_impl(const struct gen_op *op,
+                         const struct hob__json_value *object,
+                         struct gen_impl *impl, hob_error *error);
+/* "implementations" of OP. */
+hob_status gen_read_impls(struct gen_op *op, hob_error *error);
+
+/* ---- selector.c: "backends", fusion, ops without a tensor ---- */
+
+hob_status gen_check_selector(const struct gen_source *source,
+                              const struct hob__json_value *place,
+                              const char *name, hob_error *error);
+/* What "backends", "fuse" and "implementations" say together. */
+hob_status gen_check_backends(const struct gen_op *op, hob_error *error);
+
+/* ---- flat.c: flat parameters and results by name ---- */
+
+/* Bits of the parameters that VALUE, a name, means, tensors all of them: a
+ * flat one, or all tensor fields of a struct or an enum. */
+hob_status gen_tensor_params(const struct gen_op *op,
+                             const struct hob__json_value *value,
+                             const char *name, uint32_t *out_bits,
+                             hob_error *error);
+/* The same for a result, by name or by number. */
+hob_status gen_tensor_results(const struct gen_op *op,
+                              const struct hob__json_value *value,
+                              uint32_t *out_bits, hob_error *error);
+/* "aliases" and "consumes". */
+hob_status gen_read_memory(struct gen_op *op, hob_error *error);
+
+/* ---- infer.c ---- */
+
+/* Read op->infer_object into op->infer_code. */
+hob_status gen_read_infer_object(struct gen_op *op, hob_error *error);
+/* The infer function that it becomes. */
+void gen_infer_glue(struct hob__text *out, const struct gen_op *op);
+
+/* ---- names.c: what is written must have names of its own in C ---- */
+
+hob_status gen_check_names(const struct gen_schema *schema, hob_error *error);
 
 /* ---- check.c: what only the whole schema shows ---- */
 

@@ -74,6 +74,24 @@ static void impl_prototypes(struct hob__text *out, const struct gen_op *op,
     }
 }
 
+/* What "instance" asks for: kernels get what open returns as DEVICE. */
+static void instance_prototypes(struct hob__text *out, const char *prefix)
+{
+    struct hob__text head = HOB__TEXT_INIT;
+    char host[] = "const struct hob_host *host",
+         options[] = "const char *options";
+    char instance[] = "void **out_instance", message[] = "char **out_message";
+    char *items[] = {host, options, instance, message}, *text;
+
+    hob__text_puts(out, "\n/* The instance of a runtime: what kernels and "
+                        "layers get first. */\n");
+    hob__text_printf(&head, "hob_status %s_open(", prefix);
+    text = hob__text_take(&head);
+    gen_wrapped(out, text ? text : "?", items, 4, ");\n");
+    free(text);
+    hob__text_printf(out, "void %s_close(void *instance);\n", prefix);
+}
+
 /* Hidden: they are shared by the files of one library, not exported. */
 static void prototypes(struct hob__text *out, const struct gen_schema *schema)
 {
@@ -82,6 +100,8 @@ static void prototypes(struct hob__text *out, const struct gen_schema *schema)
                         "#if defined(__GNUC__) && !defined(_WIN32)\n"
                         "#pragma GCC visibility push(hidden)\n"
                         "#endif\n");
+    if (schema->instance)
+        instance_prototypes(out, schema->prefix);
     for (uint32_t i = 0; i < schema->op_count; i++) {
         const struct gen_op *op = &schema->ops[i];
         struct hob__text text = HOB__TEXT_INIT;
@@ -132,7 +152,7 @@ static void masks(struct hob__text *out, const char *name, const char *tail,
 static void entry(struct hob__text *out, const struct gen_op *op,
                   const struct gen_impl *impl, const char *name)
 {
-    const char *flags[3];
+    const char *flags[4];
     uint32_t count = 0;
 
     if (impl->dtype_count)
@@ -143,6 +163,8 @@ static void entry(struct hob__text *out, const struct gen_op *op,
         flags[count++] = "HOB_ENTRY_IN_PLACE";
     if (op->dynamic)
         flags[count++] = "HOB_ENTRY_DYNAMIC";
+    if (impl->keep)
+        flags[count++] = "HOB_ENTRY_KEEP";
     hob__text_printf(out, "static const struct hob_entry %s_entry = {\n", name);
     hob__text_printf(out,
                      "    .op = \"%s\",\n    .signature = ", op->full_name);
@@ -224,8 +246,9 @@ static void op_row(struct hob__text *out, const struct gen_op *op,
     hob__text_printf(out,
                      "    {.name = \"%s\",\n     .signature = ", op->full_name);
     gen_c_string(out, op->flat_text);
-    if (op->infer_function)
-        hob__text_printf(out, ",\n     .infer = %s_infer", op->c_name);
+    if (op->infer_function || op->infer_object)
+        hob__text_printf(out, ",\n     .infer = %s_infer%s", op->c_name,
+                         op->infer_object ? "_glue" : "");
     if (op->body)
         hob__text_printf(out, ",\n     .body = %s_body_glue", op->c_name);
     if (op->impl_count)
@@ -233,6 +256,13 @@ static void op_row(struct hob__text *out, const struct gen_op *op,
                          ",\n     .impls = %s_impls%s,\n"
                          "     .impl_count = %" PRIu32,
                          op->c_name, tail, op->impl_count);
+    if (op->consumes)
+        hob__text_printf(out, ",\n     .consumes = 0x%" PRIx32, op->consumes);
+    if (op->alias_count)
+        hob__text_printf(out,
+                         ",\n     .aliases = %s_aliases,\n"
+                         "     .alias_count = %u",
+                         op->c_name, op->alias_count);
     hob__text_puts(out, "},\n");
 }
 
@@ -246,8 +276,17 @@ static void op_tables(struct hob__text *out, const struct gen_schema *schema)
 {
     char tail[32];
 
-    for (uint32_t i = 0; i < schema->op_count; i++)
-        impl_tables(out, &schema->ops[i], "");
+    for (uint32_t i = 0; i < schema->op_count; i++) {
+        const struct gen_op *op = &schema->ops[i];
+
+        impl_tables(out, op, "");
+        if (!op->alias_count)
+            continue;
+        hob__text_printf(out,
+                         "static const uint8_t %s_aliases[][2] = ", op->c_name);
+        gen_aliases(out, op);
+        hob__text_puts(out, ";\n\n");
+    }
     for (uint32_t i = 0; i < schema->implements_count; i++) {
         table_tail(tail, sizeof(tail), i);
         impl_tables(out, &schema->implements[i], tail);
@@ -303,10 +342,13 @@ static void plugin(struct hob__text *out, const struct gen_schema *schema)
     gen_c_string(out, schema->id);
     hob__text_puts(out, ",\n    .version = ");
     gen_c_string(out, schema->version);
+    hob__text_puts(out, ",\n    .build = HOB_BUILD_TEXT");
+    if (schema->instance)
+        hob__text_printf(out, ",\n    .open = %s_open,\n    .close = %s_close",
+                         prefix, prefix);
     hob__text_printf(
         out,
-        ",\n    .build = HOB_BUILD_TEXT,\n"
-        "    .extension = &%s_extension,\n"
+        ",\n    .extension = &%s_extension,\n"
         "};\n\n"
         "const struct hob_plugin *hob_plugin_entry(const struct hob_host "
         "*host)\n"
@@ -346,6 +388,21 @@ static void readers(struct hob__text *out, const struct gen_schema *schema)
             gen_unpack(out, op);
         }
     }
+}
+
+static void infers(struct hob__text *out, const struct gen_schema *schema)
+{
+    for (uint32_t i = 0; i < schema->op_count; i++)
+        if (schema->ops[i].infer_object)
+            gen_infer_glue(out, &schema->ops[i]);
+}
+
+static bool has_infers(const struct gen_schema *schema)
+{
+    for (uint32_t i = 0; i < schema->op_count; i++)
+        if (schema->ops[i].infer_object)
+            return true;
+    return false;
 }
 
 static void bodies(struct hob__text *out, const struct gen_schema *schema)
@@ -410,6 +467,8 @@ void gen_glue(struct hob__text *out, const struct gen_schema *schema,
         upper ? upper : "?");
     if (header)
         hob__text_printf(out, "#include \"%s\"\n\n", header);
+    if (has_infers(schema))
+        hob__text_puts(out, "#include <hob/ext/infer.h>\n");
     hob__text_puts(out, "#include <hob/ext/plugin.h>\n#include <hob/ops.h>\n\n"
                         "#include <stddef.h>\n"
                         "#include <string.h>\n\n");
@@ -422,6 +481,7 @@ void gen_glue(struct hob__text *out, const struct gen_schema *schema,
     prototypes(out, schema);
     hob__text_printf(out, "#ifndef %s_PROTOTYPES_ONLY\n\n",
                      upper ? upper : "?");
+    infers(out, schema);
     bodies(out, schema);
     hob__text_puts(out, quiet_begin);
     op_tables(out, schema);

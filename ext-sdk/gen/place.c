@@ -46,9 +46,13 @@ bool gen_is_taken(const char *name)
 char *gen_c_name(const char *name)
 {
     struct hob__text text = HOB__TEXT_INIT;
+    char *c_name;
 
     hob__text_printf(&text, "%s%s", name, gen_is_taken(name) ? "_" : "");
-    return hob__text_take(&text);
+    c_name = hob__text_take(&text);
+    for (char *p = c_name; p && *p; p++)
+        *p = *p == '.' ? '_' : *p;
+    return c_name;
 }
 
 /* One walk through the types of a signature. */
@@ -225,6 +229,8 @@ static bool place_params(struct walk *walk)
  */
 static char *out_name(const struct gen_op *op, uint32_t index)
 {
+    char *name;
+
     const struct hob__item *item = &op->signature.result_items[index];
     struct hob__text text = HOB__TEXT_INIT;
 
@@ -235,7 +241,10 @@ static char *out_name(const struct gen_op *op, uint32_t index)
         hob__text_puts(&text, "out");
     else
         hob__text_printf(&text, "out_%u", (unsigned)index);
-    return hob__text_take(&text);
+    name = hob__text_take(&text);
+    for (char *p = name; p && *p; p++)
+        *p = *p == '.' ? '_' : *p;
+    return name;
 }
 
 static bool place_results(struct walk *walk)

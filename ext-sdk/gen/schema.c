@@ -17,9 +17,9 @@ static const char *const builtin_keys[] = {
     "uses", "dynamic", "random",    "aliases", "doc",  "deterministic"};
 
 static const char *const extension_keys[] = {
-    "op",   "signature",     "infer",    "fuse",
-    "body", "uses",          "dynamic",  "aliases",
-    "doc",  "deterministic", "backends", "implementations"};
+    "op",      "signature", "infer",         "fuse",     "body",
+    "uses",    "dynamic",   "random",        "aliases",  "consumes",
+    "capture", "doc",       "deterministic", "backends", "implementations"};
 
 static const char *const family_keys[] = {"family", "ops"};
 
@@ -86,6 +86,30 @@ static hob_status check_arg_names(const struct gen_op *op,
     return HOB_OK;
 }
 
+/* Names with dots are those of flat signatures, which "implements" holds. */
+static hob_status check_no_dots(const struct gen_op *op,
+                                const struct hob__json_value *value,
+                                hob_error *error)
+{
+    const struct hob__signature *signature = &op->signature;
+    const char *bad = NULL;
+
+    for (uint32_t i = 0; i < signature->item_count; i++)
+        if (strchr(signature->items[i].name, '.'))
+            bad = signature->items[i].name;
+    for (uint32_t i = 0; i < signature->result_item_count; i++) {
+        const char *name = signature->result_items[i].name;
+
+        if (name && (strchr(name, '.') || (name[0] >= '0' && name[0] <= '9')))
+            bad = name;
+    }
+    return bad ? gen_fail(op->source, value, error,
+                          "\"%s\" is a flat name, as fields of structs have "
+                          "in \"implements\": declare a type instead",
+                          bad)
+               : HOB_OK;
+}
+
 /* What the tables carry: flat where types are used, else as written. */
 static hob_status make_flat(struct gen_op *op, hob_error *error)
 {
@@ -101,7 +125,7 @@ static hob_status make_flat(struct gen_op *op, hob_error *error)
 }
 
 hob_status gen_read_signature(const struct gen_schema *schema,
-                              struct gen_op *op, hob_error *error)
+                              struct gen_op *op, bool is_own, hob_error *error)
 {
     const struct hob__json_value *value =
         hob__json_member(op->source->doc, op->place, "signature");
@@ -115,7 +139,9 @@ hob_status gen_read_signature(const struct gen_schema *schema,
     if (st)
         return gen_fail_inside(op->source, value, column, error, message);
     op->prefix = schema->prefix;
-    st = gen_place(op, error);
+    st = is_own ? check_no_dots(op, value, error) : HOB_OK;
+    if (!st)
+        st = gen_place(op, error);
     if (!st)
         st = check_arg_names(op, value, error);
     return st ? st : make_flat(op, error);
@@ -129,6 +155,15 @@ static hob_status read_fuse(struct gen_op *op, bool required, hob_error *error)
 
     if (st)
         return st;
+    if (!required && (!strcmp(name, "elementwise") || !strcmp(name, "reduce") ||
+                      !strcmp(name, "view")))
+        return gen_fail(
+            op->source, hob__json_member(op->source->doc, op->place, "fuse"),
+            error,
+            "\"%s\" is a promise about loops that fusion knows of "
+            "built-in ops only; an extension's op is \"opaque\", or "
+            "\"inline\": its body is fused",
+            name);
     while (op->fuse < GEN_FUSE_COUNT &&
            strcmp(gen_fuse_names[op->fuse], name) != 0)
         op->fuse++;
@@ -139,56 +174,6 @@ static hob_status read_fuse(struct gen_op *op, bool required, hob_error *error)
                     "\"%s\" is no fusion rule; there are opaque, elementwise, "
                     "reduce, view and inline",
                     name);
-}
-
-/* One [result, param]: the result may take the parameter's memory. */
-static hob_status read_alias(struct gen_op *op,
-                             const struct hob__json_value *pair,
-                             hob_error *error)
-{
-    const struct hob__json_doc *doc = op->source->doc;
-    const struct hob__signature *signature = &op->signature;
-    int64_t result = 0, param = 0;
-    const struct hob__json_value *item;
-    hob_status st = hob__json_expect(doc, pair, HOB__JSON_ARRAY, error);
-
-    if (st)
-        return st;
-    if (pair->count != 2 || op->alias_count == HOB_MAX_RESULTS)
-        return gen_fail(op->source, pair, error,
-                        "[result, parameter] expected, at most 8 of them");
-    item = hob__json_first(doc, pair);
-    st = hob__json_int(doc, item, 0, signature->result_count - 1, &result,
-                       error);
-    item = hob__json_next(doc, item);
-    if (!st)
-        st = hob__json_int(doc, item, 0,
-                           signature->param_count ? signature->param_count - 1
-                                                  : 0,
-                           &param, error);
-    if (st)
-        return st;
-    if (param >= signature->param_count ||
-        signature->params[param].type != HOB__TYPE_TENSOR)
-        return gen_fail(op->source, item, error, "parameter %d is no tensor",
-                        (int)param);
-    op->aliases[op->alias_count].result = (uint8_t)result;
-    op->aliases[op->alias_count++].param = (uint8_t)param;
-    return HOB_OK;
-}
-
-static hob_status read_aliases(struct gen_op *op, hob_error *error)
-{
-    const struct hob__json_value *list = NULL, *pair;
-    hob_status st = gen_get_member(op->source, op->place, "aliases",
-                                   HOB__JSON_ARRAY, false, &list, error);
-
-    if (st || !list)
-        return st;
-    for (pair = hob__json_first(op->source->doc, list); pair && !st;
-         pair = hob__json_next(op->source->doc, pair))
-        st = read_alias(op, pair, error);
-    return st;
 }
 
 static hob_status read_uses(struct gen_op *op, hob_error *error)
@@ -246,15 +231,30 @@ static hob_status check_view(const struct gen_op *op, hob_error *error)
 static hob_status read_infer(struct gen_schema *schema, struct gen_op *op,
                              hob_error *error)
 {
-    hob_status st = gen_get_string(op->source, op->place, "infer", !op->dynamic,
-                                   &op->infer, error);
+    const struct hob__json_value *value =
+        hob__json_member(op->source->doc, op->place, "infer");
+    hob_status st;
 
+    if (schema->is_extension && value && value->type == HOB__JSON_OBJECT) {
+        op->infer_object = value;
+        return gen_read_infer_object(op, error);
+    }
+    if (!value && !op->dynamic)
+        return gen_fail(op->source, op->place, error,
+                        "field \"infer\" is missing%s",
+                        schema->is_extension
+                            ? ": sizes of results are known before the call, "
+                              "unless \"dynamic\" is true"
+                            : "");
+    st = gen_get_string(op->source, op->place, "infer", false, &op->infer,
+                        error);
     if (st || !op->infer)
         return st;
     if (!gen_is_lower_name(op->infer))
-        return gen_fail(op->source,
-                        hob__json_member(op->source->doc, op->place, "infer"),
-                        error, "\"%s\" is no name: use a-z 0-9 _", op->infer);
+        return gen_fail(op->source, value, error,
+                        "\"%s\" is no name: use a-z 0-9 _%s", op->infer,
+                        schema->is_extension ? ", or an object with \"shape\""
+                                             : "");
     op->infer_function = schema->is_extension && !strcmp(op->infer, "function");
     return HOB_OK;
 }
@@ -290,7 +290,7 @@ hob_status gen_read_op(struct gen_schema *schema,
                        const struct hob__json_value *object, struct gen_op *op,
                        hob_error *error)
 {
-    bool is_extension = schema->is_extension, deterministic;
+    bool is_extension = schema->is_extension, ignored;
     hob_status st = gen_check_keys(
         source, object, is_extension ? extension_keys : builtin_keys,
         is_extension ? COUNT_OF(extension_keys) : COUNT_OF(builtin_keys),
@@ -304,7 +304,7 @@ hob_status gen_read_op(struct gen_schema *schema,
         st = gen_get_string(source, object, "signature", true,
                             &op->signature_text, error);
     if (!st)
-        st = gen_read_signature(schema, op, error);
+        st = gen_read_signature(schema, op, true, error);
     if (!st)
         st = gen_get_bool(source, object, "dynamic", &op->dynamic, error);
     if (!st)
@@ -312,14 +312,15 @@ hob_status gen_read_op(struct gen_schema *schema,
     if (!st)
         st = gen_get_bool(source, object, "body", &op->body, error);
     if (!st)
-        st = gen_get_bool(source, object, "deterministic", &deterministic,
-                          error);
+        st = gen_get_bool(source, object, "deterministic", &ignored, error);
+    if (!st)
+        st = gen_get_bool(source, object, "capture", &ignored, error);
     if (!st)
         st = read_infer(schema, op, error);
     if (!st)
         st = read_fuse(op, !is_extension, error);
     if (!st)
-        st = read_aliases(op, error);
+        st = gen_read_memory(op, error);
     if (!st)
         st = read_uses(op, error);
     if (!st)
@@ -458,6 +459,7 @@ static void release_ops(struct gen_op *ops, uint32_t count)
         hob__signature_release(&ops[i].signature);
         gen_place_release(&ops[i]);
         free(ops[i].flat_text);
+        free(ops[i].infer_code);
         free(ops[i].impls);
         free(ops[i].full_name);
         free(ops[i].c_name);

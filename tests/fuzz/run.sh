@@ -9,7 +9,7 @@ set -eu
 root=$(cd "$(dirname "$0")/../.." && pwd)
 seconds=${1:-60}
 [ $# -eq 0 ] || shift
-[ $# -gt 0 ] || set -- npy safetensors signature
+[ $# -gt 0 ] || set -- npy safetensors signature types
 work=$(mktemp -d)
 trap 'rm -r -f "$work"' EXIT
 
@@ -20,7 +20,15 @@ sources() {
     safetensors)
         echo safetensors_header.c error.c json.c json_scan.c reasons.c text.c
         ;;
-    signature) echo signature.c error.c text.c ;;
+    signature)
+        echo signature.c signature_default.c signature_result.c \
+            signature_scan.c signature_text.c type_defs.c error.c text.c
+        ;;
+    types)
+        echo signature.c signature_default.c signature_result.c \
+            signature_scan.c signature_text.c type_defs.c type_defs_read.c \
+            error.c json.c json_scan.c reasons.c text.c
+        ;;
     *)
         echo "no target $1" >&2
         exit 2
@@ -43,6 +51,10 @@ seed() {
         head -c 17 /dev/zero
         ;;
     signature) printf '(x: Float, axes: [i64] = [], k: i64? = 1) -> x' ;;
+    types)
+        printf '{"B": {"struct": {"c": "Float", "n": "i64"}}, "E": {"enum": '\
+'{"D": "B", "S": {"v": "Int?"}, "N": null}}}\n(b: B, e: E) -> (B, E, x: f32)'
+        ;;
     esac
 }
 

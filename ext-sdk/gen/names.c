@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * names.c - every tag and every constant that is written for an extension
+ * must have a name of its own.
+ */
+#include "gen.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* One name, and what of the manifest it comes from. */
+struct name {
+    char *text;
+    const struct hob__json_value *place;
+    const char *of; /* borrowed: an op's or a type's name */
+};
+
+struct names {
+    const struct gen_schema *schema;
+    struct name *items;
+    uint32_t count;
+    bool failed;
+};
+
+/* Take TEXT, a name that comes from PLACE. */
+static void add(struct names *names, struct hob__text *text,
+                const struct hob__json_value *place, const char *of)
+{
+    struct name *grown =
+        realloc(names->items, (names->count + (size_t)1) * sizeof(*grown));
+
+    if (grown)
+        names->items = grown;
+    names->failed = names->failed || !grown;
+    if (!grown) {
+        hob__text_release(text);
+        return;
+    }
+    grown[names->count].text = hob__text_take(text);
+    names->failed = names->failed || !grown[names->count].text;
+    grown[names->count].place = place;
+    grown[names->count++].of = of;
+}
+
+/* The tag "PREFIX" of "enum PREFIX" and its constants, as gen_enum() writes
+ * them. */
+static void add_enum(struct names *names, const char *tag,
+                     const struct hob__param *param,
+                     const struct hob__json_value *place, const char *of)
+{
+    struct hob__text text = HOB__TEXT_INIT;
+
+    hob__text_puts(&text, tag ? tag : "");
+    add(names, &text, place, of);
+    for (uint32_t i = 0; i < param->enumerator_count; i++) {
+        gen_upper(&text, tag ? tag : "");
+        hob__text_puts(&text, "_");
+        gen_upper(&text, param->enumerators[i]);
+        add(names, &text, place, of);
+    }
+}
+
+static void add_type(struct names *names, const struct hob__type_def *def,
+                     const struct hob__json_value *place)
+{
+    const char *prefix = names->schema->prefix;
+    struct hob__text text = HOB__TEXT_INIT;
+    char *name = gen_type_name(prefix, def);
+
+    hob__text_puts(&text, name ? name : "");
+    add(names, &text, place, def->name);
+    free(name);
+    if (def->is_enum) {
+        name = gen_variant_enum(prefix, def);
+        hob__text_puts(&text, name ? name : "");
+        add(names, &text, place, def->name);
+        free(name);
+    }
+    for (uint32_t i = 0; i < def->variant_count; i++) {
+        const struct hob__variant *variant = &def->variants[i];
+
+        if (def->is_enum) {
+            gen_enumerator(&text, prefix, def, i);
+            add(names, &text, place, def->name);
+        }
+        for (uint32_t k = 0; k < variant->field_count; k++) {
+            if (variant->fields[k].type != HOB__TYPE_ENUM)
+                continue;
+            name = gen_field_enum(prefix, def, variant, &variant->fields[k]);
+            add_enum(names, name, &variant->fields[k], place, def->name);
+            free(name);
+        }
+    }
+}
+
+/* "VISION_NMS_ARG_" and the flat NAME, or its NUMBER. */
+static void add_index(struct names *names, const struct gen_op *op,
+                      const char *what, const char *flat_name, uint32_t number)
+{
+    struct hob__text text = HOB__TEXT_INIT;
+
+    gen_upper(&text, op->c_name);
+    hob__text_puts(&text, what);
+    if (flat_name)
+        gen_constant(&text, flat_name[0] == '_' ? flat_name + 1 : flat_name);
+    else
+        hob__text_printf(&text, "%" PRIu32, number);
+    add(names, &text, op->place, op->full_name);
+}
+
+static void add_op(struct names *names, const struct gen_op *op)
+{
+    const struct hob__signature *signature = &op->signature;
+    struct hob__text text = HOB__TEXT_INIT;
+
+    for (uint32_t i = 0; i < signature->item_count; i++) {
+        uint32_t first = signature->items[i].first;
+
+        if (!signature->items[i].def &&
+            signature->params[first].type == HOB__TYPE_ENUM)
+            add_enum(names, op->params[first].enum_name,
+                     &signature->params[first], op->place, op->full_name);
+    }
+    for (uint32_t i = 0; i < signature->plain_count; i++)
+        if (!*op->plains[i].tail && signature->plains[i].type == HOB__TYPE_ENUM)
+            add_enum(names, op->plains[i].enum_name, &signature->plains[i],
+                     op->place, op->full_name);
+    hob__text_printf(&text, "%s_call", op->c_name);
+    add(names, &text, op->place, op->full_name);
+    for (uint32_t i = 0; i < signature->param_count; i++) {
+        add_index(names, op, "_ARG_", signature->params[i].name, 0);
+        if (signature->params[i].mask)
+            add_index(names, op, "_IN_", signature->params[i].name, 0);
+    }
+    for (uint32_t i = 0; i < signature->result_count; i++)
+        add_index(names, op, "_RET_", signature->results[i].name,
+                  op->rets[i].item);
+    for (uint32_t i = 0; i < signature->plain_count; i++)
+        add_index(names, op, "_PLAIN_", signature->plains[i].name,
+                  op->plains[i].item);
+}
+
+static int compare(const void *a, const void *b)
+{
+    return strcmp(((const struct name *)a)->text,
+                  ((const struct name *)b)->text);
+}
+
+static hob_status find_double(const struct names *names, hob_error *error)
+{
+    const struct gen_source *source = names->schema->sources[0];
+
+    for (uint32_t i = 1; i < names->count; i++) {
+        const struct name *a = &names->items[i - 1], *b = &names->items[i];
+
+        if (strcmp(a->text, b->text) != 0)
+            continue;
+        return gen_fail(source, b->place, error,
+                        "%s gets the name %s in C, and %s%s too: rename one "
+                        "of them",
+                        b->of, b->text,
+                        a->of == b->of ? "something else of " : "", a->of);
+    }
+    return HOB_OK;
+}
+
+/* Two members of one struct or union: "RowA" and "Row_a" are both row_a. */
+static hob_status check_members(const struct gen_schema *schema,
+                                const struct hob__type_def *def,
+                                const struct hob__json_value *place,
+                                hob_error *error)
+{
+    for (uint32_t i = 0; i < def->variant_count; i++) {
+        const struct hob__variant *variant = &def->variants[i];
+
+        for (uint32_t k = 0; k < variant->field_count; k++) {
+            for (uint32_t j = 0; j < variant->field_count; j++) {
+                const char *list = variant->fields[k].name;
+                const char *name = variant->fields[j].name;
+
+                if (k == j || !list || !name ||
+                    !gen_has_count(&variant->fields[k]) ||
+                    strncmp(list, name, strlen(list)) != 0 ||
+                    strcmp(name + strlen(list), "_count") != 0)
+                    continue;
+                return gen_fail(schema->sources[0], place, error,
+                                "fields \"%s\" and \"%s\" get one name in C; "
+                                "rename one of them",
+                                list, name);
+            }
+        }
+    }
+    return HOB_OK;
+}
+
+hob_status gen_check_names(const struct gen_schema *schema, hob_error *error)
+{
+    const struct hob__json_doc *doc = schema->sources[0]->doc;
+    const struct hob__json_value *map =
+        hob__json_member(doc, hob__json_root(doc), "types");
+    struct names names = {schema, NULL, 0, false};
+    hob_status st = HOB_OK;
+
+    for (uint32_t i = 0; i < schema->types.count && !st; i++) {
+        const struct hob__type_def *def = schema->types.defs[i];
+        const struct hob__json_value *place =
+            hob__json_member(doc, map, def->name);
+
+        add_type(&names, def, place);
+        st = check_members(schema, def, place, error);
+    }
+    for (uint32_t i = 0; i < schema->op_count; i++)
+        add_op(&names, &schema->ops[i]);
+    if (!st && names.failed)
+        st = gen_no_memory(error);
+    if (!st && names.count)
+        qsort(names.items, names.count, sizeof(*names.items), compare);
+    if (!st)
+        st = find_double(&names, error);
+    for (uint32_t i = 0; i < names.count; i++)
+        free(names.items[i].text);
+    free(names.items);
+    return st;
+}
