@@ -14,6 +14,8 @@
 #include "element.h"
 #include "order.h"
 
+#include <hob/ext/kernel.h>
+
 #include <string.h>
 
 struct blob {
@@ -71,8 +73,7 @@ static void join_all(const struct hob_view *image, double threshold,
             int64_t pixel = y * width + x;
 
             labels[pixel] = -1;
-            if (!(vision_load(image, y * image->strides[0] +
-                                         x * image->strides[1]) > threshold))
+            if (!(vision_load(image, hob_offset2(image, y, x)) > threshold))
                 continue;
             labels[pixel] = pixel;
             if (x > 0 && labels[pixel - 1] >= 0)
@@ -112,8 +113,7 @@ static int64_t measure(const struct hob_view *image, int64_t *labels,
                 labels[pixel] = labels[other];
             }
             add_pixel(&blobs[labels[pixel]], x, y,
-                      vision_load(image, y * image->strides[0] +
-                                             x * image->strides[1]));
+                      vision_load(image, hob_offset2(image, y, x)));
         }
     return count;
 }
@@ -129,12 +129,6 @@ static void write_slot(const struct vision_detect_call *args, int64_t slot,
     vision_store(coords, 4 * slot + 1, (double)blob->y1);
     vision_store(coords, 4 * slot + 2, (double)blob->x2);
     vision_store(coords, 4 * slot + 3, (double)blob->y2);
-}
-
-static void zero(const struct hob_view *view)
-{
-    memset(view->data, 0,
-           (size_t)hob_view_count(view) * hob_dtype_size(view->dtype));
 }
 
 hob_status vision_detect_flex(void *device, struct hob_call *call)
@@ -158,8 +152,8 @@ hob_status vision_detect_flex(void *device, struct hob_call *call)
         scored[i].index = i;
     }
     vision_sort(scored, spare, count);
-    zero(args.out_boxes_coords);
-    zero(args.out_boxes_scores);
+    vision_zero(args.out_boxes_coords);
+    vision_zero(args.out_boxes_scores);
     vision_store_int(args.out_boxes_valid,
                      count < args.max_boxes ? count : args.max_boxes);
     for (int64_t i = 0; i < count && i < args.max_boxes; i++) {

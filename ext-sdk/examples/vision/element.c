@@ -110,31 +110,6 @@ double vision_round(const struct hob_view *view, double number)
     return vision_load(&one, 0);
 }
 
-int64_t vision_load_int(const struct hob_view *view)
-{
-    switch (view->dtype) {
-    case HOB_DTYPE_I64:
-        return *(const int64_t *)view->data;
-    case HOB_DTYPE_I32:
-        return *(const int32_t *)view->data;
-    case HOB_DTYPE_I16:
-        return *(const int16_t *)view->data;
-    case HOB_DTYPE_I8:
-        return *(const int8_t *)view->data;
-    case HOB_DTYPE_U64: {
-        uint64_t number = *(const uint64_t *)view->data;
-
-        return number > INT64_MAX ? INT64_MAX : (int64_t)number;
-    }
-    case HOB_DTYPE_U32:
-        return *(const uint32_t *)view->data;
-    case HOB_DTYPE_U16:
-        return *(const uint16_t *)view->data;
-    default:
-        return *(const uint8_t *)view->data;
-    }
-}
-
 void vision_store_int(const struct hob_view *view, int64_t number)
 {
     /* The same bits, signed or not. */
@@ -151,6 +126,14 @@ void vision_store_int(const struct hob_view *view, int64_t number)
     default:
         *(uint8_t *)view->data = (uint8_t)number;
     }
+}
+
+void vision_zero(const struct hob_view *view)
+{
+    size_t size = (size_t)hob_view_count(view) * hob_dtype_size(view->dtype);
+
+    if (size) /* without elements there need be no memory */
+        memset(view->data, 0, size);
 }
 
 void vision_copy(const struct hob_view *to, int64_t to_at,

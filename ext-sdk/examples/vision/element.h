@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * element.h - single elements of strided tensors, of any float or int dtype.
+ * element.h - single elements of views whose dtype is known at run time.
  */
 #ifndef VISION_ELEMENT_H
 #define VISION_ELEMENT_H
@@ -16,10 +16,11 @@ void vision_store(const struct hob_view *view, int64_t offset, double number);
 /* NUMBER as vision_store() would round it for VIEW. */
 double vision_round(const struct hob_view *view, double number);
 
-/* The only element of VIEW, an integer, and writing one that fits. As for
- * u64, beyond INT64_MAX is INT64_MAX. */
-int64_t vision_load_int(const struct hob_view *view);
+/* Write NUMBER, which fits, as the only element of VIEW, an integer. */
 void vision_store_int(const struct hob_view *view, int64_t number);
+
+/* Fill VIEW, which is contiguous, with zeros. */
+void vision_zero(const struct hob_view *view);
 
 /* FROM's element at AT is copied to TO's at TO_AT, of the same dtype. */
 void vision_copy(const struct hob_view *to, int64_t to_at,

@@ -10,6 +10,8 @@
 #include "greedy.h"
 #include "order.h"
 
+#include <hob/ext/kernel.h>
+
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
@@ -82,13 +84,12 @@ static int read_score(const struct vision_nms_call *args, int64_t i,
 {
     const struct hob_view *coords = args->boxes_coords;
     double score =
-        vision_load(args->boxes_scores, i * args->boxes_scores->strides[0]);
+        vision_load(args->boxes_scores, hob_offset1(args->boxes_scores, i));
 
     if (isnan(score))
         return 0;
     for (int j = 0; j < 4; j++)
-        if (!isfinite(vision_load(coords, i * coords->strides[0] +
-                                              j * coords->strides[1])))
+        if (!isfinite(vision_load(coords, hob_offset2(coords, i, j))))
             return 0;
     *out_key = vision_key(score);
     return 1;
@@ -100,10 +101,9 @@ static void read_boxes(const struct hob_view *coords,
                        struct vision_greedy *greedy)
 {
     for (int64_t i = 0; i < greedy->count; i++) {
-        int64_t row = scored[i].index * coords->strides[0];
-
         for (int j = 0; j < 4; j++) {
-            double x = vision_load(coords, row + j * coords->strides[1]);
+            double x =
+                vision_load(coords, hob_offset2(coords, scored[i].index, j));
 
             if (coords->dtype == HOB_DTYPE_F64)
                 ((double *)greedy->boxes[j])[i] = x;
@@ -111,12 +111,6 @@ static void read_boxes(const struct hob_view *coords,
                 ((float *)greedy->boxes[j])[i] = (float)x;
         }
     }
-}
-
-static void zero(const struct hob_view *view)
-{
-    memset(view->data, 0,
-           (size_t)hob_view_count(view) * hob_dtype_size(view->dtype));
 }
 
 /* KEPT boxes, those of SCORED at greedy->out_kept, then zeros. Results are
@@ -128,8 +122,8 @@ static void write_results(const struct vision_nms_call *args,
     const struct hob_view *coords = args->boxes_coords;
     int64_t *from = (int64_t *)args->out_from->data;
 
-    zero(args->out_boxes_coords);
-    zero(args->out_boxes_scores);
+    vision_zero(args->out_boxes_coords);
+    vision_zero(args->out_boxes_scores);
     for (int64_t i = 0; i < coords->shape[0]; i++)
         from[i] = -1;
     for (int64_t i = 0; i < kept; i++) {
@@ -137,10 +131,10 @@ static void write_results(const struct vision_nms_call *args,
 
         from[i] = slot;
         vision_copy(args->out_boxes_scores, i, args->boxes_scores,
-                    slot * args->boxes_scores->strides[0]);
+                    hob_offset1(args->boxes_scores, slot));
         for (int j = 0; j < 4; j++)
             vision_copy(args->out_boxes_coords, 4 * i + j, coords,
-                        slot * coords->strides[0] + j * coords->strides[1]);
+                        hob_offset2(coords, slot, j));
     }
     vision_store_int(args->out_boxes_valid, kept);
 }
@@ -155,7 +149,7 @@ hob_status vision_nms_flex(void *device, struct hob_call *call)
     (void)device;
     vision_nms_unpack(call, &args);
     count = args.boxes_coords->shape[0];
-    valid = vision_load_int(args.boxes_valid);
+    valid = hob_int_at(args.boxes_valid, 0);
     if (valid < 0 || valid > count)
         return call->host->fail(call, HOB_ERR_ARGUMENT,
                                 "boxes.valid is %" PRId64

@@ -269,7 +269,7 @@ void test_detect(struct context *context)
     (void)vision_detect(scope, line, 0.5, 4, &boxes);
     check_fails(context, HOB_ERR_SHAPE, "image must be [height, width]");
     (void)vision_detect(scope, hob_unsqueeze(scope, line, 0), 0.5, -1, &boxes);
-    check_fails(context, HOB_ERR_ARGUMENT, "max_boxes must not be negative");
+    check_fails(context, HOB_ERR_SHAPE, "max_boxes must not be negative");
     (void)vision_detect(scope, NULL, 0.5, 4, &boxes);
     check_fails(context, HOB_ERR_ARGUMENT, "image is missing");
 }

@@ -441,7 +441,7 @@ static void test_refusals(struct context *context, struct boxes *boxes)
     bad = good;
     bad.count = 4;
     (void)vision_nms(scope, &bad, 0.5, &out);
-    check_fails(context, HOB_ERR_ARGUMENT, "boxes.count");
+    check_fails(context, HOB_ERR_SHAPE, "boxes.count");
     check(context, out.count == 0, "after a failure count is not 0");
     bad = good;
     bad.coords = hob_reshape(scope, good.coords, wide, 2);
