@@ -24,82 +24,15 @@ static hob_status like_argument(const struct hob_call *call, uint32_t index,
     return HOB_OK;
 }
 
-static uint32_t operand_index(const struct hob_call *call, uint32_t tag)
-{
-    /* The fields follow the enumerator. */
-    return tag + (call->args[tag].u.i64 == ROUTE_OPERAND_DENSE ? 1 : 2);
-}
-
 hob_status route_unwrap_infer(struct hob_call *call, struct hob_meta *out)
 {
-    if (call->args[ROUTE_UNWRAP_ARG_OPERAND].u.i64 == ROUTE_OPERAND_EMPTY)
-        return call->host->fail(call, HOB_ERR_ARGUMENT, "operand is Empty");
-    return like_argument(call, operand_index(call, ROUTE_UNWRAP_ARG_OPERAND),
-                         out);
-}
-
-hob_status route_blend_infer(struct hob_call *call, struct hob_meta *out)
-{
-    return like_argument(call, ROUTE_BLEND_ARG_LIKE, out);
-}
-
-hob_status route_mul_pair_infer(struct hob_call *call, struct hob_meta *out)
-{
-    return like_argument(call, ROUTE_MUL_PAIR_ARG_PAIR_X, out);
-}
-
-hob_status route_mul_pair_turned_infer(struct hob_call *call,
-                                       struct hob_meta *out)
-{
-    return like_argument(call, ROUTE_MUL_PAIR_TURNED_ARG_PAIR_X, out);
-}
-
-hob_status route_load_infer(struct hob_call *call, struct hob_meta *out)
-{
-    out->rank = 1;
-    out->shape[0] = call->args[ROUTE_LOAD_ARG_ROWS].u.i64;
-    return HOB_OK;
-}
-
-hob_status route_gated_infer(struct hob_call *call, struct hob_meta *out)
-{
-    return route_load_infer(call, out);
-}
-
-hob_status route_scale_pair_infer(struct hob_call *call, struct hob_meta *out)
-{
-    (void)like_argument(call, ROUTE_SCALE_PAIR_ARG_PAIR_X,
-                        &out[ROUTE_SCALE_PAIR_RET_X]);
-    return like_argument(call, ROUTE_SCALE_PAIR_ARG_PAIR_Y,
-                         &out[ROUTE_SCALE_PAIR_RET_Y]);
-}
-
-hob_status route_dot_pairs_infer(struct hob_call *call, struct hob_meta *out)
-{
-    return like_argument(call, ROUTE_DOT_PAIRS_ARG_A_X, out);
-}
-
-hob_status route_split_infer(struct hob_call *call, struct hob_meta *out)
-{
-    (void)like_argument(call, ROUTE_SPLIT_ARG_X, &out[1]);
-    out[1].dtype = HOB_DTYPE_BOOL;
-    call->plains[0].u.i64 =
-        hob_view_count(hob_arg_view(call, ROUTE_SPLIT_ARG_X));
-    return like_argument(call, ROUTE_SPLIT_ARG_X, &out[0]);
-}
-
-hob_status route_rescale_infer(struct hob_call *call, struct hob_meta *out)
-{
-    call->plains[ROUTE_RESCALE_PLAIN_FACTOR].u.f64 = 1;
-    (void)like_argument(call, ROUTE_RESCALE_ARG_SCALED_PAIR_X,
-                        &out[ROUTE_RESCALE_RET_PAIR_X]);
-    return like_argument(call, ROUTE_RESCALE_ARG_SCALED_PAIR_Y,
-                         &out[ROUTE_RESCALE_RET_PAIR_Y]);
-}
-
-hob_status route_weigh_infer(struct hob_call *call, struct hob_meta *out)
-{
-    return like_argument(call, ROUTE_WEIGH_ARG_NEST_SCALED_PAIR_X, out);
+    switch (call->args[ROUTE_UNWRAP_ARG_OPERAND].u.i64) {
+    case ROUTE_OPERAND_DENSE:
+        return like_argument(call, ROUTE_UNWRAP_ARG_OPERAND_DENSE, out);
+    case ROUTE_OPERAND_SPARSE:
+        return like_argument(call, ROUTE_UNWRAP_ARG_OPERAND_SPARSE_VALUES, out);
+    }
+    return call->host->fail(call, HOB_ERR_ARGUMENT, "operand is Empty");
 }
 
 hob_status route_classify_infer(struct hob_call *call, struct hob_meta *out)
@@ -119,18 +52,6 @@ hob_status route_classify_infer(struct hob_call *call, struct hob_meta *out)
         out[ROUTE_CLASSIFY_RET_SPARSE_INDICES].dtype = HOB_DTYPE_I32;
     }
     return status;
-}
-
-hob_status route_cheap_infer(struct hob_call *call, struct hob_meta *out)
-{
-    call->plains[0].u.i64 =
-        hob_view_count(hob_arg_view(call, ROUTE_CHEAP_ARG_PAIR_X));
-    return like_argument(call, ROUTE_CHEAP_ARG_PAIR_X, out);
-}
-
-hob_status route_watch_infer(struct hob_call *call, struct hob_meta *out)
-{
-    return like_argument(call, ROUTE_WATCH_ARG_PAIR_X, out);
 }
 
 /* ---- bodies ---- */
