@@ -66,20 +66,10 @@ static char *address(const struct hob_view *view, int64_t offset)
            offset * (int64_t)hob_dtype_size((hob_dtype)view->dtype);
 }
 
-double vision_load(const struct hob_view *view, int64_t offset)
+double vision_load_half(const struct hob_view *view, int64_t offset)
 {
-    const void *at = address(view, offset);
-
-    switch (view->dtype) {
-    case HOB_DTYPE_F64:
-        return *(const double *)at;
-    case HOB_DTYPE_F32:
-        return (double)*(const float *)at;
-    case HOB_DTYPE_F16:
-        return from_half(*(const uint16_t *)at, &f16);
-    default:
-        return from_half(*(const uint16_t *)at, &bf16);
-    }
+    return from_half(((const uint16_t *)view->data)[offset],
+                     view->dtype == HOB_DTYPE_F16 ? &f16 : &bf16);
 }
 
 void vision_store(const struct hob_view *view, int64_t offset, double number)

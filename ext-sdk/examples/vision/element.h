@@ -7,8 +7,18 @@
 
 #include <hob/view.h>
 
+/* What vision_load() does for f16 and bf16. */
+double vision_load_half(const struct hob_view *view, int64_t offset);
+
 /* The element OFFSET elements from VIEW's first, a float: exact. */
-double vision_load(const struct hob_view *view, int64_t offset);
+static inline double vision_load(const struct hob_view *view, int64_t offset)
+{
+    if (view->dtype == HOB_DTYPE_F32)
+        return (double)((const float *)view->data)[offset];
+    if (view->dtype == HOB_DTYPE_F64)
+        return ((const double *)view->data)[offset];
+    return vision_load_half(view, offset);
+}
 
 /* Write NUMBER, rounded to nearest even, to the float at OFFSET of VIEW. */
 void vision_store(const struct hob_view *view, int64_t offset, double number);

@@ -5,14 +5,14 @@
 #include <string.h>
 
 enum {
-    BLOCK = 128,    /* comparisons between two looks at the answer */
+    BLOCK = 64,    /* comparisons between two looks at the answer */
     CELL_WORTH = 16 /* comparisons in the time that it takes to find a cell */
 };
 
 /* What a walk knows besides its memory. */
 struct walk {
     int64_t cell_count;
-    int64_t spread;    /* levels up and down that can be above the threshold */
+    double slack;      /* the threshold with room for rounding; may be 0 */
     int64_t level_low; /* of the boxes that were kept */
     int64_t level_high;
 };
@@ -85,6 +85,20 @@ static int cell_of(double x, double scale, int64_t *out)
     return 1;
 }
 
+/* The level of a longer SIDE; the last or first one for what is beyond. */
+static int64_t level_of(double side)
+{
+    int exponent;
+
+    if (!(side < INFINITY))
+        return VISION_LEVELS - 1;
+    if (!(side > 0))
+        return 0;
+    (void)frexp(side, &exponent);
+    exponent -= VISION_LEVEL_LEAST;
+    return exponent > 0 ? exponent : 0;
+}
+
 static void begin(struct vision_greedy *greedy, struct walk *walk)
 {
     memset(greedy->table, 0,
@@ -94,13 +108,12 @@ static void begin(struct vision_greedy *greedy, struct walk *walk)
     walk->level_low = VISION_LEVELS;
     walk->level_high = -1;
     /*
-     * Longer sides that differ by a factor f have an IoU of 1 / f at most, and
-     * are up to log2(f) + 1 levels apart. The tenth is far more than rounding
-     * does to that; for tiny thresholds intersections are subnormal.
+     * A few units in the last place are the truth, a sixteenth is much more.
+     * Under a tiny threshold intersections may be subnormal, and there are no
+     * bounds.
      */
-    walk->spread = VISION_LEVELS;
     if (greedy->threshold > 0x1p-20)
-        walk->spread = 1 + (int64_t)(0.1 - log2(greedy->threshold));
+        walk->slack = greedy->threshold * 0.9375;
 }
 
 /*

@@ -4,12 +4,12 @@
  *
  * Each box is compared with those that were kept before it. So that 1e5 boxes
  * all over a picture do not cost 5e9 comparisons, kept boxes stand in grids:
- * one grid for each size of box, whose cells are the least power of two above
- * the longer side, and a box is in the cell of its corner x1, y1. A box looks
- * into the cells where one that overlaps it can have its corner, in the grids
- * of the sizes that its own allows: IoU is at most the ratio of the longer
- * sides. Where that would be more cells than it is worth, it is compared with
- * all that were kept, in one vectorised loop.
+ * one for each size of box, whose cells are the least power of two above the
+ * longer side, and a box is in the cell of its corner x1, y1. A box looks into
+ * the cells where one above the threshold can have its corner, in the grids of
+ * the sizes that can be: IoU is at most the ratio of the widths, and of the
+ * heights. Where that would be more cells than it is worth, it is compared
+ * with all that were kept, in one vectorised loop.
  *
  * Time: proportional to the boxes where few overlap or few are kept; at worst
  * boxes times kept ones. Which boxes are kept does not depend on any of this.

@@ -74,13 +74,11 @@ static REAL NAME(area_of)(const BOX *box)
     return area >= LEAST_AREA && area < (REAL)INFINITY ? area : 0;
 }
 
-static int64_t NAME(level_of)(const BOX *box)
+static REAL NAME(side_of)(const BOX *box)
 {
     REAL width = box->x2 - box->x1, height = box->y2 - box->y1;
-    int exponent;
 
-    (void)frexp((double)(width > height ? width : height), &exponent);
-    return exponent - VISION_LEVEL_LEAST;
+    return width > height ? width : height;
 }
 
 /* Give each box its area and its cell, and each cell its place. */
@@ -97,13 +95,13 @@ static void NAME(place)(struct vision_greedy *greedy, struct walk *walk)
         ((REAL *)greedy->boxes[4])[i] = box.area;
         if (!(box.area > 0))
             continue;
-        key.level = NAME(level_of)(&box);
+        key.level = level_of((double)NAME(side_of)(&box));
         level = &greedy->levels[key.level];
         level->scale = ldexp(1.0, -(int)(key.level + VISION_LEVEL_LEAST));
         /* A side is at least a half unit in the last place of its ends, so
          * these are below 2^55. */
-        (void)cell_of(box.x1, level->scale, &key.x);
-        (void)cell_of(box.y1, level->scale, &key.y);
+        (void)cell_of((double)box.x1, level->scale, &key.x);
+        (void)cell_of((double)box.y1, level->scale, &key.y);
         greedy->cell_of[i] = add_cell(greedy, walk, &key);
         greedy->cells[greedy->cell_of[i]].kept++;
     }
@@ -115,48 +113,66 @@ static void NAME(place)(struct vision_greedy *greedy, struct walk *walk)
 }
 
 /*
- * The cells of LEVEL where a box that overlaps BOX can have its corner: the
- * corner is left of BOX's right side, and less than a cell left of its left
- * one. Both hold for the rounded coordinates, as rounding keeps the order.
- * Nonzero if there are no more than *BUDGET, which is reduced by them.
+ * What a box above the threshold must reach into from all sides: IoU is at
+ * most the common width over BOX's own, and so for the height. Its left side
+ * is at or left of x2 here, its right one at or right of x1, which may well be
+ * right of x2. Rounding keeps the order, and SLACK is more than its errors.
  */
-static int NAME(reach)(const BOX *box, double scale, struct reach *out,
+static BOX NAME(core_of)(const BOX *box, double slack)
+{
+    REAL width = box->x2 - box->x1, height = box->y2 - box->y1;
+    REAL inward = width * (REAL)slack, down = height * (REAL)slack;
+
+    return (BOX){box->x1 + inward, box->y1 + down, box->x2 - inward,
+                 box->y2 - down, 0};
+}
+
+/*
+ * The cells of a grid where a box that reaches into CORE can have its corner:
+ * it is at most a cell left of its right side. Nonzero if there are no more
+ * than *BUDGET, which is reduced by them.
+ */
+static int NAME(reach)(const BOX *core, double scale, struct reach *out,
                        int64_t *budget)
 {
-    if (!cell_of(box->x1, scale, &out->x1) ||
-        !cell_of(box->x2, scale, &out->x2) ||
-        !cell_of(box->y1, scale, &out->y1) ||
-        !cell_of(box->y2, scale, &out->y2))
+    if (!cell_of((double)core->x1, scale, &out->x1) ||
+        !cell_of((double)core->x2, scale, &out->x2) ||
+        !cell_of((double)core->y1, scale, &out->y1) ||
+        !cell_of((double)core->y2, scale, &out->y2))
         return 0;
     out->x1--;
     out->y1--;
+    if (out->x2 < out->x1 || out->y2 < out->y1)
+        return 1;
     if (out->x2 - out->x1 >= *budget || out->y2 - out->y1 >= *budget)
         return 0;
     *budget -= (out->x2 - out->x1 + 1) * (out->y2 - out->y1 + 1);
     return *budget >= 0;
 }
 
-/* Whether BOX, number I, overlaps one of the KEPT ones above the threshold. */
+/* Whether BOX overlaps one of the KEPT ones above the threshold. */
 static int NAME(is_suppressed)(const struct vision_greedy *greedy,
-                               const struct walk *walk, int64_t i, int64_t kept,
+                               const struct walk *walk, int64_t kept,
                                const BOX *box)
 {
     REAL threshold = (REAL)greedy->threshold;
-    int64_t level = greedy->cells[greedy->cell_of[i]].level;
-    int64_t low = level - walk->spread, high = level + walk->spread;
+    double side = (double)NAME(side_of)(box);
+    int64_t low = level_of(side * walk->slack);
+    int64_t high = level_of(side / walk->slack);
     int64_t budget = kept / CELL_WORTH;
+    BOX core = NAME(core_of)(box, walk->slack);
 
     if (low < walk->level_low)
         low = walk->level_low;
     if (high > walk->level_high)
         high = walk->level_high;
-    for (level = low; level <= high; level++) {
+    for (int64_t level = low; level <= high; level++) {
         struct vision_cell key = {.level = level};
         struct reach reach;
 
         if (!greedy->levels[level].kept)
             continue;
-        if (!NAME(reach)(box, greedy->levels[level].scale, &reach, &budget))
+        if (!NAME(reach)(&core, greedy->levels[level].scale, &reach, &budget))
             return NAME(any_above)(greedy->boxes, 0, kept, box, threshold);
         for (key.y = reach.y1; key.y <= reach.y2; key.y++)
             for (key.x = reach.x1; key.x <= reach.x2; key.x++) {
@@ -185,7 +201,7 @@ int64_t NAME(vision_greedy)(struct vision_greedy *greedy)
             greedy->out_kept[out++] = i;
             continue;
         }
-        if (NAME(is_suppressed)(greedy, &walk, i, kept, &box))
+        if (NAME(is_suppressed)(greedy, &walk, kept, &box))
             continue;
         cell = &greedy->cells[greedy->cell_of[i]];
         greedy->levels[cell->level].kept++;
