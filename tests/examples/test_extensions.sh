@@ -14,7 +14,7 @@ fi
 
 passed=0
 failed=0
-for name in square linear_relu flash_attention; do
+for name in square linear_relu flash_attention vision; do
     cp -R "$HOB_TEST_SRCDIR/../ext-sdk/examples/$name" "$work/$name" &&
         chmod -R u+w "$work/$name" || exit 99
     if make -s -C "$work/$name" check O="$work/$name/out" \
