@@ -116,6 +116,8 @@ struct check_plan {
     uint8_t is_positive; /* floats in 0.25..1.25, not -1..1 */
     uint8_t is_example;  /* from "x-check" */
     struct check_arg args[HOB_MAX_PARAMS];
+    /* HOB_DTYPE_NONE: the first that is served. */
+    uint8_t dtype[HOB_MAX_PARAMS];
 };
 
 /* What "x-check" says of one parameter. */
@@ -238,6 +240,13 @@ void check_load(struct check_child *child);
 
 enum { CHECK_BLOCKS_MAX = 8192, CHECK_GUARD = 64 };
 
+/* Blocks lie between inaccessible pages, one of which they touch. */
+enum check_fence_side {
+    CHECK_NO_FENCE,
+    CHECK_FENCE_BEHIND,
+    CHECK_FENCE_BEFORE
+};
+
 struct check_block {
     char *data; /* NULL: free slot */
     uint64_t bytes;
@@ -250,7 +259,7 @@ struct check_memory {
     const struct hob_backend *real;
     void *device; /* the backend's own */
     int is_host;
-    int is_fenced; /* blocks between inaccessible pages */
+    enum check_fence_side fence;
     uint8_t fill;
     atomic_int is_armed;           /* count requests and fail one */
     atomic_uint_fast64_t requests; /* since armed */

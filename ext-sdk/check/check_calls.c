@@ -104,7 +104,7 @@ void check_errors(struct check_lab *lab)
     const struct hob__signature *signature = &lab->op->signature;
     struct check_case one;
 
-    lab->memory->is_fenced = 1;
+    lab->memory->fence = CHECK_FENCE_BEHIND;
     for (uint32_t i = 0; i < shared->plan_count && i < WRONG_PLANS; i++)
         for (uint32_t p = 0; p < signature->param_count; p++) {
             const struct check_plan *plan = &shared->plans[i];

@@ -51,7 +51,7 @@ void check_arguments(struct check_lab *lab)
         if (!lab->child->op->is_free)
             check_moved(lab, &one);
     }
-    lab->memory->is_fenced = 1;
+    lab->memory->fence = CHECK_FENCE_BEHIND;
     for (uint32_t i = 0; i < shared->plan_count; i++) {
         check_case_init(lab, &one, &shared->plans[i]);
         check_written(lab, &one);
@@ -98,14 +98,15 @@ static void check_buffer(struct check_lab *lab, const struct check_plan *plan)
             check_case_dtype(lab, &one, p, HOB_DTYPE_F64);
     check_garbage(lab, &one);
     /* Fences end the process at the first touch: last. */
-    lab->memory->is_fenced = 1;
-    for (uint8_t layout = 0; layout < CHECK_LAYOUT_COUNT_; layout++) {
+    for (uint8_t layout = 0; layout < 2 * CHECK_LAYOUT_COUNT_; layout++) {
         check_case_init(lab, &one, plan);
-        memset(one.layout, layout, sizeof(one.layout));
+        memset(one.layout, layout / 2, sizeof(one.layout));
+        lab->memory->fence =
+            layout % 2 ? CHECK_FENCE_BEFORE : CHECK_FENCE_BEHIND;
         check_call(lab, lab->base, &one, 0, &outcome);
         check_outcome_release(&outcome);
     }
-    lab->memory->is_fenced = 0;
+    lab->memory->fence = CHECK_NO_FENCE;
 }
 
 void check_buffers(struct check_lab *lab)

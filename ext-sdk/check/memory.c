@@ -129,8 +129,9 @@ static struct check_block *new_block_locked(struct check_memory *memory)
     return &memory->blocks[i];
 }
 
-/* [fence][.. block][fence], the block's end at the second fence's start. */
-static hob_status map_fenced(struct check_block *block)
+/* [fence][.. block][fence] or [fence][block ..][fence]. */
+static hob_status map_fenced(struct check_block *block,
+                             enum check_fence_side side)
 {
     uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
     uint64_t inner = round_up(block->bytes ? block->bytes : 1, page);
@@ -146,7 +147,9 @@ static hob_status map_fenced(struct check_block *block)
     }
     block->map = map;
     block->map_bytes = inner + 2 * fence;
-    block->data = map + fence + inner - round_up(block->bytes, ALIGN);
+    block->data = map + fence;
+    if (side == CHECK_FENCE_BEHIND)
+        block->data += inner - round_up(block->bytes, ALIGN);
     return HOB_OK;
 }
 
@@ -179,8 +182,8 @@ static hob_status watched_alloc(void *device, uint64_t bytes, void **out_data)
     if (block) {
         block->bytes = bytes;
         block->is_sealed = 0;
-        status = memory->is_fenced && memory->is_host
-                     ? map_fenced(block)
+        status = memory->fence && memory->is_host
+                     ? map_fenced(block, memory->fence)
                      : take_plain(memory, block);
         if (status)
             block->data = NULL;

@@ -85,20 +85,24 @@ void check_case_init(const struct check_lab *lab, struct check_case *one,
     one->bump_param = -1;
     for (uint32_t i = signature->param_count; i--;)
         if (check_is_tensor(&signature->params[i]))
-            check_case_dtype(lab, one, i, first_dtype(served_mask(lab, i)));
+            check_case_dtype(lab, one, i,
+                             plan->dtype[i] ? plan->dtype[i]
+                                            : first_dtype(served_mask(lab, i)));
 }
 
 /* ---- values ---- */
 
-static double extreme(uint32_t dtype, uint32_t which)
+static double extreme(uint32_t dtype, uint8_t special, uint32_t which)
 {
     static const double floats[] = {NAN,   INFINITY, -INFINITY, -0.0,
                                     1e-40, 3e38,     -65504,    0};
-    static const double numbers[] = {-1, 1000, 1e300, -1e300, 7, 2147483647.0};
+    /* As indices: just outside, so that fences tell what happens. */
+    static const double near[] = {-1, 1000, 7, 0};
+    static const double far[] = {-1, 1e300, -1e300, 2147483647.0};
 
     if (HOB_MASK_FLOAT & HOB_DTYPE_BIT(dtype))
         return floats[which % (sizeof(floats) / sizeof(floats[0]))];
-    return numbers[which % (sizeof(numbers) / sizeof(numbers[0]))];
+    return special == 1 ? near[which % 4] : far[which % 4];
 }
 
 static double ordinary(const struct check_lab *lab,
@@ -144,7 +148,8 @@ void check_case_values(const struct check_lab *lab,
         /* Some elements only, so that the ordinary ones show damage. */
         if (one->special == 2 ||
             (one->special == 1 && check_random(&state) % 3 == 0))
-            value = extreme(one->dtype[param], (uint32_t)check_random(&state));
+            value = extreme(one->dtype[param], one->special,
+                            (uint32_t)check_random(&state));
         check_encode(one->dtype[param], value, element);
         values[i] = check_decode(one->dtype[param], element);
         if ((int)param == one->bump_param && (int)item == one->bump_item &&

@@ -20,6 +20,7 @@ enum {
     GENERAL_MAX = 12, /* plans of the first, unconstrained search */
     COVERED_MAX = 22, /* and with those that cover what it missed */
     GENERAL_TRIES = 30000,
+    USUAL_TRIES = 3000, /* before unusual dtypes are tried */
     COVER_TRIES = 3000
 };
 
@@ -33,6 +34,7 @@ struct demand {
 struct search {
     struct check_lab *lab;
     uint64_t random;
+    int vary_dtypes;
     /* "operand.Dense.x" is there if enum operand is Dense. */
     int gate[HOB_MAX_PARAMS];
     int gate_value[HOB_MAX_PARAMS];
@@ -306,6 +308,25 @@ static void draw_attributes(struct search *search, struct check_plan *plan,
     }
 }
 
+/* Some kernels take other dtypes than the first of their kind. */
+static void draw_dtypes(struct search *search, struct check_plan *plan)
+{
+    const struct hob__signature *signature = &search->lab->op->signature;
+
+    for (uint32_t i = 0; i < signature->param_count; i++) {
+        uint32_t mask = signature->params[i].mask;
+        uint32_t dtype = HOB_DTYPE_F64 + below(search, HOB_DTYPE_BOOL);
+
+        for (uint32_t k = 0; k < i; k++)
+            if (check_is_tensor(&signature->params[k]) &&
+                signature->params[k].mask == mask)
+                dtype = plan->dtype[k];
+        if (check_is_tensor(&signature->params[i]) &&
+            (mask & HOB_DTYPE_BIT(dtype)))
+            plan->dtype[i] = (uint8_t)dtype;
+    }
+}
+
 static void draw(struct search *search, const struct demand *demand,
                  struct check_plan *plan)
 {
@@ -314,6 +335,8 @@ static void draw(struct search *search, const struct demand *demand,
 
     memset(plan, 0, sizeof(*plan));
     draw_attributes(search, plan, demand);
+    if (search->vary_dtypes)
+        draw_dtypes(search, plan);
     for (uint32_t i = 0; i < signature->param_count; i++) {
         struct check_arg *arg = &plan->args[i];
 
@@ -571,6 +594,8 @@ static void draw_many(struct search *search, const struct demand *demand,
     struct check_plan plan;
 
     for (uint32_t i = 0; i < tries && shared->plan_count < limit; i++) {
+        if (i == USUAL_TRIES && !shared->plan_count)
+            search->vary_dtypes = 1;
         draw(search, demand, &plan);
         if (offer(search, &plan, limit) && demand->param >= 0)
             return;

@@ -29,9 +29,6 @@
 #ifndef MUTANT_EXTENSION_SIZE
 #define MUTANT_EXTENSION_SIZE sizeof(struct hob_extension)
 #endif
-#ifndef MUTANT_MINOR
-#define MUTANT_MINOR HOB_ABI_MINOR
-#endif
 #ifndef MUTANT_PREPARE
 #define MUTANT_PREPARE NULL
 #endif
@@ -67,9 +64,9 @@ static const struct hob_extension_op ops[] = {{.name = "m.twice",
 static const struct hob_extension extension = {
     .struct_size = MUTANT_EXTENSION_SIZE, .op_count = 1, .ops = ops};
 
-static const struct hob_plugin table = {
-    HOB_PLUGIN_INIT_HEAD, .abi_minor_built = MUTANT_MINOR, .id = "mutant",
-    .version = "1.0.0", .extension = &extension};
+static const struct hob_plugin table = {HOB_PLUGIN_INIT_HEAD, .id = "mutant",
+                                        .version = "1.0.0",
+                                        .extension = &extension};
 
 #ifndef MUTANT_ENTRY
 const struct hob_plugin *hob_plugin_entry(const struct hob_host *host)
