@@ -116,17 +116,20 @@ for code in $(sed -n 's/^CHECK_CODE(\([A-Z_]*\),.*/\1/p' \
     fi
 done
 
-# What the SDK shows to authors is clean.
-for name in square linear_relu; do
+# What the SDK shows to authors is clean, and so are signatures of all sorts.
+for name in square linear_relu wide; do
     mkdir "$work/$name"
+    source=$top/ext-sdk/examples/$name
+    [ -d "$source" ] || source=$here
     # shellcheck disable=SC2086
-    if cp "$top/ext-sdk/examples/$name/$name.json" "$work/$name" &&
+    if sed "s/@minor@/$minor/g" "$source/$name.json" \
+        >"$work/$name/$name.json" &&
         "$sdk" gen extension "$work/$name/$name.json" \
             --header "$work/$name/$name.h" \
             --glue "$work/$name/${name}_glue.h" &&
         ${CC:-cc} $cflags $includes -I"$work/$name" \
             -Wl,--version-script="$top/ext-sdk/plugin.syms" \
-            -o "$work/$name/$name.so" "$top/ext-sdk/examples/$name/$name.c"
+            -o "$work/$name/$name.so" "$source/$name.c" -lm
     then
         expect "$name" "$work/$name" ""
     else
