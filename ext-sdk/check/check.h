@@ -402,6 +402,23 @@ void check_call(struct check_lab *lab, hob_device *device,
                 const struct check_case *one, uint32_t how,
                 struct check_outcome *outcome);
 void check_outcome_release(struct check_outcome *outcome);
+/* The same on an autodiff DEVICE with all float arguments tracked; the outcome
+ * is their gradients of the sum of all results. */
+void check_backward(struct check_lab *lab, hob_device *device,
+                    const struct check_case *one, uint32_t how,
+                    struct check_outcome *outcome);
+typedef void check_call_fn(struct check_lab *lab, hob_device *device,
+                           const struct check_case *one, uint32_t how,
+                           struct check_outcome *outcome);
+/* autodiff over the base, if the op lists it and it opens; else NULL. */
+hob_device *check_autodiff_device(struct check_lab *lab);
+int check_lists_autodiff(const struct check_lab *lab);
+
+/* For those: say which case runs; count requests for memory from now on. */
+void check_tell_case(struct check_lab *lab, const struct check_case *one,
+                     uint32_t how);
+void check_arm(struct check_lab *lab, uint32_t how);
+void check_disarm(struct check_lab *lab);
 
 /* Whether dtypes and shapes are the same; floats may be wider unless IS_STRICT.
  */

@@ -7,7 +7,13 @@
 #include <math.h>
 #include <string.h>
 
-enum { WHY = 400, WRONG_PLANS = 6, THREAD_CALLS = 40, THREADS = 2 };
+enum {
+    WHY = 400,
+    WRONG_PLANS = 6,
+    THREAD_CALLS = 20,
+    BACKWARD_PLANS = 8,
+    THREADS = 2
+};
 
 const struct check_entry check_table[] = {
     {"cases", check_search},        {"values", check_values},
@@ -130,6 +136,8 @@ struct worker {
     const struct check_case *one;
     const struct check_outcome *wanted;
     pthread_barrier_t *start;
+    hob_device *device;
+    check_call_fn *call;
     int differs;
     char why[WHY];
 };
@@ -141,8 +149,8 @@ static void *work(void *context)
 
     (void)pthread_barrier_wait(worker->start);
     for (int i = 0; i < THREAD_CALLS && !worker->differs; i++) {
-        check_call(worker->lab, worker->lab->base, worker->one, CHECK_QUIET,
-                   &outcome);
+        worker->call(worker->lab, worker->device, worker->one, CHECK_QUIET,
+                     &outcome);
         worker->differs = !check_same(&outcome, worker->wanted, worker->why,
                                       sizeof(worker->why));
         check_outcome_release(&outcome);
@@ -150,27 +158,31 @@ static void *work(void *context)
     return NULL;
 }
 
-/* Each thread has a case of its own, so that what they share shows. */
-static void check_pair(struct check_lab *lab, const struct check_plan *plan)
+/* Each thread has a case of its own, so that what they share shows. Returns
+ * whether it did. */
+static int check_pair(struct check_lab *lab, const struct check_plan *plan,
+                      hob_device *device, check_call_fn *call)
 {
     struct check_outcome wanted[THREADS];
     struct check_case cases[THREADS];
     struct worker workers[THREADS];
     pthread_t threads[THREADS];
     pthread_barrier_t start;
-    int started = 0;
+    int started = 0, differs = 0;
 
     if (pthread_barrier_init(&start, NULL, THREADS))
-        return;
+        return 0;
     memset(workers, 0, sizeof(workers));
     for (int t = 0; t < THREADS; t++) {
         check_case_init(lab, &cases[t], plan);
         cases[t].seed += (uint64_t)t;
-        check_call(lab, lab->base, &cases[t], 0, &wanted[t]);
-        workers[t] = (struct worker){.lab = lab,
-                                     .one = &cases[t],
-                                     .wanted = &wanted[t],
-                                     .start = &start};
+        call(lab, device, &cases[t], 0, &wanted[t]);
+        workers[t].lab = lab;
+        workers[t].one = &cases[t];
+        workers[t].wanted = &wanted[t];
+        workers[t].start = &start;
+        workers[t].device = device;
+        workers[t].call = call;
     }
     /* The second is this one, so that a barrier never waits for nobody. */
     started = !pthread_create(&threads[0], NULL, work, &workers[0]);
@@ -179,6 +191,7 @@ static void check_pair(struct check_lab *lab, const struct check_plan *plan)
         (void)pthread_join(threads[0], NULL);
     }
     for (int t = 0; t < THREADS; t++) {
+        differs |= started && workers[t].differs;
         if (started && workers[t].differs)
             check_found(lab->child, CHECK_THREADS,
                         "while another thread calls the op too, %s",
@@ -186,13 +199,20 @@ static void check_pair(struct check_lab *lab, const struct check_plan *plan)
         check_outcome_release(&wanted[t]);
     }
     (void)pthread_barrier_destroy(&start);
+    return differs;
 }
 
 void check_threads(struct check_lab *lab)
 {
     const struct check_shared *shared = lab->child->shared;
+    hob_device *autodiff = check_autodiff_device(lab);
+    int differs = lab->child->op->is_free;
 
-    for (uint32_t i = 0; i < shared->plan_count && !lab->child->op->is_free;
-         i++)
-        check_pair(lab, &shared->plans[i]);
+    for (uint32_t i = 0; i < shared->plan_count && !differs; i++) {
+        differs = check_pair(lab, &shared->plans[i], lab->base, check_call);
+        if (autodiff && !differs && i < BACKWARD_PLANS)
+            differs =
+                check_pair(lab, &shared->plans[i], autodiff, check_backward);
+    }
+    hob_device_unref(autodiff);
 }

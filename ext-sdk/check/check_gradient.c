@@ -429,19 +429,6 @@ static void check_plan_gradient(struct trial *trial, struct check_lab *lab,
     }
 }
 
-static int lists_autodiff(const struct check_lab *lab)
-{
-    const struct hob__manifest_op *manifest = lab->op->manifest;
-
-    for (uint32_t i = 0; manifest && i < manifest->selector_count; i++)
-        if ((!strcmp(manifest->selectors[i].name, "autodiff") ||
-             !strcmp(manifest->selectors[i].name, "*")) &&
-            hob__loader_condition(lab->runtime->loader, lab->op->candidate,
-                                  &manifest->selectors[i]))
-            return 1;
-    return 0;
-}
-
 void check_gradients(struct check_lab *lab)
 {
     const struct check_shared *shared = lab->child->shared;
@@ -450,7 +437,7 @@ void check_gradients(struct check_lab *lab)
     char texts[2][2 * CHECK_NAME];
     const char *names[2] = {texts[0], texts[1]};
 
-    if (trial && !lab->hints->no_gradients && lists_autodiff(lab)) {
+    if (trial && !lab->hints->no_gradients && check_lists_autodiff(lab)) {
         for (uint32_t d = 0; d < 2; d++) {
             (void)snprintf(texts[d], sizeof(texts[d]),
                            d ? "autodiff{checkpoint=balanced}(%s)"

@@ -157,45 +157,52 @@ static void check_growth(struct check_lab *lab, const struct counts *before,
 }
 
 static void call_times(struct check_lab *lab, hob_device *device,
-                       const struct check_case *one, int times)
+                       const struct check_case *one, int times,
+                       check_call_fn *call)
 {
     struct check_outcome outcome;
 
     for (int i = 0; i < times; i++) {
-        check_call(lab, device, one, 0, &outcome);
+        call(lab, device, one, 0, &outcome);
         check_outcome_release(&outcome);
     }
 }
 
 static void check_leak(struct check_lab *lab, hob_device *device,
-                       const struct check_case *one, const char *when)
+                       const struct check_case *one, const char *when,
+                       check_call_fn *call)
 {
     struct counts before;
 
-    call_times(lab, device, one, 3);
+    call_times(lab, device, one, 3, call);
     before = count_now(lab);
-    call_times(lab, device, one, REPEATS);
+    call_times(lab, device, one, REPEATS, call);
     check_growth(lab, &before, REPEATS, REPEATS, when);
 }
 
 void check_leaks(struct check_lab *lab)
 {
     const struct check_shared *shared = lab->child->shared;
+    hob_device *autodiff = check_autodiff_device(lab);
     struct check_case one;
 
     for (uint32_t i = 0; i < shared->plan_count; i++) {
         check_case_init(lab, &one, &shared->plans[i]);
-        check_leak(lab, lab->base, &one, "");
+        check_leak(lab, lab->base, &one, "", check_call);
+        if (autodiff)
+            check_leak(lab, autodiff, &one, " with backward", check_backward);
         one.special = 2; /* most likely a failure, where there are indices */
-        check_leak(lab, lab->base, &one, " with extreme values");
+        check_leak(lab, lab->base, &one, " with extreme values", check_call);
     }
+    hob_device_unref(autodiff);
 }
 
 /* ---- no memory ---- */
 
 /* Whether the N-th request was made, and failed. */
-static int fail_nth(struct check_lab *lab, const struct check_case *one,
-                    uint64_t n, const struct check_outcome *wanted)
+static int fail_nth(struct check_lab *lab, hob_device *device,
+                    const struct check_case *one, uint64_t n,
+                    const struct check_outcome *wanted, check_call_fn *call)
 {
     struct check_outcome outcome;
     struct counts before;
@@ -206,7 +213,7 @@ static int fail_nth(struct check_lab *lab, const struct check_case *one,
         if (i == 1)
             before = count_now(lab);
         lab->memory->fail_at = n;
-        check_call(lab, lab->base, one, CHECK_ARM, &outcome);
+        call(lab, device, one, CHECK_ARM, &outcome);
         lab->memory->fail_at = 0;
         failed = atomic_load(&lab->memory->requests) >= n;
         if (failed && !outcome.status &&
@@ -226,21 +233,31 @@ static int fail_nth(struct check_lab *lab, const struct check_case *one,
     return failed;
 }
 
+static void fail_each(struct check_lab *lab, hob_device *device,
+                      const struct check_case *one, check_call_fn *call)
+{
+    struct check_outcome wanted;
+    uint64_t n = 1;
+
+    call_times(lab, device, one, 2, call);
+    call(lab, device, one, 0, &wanted);
+    while (!wanted.status && n <= FAILURES_MAX &&
+           fail_nth(lab, device, one, n, &wanted, call))
+        n++;
+    check_outcome_release(&wanted);
+}
+
 void check_allocations(struct check_lab *lab)
 {
     const struct check_shared *shared = lab->child->shared;
-    struct check_outcome wanted;
+    hob_device *autodiff = check_autodiff_device(lab);
     struct check_case one;
 
     for (uint32_t i = 0; i < shared->plan_count && i < FAILING_PLANS; i++) {
-        uint64_t n = 1;
-
         check_case_init(lab, &one, &shared->plans[i]);
-        call_times(lab, lab->base, &one, 2);
-        check_call(lab, lab->base, &one, 0, &wanted);
-        while (!wanted.status && n <= FAILURES_MAX &&
-               fail_nth(lab, &one, n, &wanted))
-            n++;
-        check_outcome_release(&wanted);
+        fail_each(lab, lab->base, &one, check_call);
+        if (autodiff)
+            fail_each(lab, autodiff, &one, check_backward);
     }
+    hob_device_unref(autodiff);
 }

@@ -14,7 +14,7 @@ static hob_status execute(void *device, struct hob_call *call)
         return mutant_execute(device, call);
     for (int64_t i = 0; i < count; i++)
         shared[i] = 2 * mutant_get(x, i);
-    for (int i = 0; i < 20; i++)
+    for (int i = 0; i < 5; i++)
         (void)sched_yield();
     for (int64_t i = 0; i < count; i++)
         mutant_put(hob_ret_view(call, 0), i, shared[i]);

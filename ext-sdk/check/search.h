@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * search.h - what the search for plans (search.c) and the drawing of one
+ * (draw.c) share.
+ */
+#ifndef HOB_CHECK_SEARCH_H
+#define HOB_CHECK_SEARCH_H
+
+#include "check.h"
+
+enum { CHECK_NO_GATE = -1 };
+
+/* What a drawn plan must have; param -1: nothing. */
+struct check_demand {
+    int param;
+    int present;
+    int value; /* of an enum or bool, the count of a list; -1: any */
+};
+
+struct check_search {
+    struct check_lab *lab;
+    uint64_t random;
+    int vary_dtypes;
+    /* "operand.Dense.x" is there if enum operand is Dense. */
+    int gate[HOB_MAX_PARAMS];
+    int gate_value[HOB_MAX_PARAMS];
+    char refusal[600]; /* what the last refusal said */
+    uint64_t keys[CHECK_PLANS_MAX];
+};
+
+/* Find out which variant of an enum each field belongs to. */
+void check_find_gates(struct check_search *search);
+/* Draw a plan at random that meets DEMAND. */
+void check_draw(struct check_search *search, const struct check_demand *demand,
+                struct check_plan *plan);
+/* Draw, or take from "x-check", a value of attribute PARAM. */
+void check_draw_attribute(struct check_search *search, uint32_t param,
+                          struct check_attr *attr);
+/* The default of PARAM as a value. */
+void check_set_default(const struct hob__param *param, struct check_attr *attr);
+
+#endif
