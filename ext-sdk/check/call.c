@@ -151,6 +151,9 @@ void check_tell_case(struct check_lab *lab, const struct check_case *one,
     if (how & CHECK_QUIET)
         return;
     check_case_text(lab, one, shared->sample, sizeof(shared->sample));
+    shared->now_plan = *one->plan;
+    shared->now = *one;
+    shared->has_now = 1;
     lab->memory->broken[0] = '\0';
 }
 

@@ -31,6 +31,8 @@
 
 /* ---- findings ---- */
 
+struct check_lab;
+
 enum check_code {
 #define CHECK_CODE(code, meaning, hint) CHECK_##code,
 #include "codes.def"
@@ -53,6 +55,7 @@ struct check_finding {
     char *check;
     char *message;
     char *sample;  /* the generated case, or "" */
+    char *program; /* the same for "hob eval"; NULL if there is none */
     uint32_t more; /* found again */
     int is_effect; /* of another finding */
 };
@@ -71,6 +74,8 @@ struct check_report {
     uint32_t line_count, line_capacity;
     char **notes;
     uint32_t note_count, note_capacity;
+    char **cases; /* that were accepted, with op and device in front */
+    uint32_t case_count, case_capacity;
     uint32_t hidden; /* findings that follow from others */
     bool failed;     /* without memory */
 };
@@ -79,6 +84,9 @@ struct check_report {
 void check_add(struct check_report *report, enum check_code code,
                const char *op, const char *device, const char *check,
                const char *sample, const char *message);
+/* The program of the finding that was added last and is not counted. */
+void check_add_program(struct check_report *report, const char *program);
+void check_add_case(struct check_report *report, const char *text);
 void check_add_line(struct check_report *report, const char *op,
                     const char *device, const char *check, uint64_t runs,
                     uint32_t findings);
@@ -167,9 +175,36 @@ void check_hints_read(struct check_target *target, const char *text,
 /* Look into the file (elf.c). */
 void check_elf(const struct check_target *target, struct check_report *report);
 
+/* ---- calls ---- */
+
+enum check_layout {
+    CHECK_CONTIGUOUS,
+    CHECK_PERMUTED, /* dimensions stored in the opposite order */
+    CHECK_STEPPED,  /* every second element, from the second on */
+    CHECK_FLIPPED,  /* negative strides */
+    CHECK_EXPANDED, /* stride 0 in the first dimension */
+    CHECK_LAYOUT_COUNT_
+};
+
+/* A plan with all that makes it a call. */
+struct check_case {
+    const struct check_plan *plan;
+    uint8_t dtype[HOB_MAX_PARAMS];
+    uint8_t layout[HOB_MAX_PARAMS];
+    uint8_t repeat[HOB_MAX_PARAMS]; /* values equal along dimension 0 */
+    uint8_t special;                /* 1, 2: NaN, infinities, extremes */
+    uint8_t as_f64; /* floats widened after rounding to their dtype */
+    uint8_t unmake; /* parameter to leave out, + 1 */
+    uint64_t seed;
+    /* For differences: element BUMP_AT of parameter BUMP_PARAM. */
+    int bump_param, bump_item;
+    int64_t bump_at;
+    double bump;
+};
+
 /* ---- children ---- */
 
-enum { CHECK_PLANS_MAX = 28, CHECK_JOBS_MAX = 512, CHECK_NAME = 128 };
+enum { CHECK_PLANS_MAX = 32, CHECK_JOBS_MAX = 512, CHECK_NAME = 128 };
 
 enum check_fault {
     CHECK_FAULT_NONE,
@@ -187,6 +222,9 @@ struct check_job {
 /* What parent and children share. */
 struct check_shared {
     char sample[2048]; /* the case that runs now */
+    int has_now;       /* the last call: */
+    struct check_case now;
+    struct check_plan now_plan;
     volatile sig_atomic_t fault;
     atomic_uint_fast64_t runs;
     uint32_t plan_count;
@@ -213,8 +251,9 @@ struct check_child {
     const struct check_op *op; /* NULL: the library */
     const char *device;
     const char *check;
-    int fd;            /* findings go here */
-    uint32_t findings; /* of this check */
+    int fd;                /* findings go here */
+    uint32_t findings;     /* of this check */
+    struct check_lab *lab; /* NULL before there is one */
     int has_hung;
 };
 
@@ -232,6 +271,9 @@ void check_found(struct check_child *child, enum check_code code,
                  const char *format, ...) HOB_PRINTF(3, 4);
 void check_note(struct check_child *child, const char *format, ...)
     HOB_PRINTF(2, 3);
+
+/* In a child: a case that the op accepts. */
+void check_accepted(struct check_child *child, const char *text);
 
 /* Open the library, look at what changes, list the jobs (load.c). */
 void check_load(struct check_child *child);
@@ -327,31 +369,6 @@ void check_force(struct check_lab *lab, enum check_force force);
 hob_status check_runtime_open(const struct check_child *child,
                               hob_runtime **out_runtime, hob_error *error);
 
-enum check_layout {
-    CHECK_CONTIGUOUS,
-    CHECK_PERMUTED, /* dimensions stored in the opposite order */
-    CHECK_STEPPED,  /* every second element, from the second on */
-    CHECK_FLIPPED,  /* negative strides */
-    CHECK_EXPANDED, /* stride 0 in the first dimension */
-    CHECK_LAYOUT_COUNT_
-};
-
-/* A plan with all that makes it a call. */
-struct check_case {
-    const struct check_plan *plan;
-    uint8_t dtype[HOB_MAX_PARAMS];
-    uint8_t layout[HOB_MAX_PARAMS];
-    uint8_t repeat[HOB_MAX_PARAMS]; /* values equal along dimension 0 */
-    uint8_t special;                /* 1, 2: NaN, infinities, extremes */
-    uint8_t as_f64; /* floats widened after rounding to their dtype */
-    uint8_t unmake; /* parameter to leave out, + 1 */
-    uint64_t seed;
-    /* For differences: element BUMP_AT of parameter BUMP_PARAM. */
-    int bump_param, bump_item;
-    int64_t bump_at;
-    double bump;
-};
-
 /* CASE as PLAN has it, with the dtypes that come first. */
 void check_case_init(const struct check_lab *lab, struct check_case *one,
                      const struct check_plan *plan);
@@ -396,6 +413,9 @@ enum check_how {
     CHECK_ARM = 8,   /* count and fail allocations of the call */
     CHECK_QUIET = 16 /* from one of several threads: report nothing */
 };
+
+/* Append the last call as a program, unless it is long. */
+void check_program(const struct check_lab *lab, struct hob__text *out);
 
 /* Call the op with CASE on DEVICE; release the outcome in any case. */
 void check_call(struct check_lab *lab, hob_device *device,

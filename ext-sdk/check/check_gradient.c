@@ -291,9 +291,7 @@ static void check_pattern(struct trial *trial, hob_device *device,
     uint32_t count = 0;
     hob_status status;
 
-    check_case_text(lab, &trial->one, lab->child->shared->sample,
-                    sizeof(lab->child->shared->sample));
-    atomic_fetch_add(&lab->child->shared->runs, 1);
+    check_tell_case(lab, &trial->one, 0);
     status = check_args_make(lab, scope, device, &trial->one, &args, &error);
     for (uint32_t i = 0; i < trial->input_count && !status; i++) {
         const struct input *input = &trial->inputs[i];

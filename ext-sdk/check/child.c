@@ -3,9 +3,9 @@
  * child.c - running a check in a child process.
  *
  * A finding crosses the pipe as one record of NUL-terminated fields: kind,
- * code, sample, message. The case that runs stands in shared memory, so a
- * crash is a finding with its case. What a child prints goes into a file of
- * memory, which the parent reads.
+ * code, sample, message, program. The case that runs stands in shared memory,
+ * so a crash is a finding with its case. What a child prints goes into a file
+ * of memory, which the parent reads.
  */
 #include "check.h"
 
@@ -21,12 +21,13 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { RECORD_END = 0x1e, FIELDS = 4, OUTPUT_MAX = 300 };
+enum { FIELDS = 5, OUTPUT_MAX = 300 };
 
 /* ---- in the child ---- */
 
 static void send_record(const struct check_child *child, char kind, int code,
-                        const char *sample, const char *message)
+                        const char *sample, const char *message,
+                        const char *program)
 {
     struct hob__text text = HOB__TEXT_INIT;
     size_t sent = 0;
@@ -37,6 +38,7 @@ static void send_record(const struct check_child *child, char kind, int code,
     hob__text_append(&text, "", 1);
     hob__text_append(&text, sample, strlen(sample) + 1);
     hob__text_append(&text, message, strlen(message) + 1);
+    hob__text_append(&text, program, strlen(program) + 1);
     while (text.data && sent < text.length) {
         ssize_t now = write(child->fd, text.data + sent, text.length - sent);
 
@@ -50,15 +52,18 @@ static void send_record(const struct check_child *child, char kind, int code,
 void check_found(struct check_child *child, enum check_code code,
                  const char *format, ...)
 {
-    struct hob__text text = HOB__TEXT_INIT;
+    struct hob__text text = HOB__TEXT_INIT, program = HOB__TEXT_INIT;
     va_list args;
 
     va_start(args, format);
     hob__text_vprintf(&text, format, args);
     va_end(args);
+    if (child->lab && child->shared->sample[0])
+        check_program(child->lab, &program);
     send_record(child, 'F', (int)code, child->shared->sample,
-                text.data ? text.data : "");
+                text.data ? text.data : "", program.data ? program.data : "");
     hob__text_release(&text);
+    hob__text_release(&program);
 }
 
 void check_note(struct check_child *child, const char *format, ...)
@@ -69,8 +74,26 @@ void check_note(struct check_child *child, const char *format, ...)
     va_start(args, format);
     hob__text_vprintf(&text, format, args);
     va_end(args);
-    send_record(child, 'N', 0, "", text.data ? text.data : "");
+    send_record(child, 'N', 0, "", text.data ? text.data : "", "");
     hob__text_release(&text);
+}
+
+void check_accepted(struct check_child *child, const char *text)
+{
+    send_record(child, 'C', 0, "", text, "");
+}
+
+/* Tell the case that a child before this one ended in. */
+static void describe(struct check_child *child)
+{
+    struct check_lab *lab = calloc(1, sizeof(*lab));
+    struct hob__text program = HOB__TEXT_INIT;
+
+    if (!lab || check_lab_open(child, lab, child->device))
+        return;
+    check_program(lab, &program);
+    send_record(child, 'P', 0, "", "", program.data ? program.data : "");
+    hob__text_release(&program);
 }
 
 /* ---- in the parent ---- */
@@ -174,15 +197,20 @@ static void read_records(struct check_child *child,
         if (count < FIELDS)
             continue;
         count = 0;
-        if (fields[0][0] == 'N') {
+        if (fields[0][0] == 'N')
             check_add_note(report, fields[3]);
+        else if (fields[0][0] == 'C')
+            check_add_case(report, fields[3]);
+        else if (fields[0][0] == 'P')
+            check_add_program(report, fields[4]);
+        if (fields[0][0] != 'F')
             continue;
-        }
         child->findings++;
         check_add(report, (enum check_code)atoi(fields[1]),
                   child->op ? child->op->name : "",
                   child->device ? child->device : "", child->check, fields[2],
                   fields[3]);
+        check_add_program(report, fields[4]);
     }
 }
 
@@ -205,6 +233,21 @@ static void add_here(struct check_child *child, struct check_report *report,
     check_add(report, code, child->op ? child->op->name : "",
               child->device ? child->device : "", child->check,
               child->shared->sample, message);
+}
+
+/* The child ended in the middle of a call: another one tells which. */
+static void add_program(struct check_child *child, struct check_report *report)
+{
+    struct running running;
+
+    memset(&running, 0, sizeof(running));
+    if (!child->op || !child->shared->has_now ||
+        start(child, describe, &running))
+        return;
+    collect(&running, child->options->timeout_ms);
+    read_records(child, &running.records, report);
+    (void)close(running.output);
+    hob__text_release(&running.records);
 }
 
 static void judge_end(struct check_child *child, const struct running *running,
@@ -241,7 +284,10 @@ static void judge_end(struct check_child *child, const struct running *running,
         (void)snprintf(message, sizeof(message), "\"%s\"", output);
         child->shared->sample[0] = '\0';
         add_here(child, report, CHECK_PRINTS, message);
+        return;
     }
+    if (running->timed_out || number || exited)
+        add_program(child, report);
 }
 
 void check_in_child(struct check_child *child, check_run_fn *run,
@@ -252,6 +298,7 @@ void check_in_child(struct check_child *child, check_run_fn *run,
 
     memset(&running, 0, sizeof(running));
     child->shared->sample[0] = '\0';
+    child->shared->has_now = 0;
     child->shared->fault = CHECK_FAULT_NONE;
     atomic_store(&child->shared->runs, 0);
     child->findings = 0;

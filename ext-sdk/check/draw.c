@@ -110,6 +110,25 @@ static void derive_shape(struct check_search *search, uint8_t from_rank,
     }
 }
 
+/* A size of some tensor before PARAM, or a new one. */
+static int64_t pick_size(struct check_search *search,
+                         const struct check_plan *plan, uint32_t param)
+{
+    const struct hob__signature *signature = &search->lab->op->signature;
+    int64_t size = draw_size(search);
+    uint32_t seen = 0;
+
+    if (!below(search, 5))
+        return size;
+    for (uint32_t i = 0; i < param; i++)
+        for (uint32_t d = 0; check_is_tensor(&signature->params[i]) &&
+                             plan->args[i].present && d < plan->args[i].rank[0];
+             d++)
+            if (!below(search, ++seen))
+                size = plan->args[i].shape[0][d];
+    return size;
+}
+
 /* A shape before this one, of the parameters up to PARAM; NULL if none. */
 static const struct check_arg *earlier(struct check_search *search,
                                        const struct check_plan *plan,
@@ -141,6 +160,10 @@ static void draw_tensor(struct check_search *search, struct check_plan *plan,
         } else if (style == 1) {
             arg->rank[k] = from->rank[0];
             memcpy(arg->shape[k], from->shape[0], sizeof(from->shape[0]));
+        } else if (!below(search, 3)) { /* as a mask [rows, columns] */
+            arg->rank[k] = (uint8_t)(1 + below(search, 3));
+            for (uint32_t d = 0; d < arg->rank[k]; d++)
+                arg->shape[k][d] = pick_size(search, plan, param);
         } else {
             derive_shape(search, from->rank[0], from->shape[0], &arg->rank[k],
                          arg->shape[k]);

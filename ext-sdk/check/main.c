@@ -27,8 +27,8 @@ enum { TIMEOUT_MS = 20000 };
 
 static const char usage_text[] =
     "usage: hob-sdk check LIBRARY|MANIFEST|FOLDER [--op NAME]\n"
-    "               [--device DEVICE]... [--json] [--seed N] [--timeout MS]\n"
-    "               [--plugins PATH]...\n"
+    "               [--device DEVICE]... [--json] [--cases] [--seed N]\n"
+    "               [--timeout MS] [--plugins PATH]...\n"
     "       hob-sdk check --list | --help | --version\n"
     "\n"
     "Proves an extension: looks into its library, opens it, and calls its ops\n"
@@ -37,6 +37,7 @@ static const char usage_text[] =
     "  --op NAME         only this op\n"
     "  --device DEVICE   only on this one; else on all that the op lists\n"
     "  --json            one object for programs\n"
+    "  --cases           show the arguments that were generated\n"
     "  --seed N          other generated values\n"
     "  --timeout MS      for one check; 20000\n"
     "  --plugins PATH    a folder or manifest with more plugins\n"
@@ -47,6 +48,7 @@ static const char usage_text[] =
 struct command {
     const char *path;
     bool is_json;
+    bool tell_cases;
     bool is_list;
     struct check_options options;
     const char *devices[LIST_MAX];
@@ -103,6 +105,8 @@ static int read_command(int argc, char **argv, struct command *command)
     for (int i = 1; i < argc; i++) {
         if (!strcmp(argv[i], "--json")) {
             command->is_json = true;
+        } else if (!strcmp(argv[i], "--cases")) {
+            command->tell_cases = true;
         } else if (!strcmp(argv[i], "--list")) {
             command->is_list = true;
         } else if (argv[i][0] != '-') {
@@ -162,6 +166,7 @@ static void run_check(struct check_child *child)
 
     if (!lab || check_lab_open(child, lab, child->device))
         return;
+    child->lab = lab;
     context->entry->run(lab);
     child->shared->sample[0] = '\0';
     check_lab_close(lab);
@@ -219,7 +224,7 @@ static void run_all(const struct command *command,
 /* ---- telling ---- */
 
 static void tell_text(const struct check_target *target,
-                      const struct check_report *report)
+                      const struct check_report *report, bool tell_cases)
 {
     const char *op = "", *device = "";
 
@@ -243,6 +248,8 @@ static void tell_text(const struct check_target *target,
         else
             (void)puts("  ok");
     }
+    for (uint32_t i = 0; i < report->case_count && tell_cases; i++)
+        (void)printf("case: %s\n", report->cases[i]);
     for (uint32_t i = 0; i < report->note_count; i++)
         (void)printf("note: %s\n", report->notes[i]);
     for (uint32_t i = 0; i < report->count; i++) {
@@ -306,9 +313,16 @@ static void tell_json(const struct check_target *target,
         member(&out, ", ", "check", one->check);
         member(&out, ",\n   ", "message", one->message);
         member(&out, ",\n   ", "case", one->sample);
+        hob__text_printf(&out, ",\n   \"program\": %s",
+                         one->program ? one->program : "null");
         member(&out, ",\n   ", "meaning", info->meaning);
         member(&out, ",\n   ", "hint", info->hint);
         hob__text_printf(&out, ", \"more\": %u}", one->more);
+    }
+    hob__text_puts(&out, "],\n \"cases\": [");
+    for (uint32_t i = 0; i < report->case_count; i++) {
+        hob__text_puts(&out, i ? ",\n  " : "\n  ");
+        hob__text_json(&out, report->cases[i]);
     }
     hob__text_puts(&out, "],\n \"notes\": [");
     for (uint32_t i = 0; i < report->note_count; i++) {
@@ -350,7 +364,7 @@ static int run(struct command *command)
     if (command->is_json)
         tell_json(&target, &report, &command->options);
     else
-        tell_text(&target, &report);
+        tell_text(&target, &report, command->tell_cases);
     if (report.failed)
         (void)fputs("hob-sdk check: out of memory: not everything was "
                     "checked\n",

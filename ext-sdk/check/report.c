@@ -77,8 +77,29 @@ void check_add(struct check_report *report, enum check_code code,
     finding->check = copy(report, check);
     finding->sample = copy(report, sample);
     finding->message = copy(report, message);
+    finding->program = NULL;
     finding->more = 0;
     finding->is_effect = 0;
+}
+
+void check_add_program(struct check_report *report, const char *program)
+{
+    struct check_finding *last =
+        report->count ? &report->findings[report->count - 1] : NULL;
+
+    if (last && !last->program && !last->more && *program)
+        last->program = copy(report, program);
+}
+
+void check_add_case(struct check_report *report, const char *text)
+{
+    void *items = report->cases;
+    char **one = grow(report, &items, &report->case_count,
+                      &report->case_capacity, sizeof(*one));
+
+    report->cases = items;
+    if (one)
+        *one = copy(report, text);
 }
 
 void check_add_line(struct check_report *report, const char *op,
@@ -121,6 +142,7 @@ static void release_finding(struct check_finding *finding)
     free(finding->check);
     free(finding->sample);
     free(finding->message);
+    free(finding->program);
 }
 
 /* What a fault brings with it: EFFECT says nothing while CAUSE is there. */
@@ -199,6 +221,9 @@ void check_report_release(struct check_report *report)
         free(report->notes[i]);
     free(report->findings);
     free(report->lines);
+    for (uint32_t i = 0; i < report->case_count; i++)
+        free(report->cases[i]);
     free(report->notes);
+    free(report->cases);
     memset(report, 0, sizeof(*report));
 }

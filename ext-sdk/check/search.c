@@ -9,8 +9,6 @@
  */
 #include "search.h"
 
-#include "dispatch.h"
-
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,83 +16,10 @@
 enum {
     GENERAL_MAX = 12, /* plans of the first, unconstrained search */
     COVERED_MAX = 22, /* and with those that cover what it missed */
-    GENERAL_TRIES = 30000,
-    USUAL_TRIES = 3000, /* before unusual dtypes are tried */
+    EMPTY_MAX = 8,    /* and with a size of 0 */
+    GENERAL_TRIES = 20000,
     COVER_TRIES = 3000
 };
-
-/* ---- asking infer ---- */
-
-static hob_status make_blanks(struct check_lab *lab,
-                              const struct check_case *one,
-                              struct check_args *args)
-{
-    const struct hob__signature *signature = &lab->op->signature;
-    hob_error error = HOB_ERROR_INIT;
-    struct check_case bare = *one;
-    struct check_plan plan = *one->plan;
-    hob_status status;
-
-    for (uint32_t i = 0; i < signature->param_count; i++)
-        if (check_is_tensor(&signature->params[i]))
-            plan.args[i].present = 0;
-    bare.plan = &plan;
-    status = check_args_make(lab, NULL, lab->base, &bare, args, &error);
-    hob_error_release(&error);
-    for (uint32_t i = 0; i < signature->param_count && !status; i++) {
-        const struct check_arg *arg = &one->plan->args[i];
-
-        if (!check_is_tensor(&signature->params[i]) || !arg->present)
-            continue;
-        for (uint32_t k = 0; k < arg->count; k++) {
-            struct hob_meta meta = {.dtype = one->dtype[i],
-                                    .rank = arg->rank[k]};
-
-            memcpy(meta.shape, arg->shape[k], sizeof(meta.shape));
-            args->tensors[i][k] = hob__tensor_blank(lab->base, &meta);
-            if (!args->tensors[i][k])
-                return HOB_ERR_MEMORY;
-        }
-        args->values[i] = signature->params[i].type == HOB__TYPE_TENSORS
-                              ? hob_value_tensors(args->tensors[i], arg->count)
-                              : hob_value_tensor(args->tensors[i][0]);
-    }
-    return status;
-}
-
-/* Whether infer accepts PLAN; REFUSAL gets what it says otherwise. */
-static int infer_accepts(struct check_search *search,
-                         const struct check_plan *plan)
-{
-    struct check_lab *lab = search->lab;
-    hob_scope *scope = hob_scope_open(lab->runtime);
-    hob_tensor *out[HOB_MAX_RESULTS];
-    hob_error error = HOB_ERROR_INIT;
-    struct check_args args;
-    struct check_case one;
-    uint32_t count = 0;
-    hob_status status;
-
-    check_case_init(lab, &one, plan);
-    check_case_text(lab, &one, lab->child->shared->sample,
-                    sizeof(lab->child->shared->sample));
-    status = make_blanks(lab, &one, &args);
-    if (!status)
-        status = hob_call_op(scope, lab->op->id, args.values,
-                             lab->op->signature.param_count, out,
-                             HOB_MAX_RESULTS, &count);
-    if (status && scope) {
-        (void)hob_scope_error(scope, &error);
-        (void)snprintf(search->refusal, sizeof(search->refusal), "%s",
-                       error.message ? error.message : "out of memory");
-        hob_error_release(&error);
-    }
-    for (uint32_t i = 0; i < HOB_MAX_PARAMS; i++)
-        for (uint32_t k = 0; k < CHECK_LIST_MAX; k++)
-            hob__tensor_unref(args.tensors[i][k]);
-    hob_scope_close(scope);
-    return !status;
-}
 
 /* ---- keeping ---- */
 
@@ -103,29 +28,76 @@ static uint64_t mix(uint64_t key, uint64_t value)
     return (key ^ value) * UINT64_C(0x100000001b3) + (value >> 7);
 }
 
-/* Plans of one key test the same: presence, ranks, sizes 1 and 0, values. */
+/* Numbers the sizes of a plan in order of appearance. */
+struct symbols {
+    int64_t sizes[64];
+    uint32_t count;
+};
+
+static uint64_t symbol_of(struct symbols *symbols, int64_t size)
+{
+    uint32_t i = 0;
+
+    if (size < 2)
+        return (uint64_t)size;
+    while (i < symbols->count && symbols->sizes[i] != size)
+        i++;
+    if (i == symbols->count && i < 64)
+        symbols->sizes[symbols->count++] = size;
+    return i + 2;
+}
+
+static uint64_t key_of_attr(const struct check_attr *attr, uint64_t key)
+{
+    key = mix(key, attr->tag);
+    if (attr->tag == HOB_TAG_F64)
+        return mix(key, (uint64_t)(int64_t)(attr->f64 * 16));
+    if (attr->tag == HOB_TAG_STR)
+        return mix(key, (uint64_t)attr->str[0] + 256u * strlen(attr->str));
+    if (attr->tag == HOB_TAG_DEVICE)
+        return key;
+    if (attr->tag != HOB_TAG_I64S && attr->tag != HOB_TAG_F64S)
+        return mix(key, (uint64_t)attr->i64);
+    for (uint32_t i = 0; i < attr->count; i++)
+        key = mix(key, (uint64_t)attr->i64s[i] +
+                           (uint64_t)(int64_t)(attr->f64s[i] * 16));
+    return mix(key, attr->count);
+}
+
+/*
+ * Plans of one key test the same: presence, ranks, which sizes are alike,
+ * attributes. *OUT_RANKS is a key of presence and ranks alone, *OUT_SIZES how
+ * many different sizes there are.
+ */
 static uint64_t key_of(const struct check_search *search,
-                       const struct check_plan *plan)
+                       const struct check_plan *plan, uint64_t *out_ranks,
+                       uint32_t *out_sizes)
 {
     const struct hob__signature *signature = &search->lab->op->signature;
-    uint64_t key = 1;
+    struct symbols symbols;
+    uint64_t key = 1, ranks = 1;
 
+    symbols.count = 0;
     for (uint32_t i = 0; i < signature->param_count; i++) {
         const struct check_arg *arg = &plan->args[i];
 
-        key = mix(key, arg->present);
+        key = mix(key, arg->present + 2u * plan->dtype[i]);
+        ranks = mix(ranks, arg->present);
+        if (!arg->present)
+            continue;
         if (!check_is_tensor(&signature->params[i])) {
-            key = mix(key, (uint64_t)arg->attr.i64 + arg->attr.count);
-            key = mix(key, (uint64_t)(int64_t)(arg->attr.f64 * 16));
+            key = key_of_attr(&arg->attr, key);
             continue;
         }
-        for (uint32_t k = 0; arg->present && k < arg->count; k++) {
+        for (uint32_t k = 0; k < arg->count; k++) {
+            ranks = mix(ranks, arg->rank[k] + 10u);
             key = mix(key, arg->rank[k] + 10u);
             for (uint32_t d = 0; d < arg->rank[k]; d++)
-                key = mix(key, arg->shape[k][d] < 2 ? (uint64_t)arg->shape[k][d]
-                                                    : 2);
+                key = mix(key, symbol_of(&symbols, arg->shape[k][d]));
         }
     }
+    *out_ranks = ranks;
+    *out_sizes = symbols.count;
     return key;
 }
 
@@ -178,28 +150,118 @@ static int runs(struct check_search *search, struct check_plan *plan)
     return !refused;
 }
 
+static void tell_accepted(struct check_lab *lab, const struct check_plan *plan)
+{
+    struct check_child *child = lab->child;
+    struct check_case one;
+    char text[1024];
+    int used = snprintf(text, sizeof(text), "%s on %s: ", child->op->name,
+                        child->device);
+
+    check_case_init(lab, &one, plan);
+    if (used > 0 && (size_t)used < sizeof(text))
+        check_case_text(lab, &one, text + used, sizeof(text) - (size_t)used);
+    check_accepted(child, text);
+}
+
+/* Run PLAN and keep it if it can be. */
+static int keep(struct check_search *search, const struct check_plan *plan,
+                uint64_t key, uint32_t limit)
+{
+    struct check_shared *shared = search->lab->child->shared;
+    struct check_plan *kept = &shared->plans[shared->plan_count];
+
+    if (shared->plan_count >= limit)
+        return 0;
+    *kept = *plan;
+    if (!runs(search, kept))
+        return 0;
+    search->keys[shared->plan_count++] = key;
+    tell_accepted(search->lab, kept);
+    return 1;
+}
+
+static int infer_accepts(struct check_search *search,
+                         const struct check_plan *plan)
+{
+    return (search->lab->op->flags & HOB__OP_DYNAMIC) ||
+           check_infer_accepts(search->lab, plan, search->refusal,
+                               sizeof(search->refusal));
+}
+
 /* Keep PLAN if it is accepted and new. Returns whether it was accepted, now
  * or before. */
 static int offer(struct check_search *search, const struct check_plan *plan,
                  uint32_t limit)
 {
     struct check_shared *shared = search->lab->child->shared;
-    uint64_t key = key_of(search, plan);
-    struct check_plan *kept = &shared->plans[shared->plan_count];
+    uint64_t ranks;
+    uint32_t sizes;
+    uint64_t key = key_of(search, plan, &ranks, &sizes);
 
-    if (shared->plan_count >= limit)
-        return 0;
     for (uint32_t i = 0; i < shared->plan_count; i++)
         if (search->keys[i] == key)
             return 1;
-    if (!(search->lab->op->flags & HOB__OP_DYNAMIC) &&
-        !infer_accepts(search, plan))
-        return 0;
-    *kept = *plan;
-    if (!runs(search, kept))
-        return 0;
-    search->keys[shared->plan_count++] = key;
-    return 1;
+    return infer_accepts(search, plan) && keep(search, plan, key, limit);
+}
+
+/* ---- choosing among what infer accepts ---- */
+
+/* Draw until the pool is full or the tries are over. */
+static void fill_pool(struct check_search *search)
+{
+    static const struct check_demand nothing = {-1, 0, -1};
+
+    for (uint32_t i = 0; i < GENERAL_TRIES; i++) {
+        struct check_choice *choice = &search->pool[search->pool_count];
+        uint32_t known = 0;
+
+        if (search->pool_count == CHECK_POOL)
+            break;
+        check_draw(search, &nothing, &choice->plan);
+        choice->key =
+            key_of(search, &choice->plan, &choice->ranks, &choice->sizes);
+        while (known < search->pool_count &&
+               search->pool[known].key != choice->key)
+            known++;
+        if (known == search->pool_count &&
+            infer_accepts(search, &choice->plan)) {
+            choice->is_taken = 0;
+            search->pool_count++;
+        }
+    }
+}
+
+/* Many different sizes show mistaken dimensions; many ranks show the rest. */
+static int worth(const struct check_search *search,
+                 const struct check_choice *choice)
+{
+    int worth = (int)choice->sizes;
+
+    for (uint32_t i = 0; i < search->pool_count; i++)
+        if (search->pool[i].is_taken && search->pool[i].ranks == choice->ranks)
+            worth -= 4;
+    return worth;
+}
+
+static void take_from_pool(struct check_search *search)
+{
+    const struct check_shared *shared = search->lab->child->shared;
+
+    for (uint32_t n = 0;
+         n < search->pool_count && shared->plan_count < GENERAL_MAX; n++) {
+        struct check_choice *best = NULL;
+
+        for (uint32_t i = 0; i < search->pool_count; i++) {
+            struct check_choice *one = &search->pool[i];
+
+            if (!one->is_taken &&
+                (!best || worth(search, one) > worth(search, best)))
+                best = one;
+        }
+        best->is_taken = 1;
+        (void)keep(search, &best->plan, best->key, GENERAL_MAX);
+    }
 }
 
 /* ---- the search ---- */
@@ -258,18 +320,17 @@ static void take_examples(struct check_search *search)
     }
 }
 
-static void draw_many(struct check_search *search,
-                      const struct check_demand *demand, uint32_t limit,
-                      uint32_t tries)
+/* Draw until a plan that meets DEMAND is accepted. */
+static void draw_for(struct check_search *search,
+                     const struct check_demand *demand)
 {
-    struct check_shared *shared = search->lab->child->shared;
+    const struct check_shared *shared = search->lab->child->shared;
     struct check_plan plan;
 
-    for (uint32_t i = 0; i < tries && shared->plan_count < limit; i++) {
-        if (i == USUAL_TRIES && !shared->plan_count)
-            search->vary_dtypes = 1;
+    for (uint32_t i = 0; i < COVER_TRIES && shared->plan_count < COVERED_MAX;
+         i++) {
         check_draw(search, demand, &plan);
-        if (offer(search, &plan, limit) && demand->param >= 0)
+        if (offer(search, &plan, COVERED_MAX))
             return;
     }
 }
@@ -299,7 +360,7 @@ static void cover(struct check_search *search, int param, int present,
     struct check_demand demand = {param, present, value};
 
     if (!is_covered(search, &demand))
-        draw_many(search, &demand, COVERED_MAX, COVER_TRIES);
+        draw_for(search, &demand);
     if (!is_covered(search, &demand) && value >= 0)
         check_note(search->lab->child,
                    "%s: no accepted case with %s = %d was found: not checked",
@@ -334,35 +395,10 @@ static void cover_all(struct check_search *search)
     }
 }
 
-int check_enlarge(struct check_lab *lab, const struct check_plan *plan,
-                  struct check_plan *out)
-{
-    /* Odd, beyond a vector, beyond a vector and a half. */
-    static const int64_t larger[] = {0, 1, 7, 17, 33, 9};
-    const struct hob__signature *signature = &lab->op->signature;
-    struct check_search *search = calloc(1, sizeof(*search));
-    int accepted = 0;
-
-    *out = *plan;
-    for (uint32_t i = 0; i < signature->param_count; i++)
-        for (uint32_t k = 0; k < out->args[i].count; k++)
-            for (uint32_t d = 0; d < out->args[i].rank[k]; d++)
-                if (out->args[i].shape[k][d] <= 5)
-                    out->args[i].shape[k][d] = larger[out->args[i].shape[k][d]];
-    if (search) {
-        search->lab = lab;
-        check_force(lab, CHECK_PROBE);
-        accepted =
-            lab->op->flags & HOB__OP_DYNAMIC ? 1 : infer_accepts(search, out);
-        check_force(lab, CHECK_AS_ROUTED);
-    }
-    free(search);
-    return accepted;
-}
-
 /* PLAN with every size SIZE made 0. */
 static void empty_size(struct check_search *search,
-                       const struct check_plan *plan, int64_t size)
+                       const struct check_plan *plan, int64_t size,
+                       uint32_t limit)
 {
     const struct hob__signature *signature = &search->lab->op->signature;
     struct check_plan empty = *plan;
@@ -373,12 +409,11 @@ static void empty_size(struct check_search *search,
             for (uint32_t d = 0; d < empty.args[i].rank[k]; d++)
                 if (empty.args[i].shape[k][d] == size)
                     empty.args[i].shape[k][d] = 0;
-    (void)offer(search, &empty, CHECK_PLANS_MAX);
+    (void)offer(search, &empty, limit);
 }
 
 void check_search(struct check_lab *lab)
 {
-    static const struct check_demand nothing = {-1, 0, -1};
     struct check_shared *shared = lab->child->shared;
     struct check_search *search = calloc(1, sizeof(*search));
     uint32_t full;
@@ -391,13 +426,20 @@ void check_search(struct check_lab *lab)
     shared->plan_count = 0;
     check_force(lab, CHECK_PROBE);
     take_examples(search);
-    draw_many(search, &nothing, GENERAL_MAX, GENERAL_TRIES);
+    fill_pool(search);
+    take_from_pool(search);
+    if (!shared->plan_count) { /* perhaps in other dtypes */
+        search->vary_dtypes = 1;
+        search->pool_count = 0;
+        fill_pool(search);
+        take_from_pool(search);
+    }
     if (shared->plan_count)
         cover_all(search);
     full = shared->plan_count;
     for (uint32_t i = 0; i < full; i++)
         for (int64_t size = 2; size <= 5; size++)
-            empty_size(search, &shared->plans[i], size);
+            empty_size(search, &shared->plans[i], size, full + EMPTY_MAX);
     shared->sample[0] = '\0';
     if (!full)
         check_found(lab->child, CHECK_NO_CASE, "%d tries; the last refusal: %s",

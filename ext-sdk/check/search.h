@@ -17,6 +17,17 @@ struct check_demand {
     int value; /* of an enum or bool, the count of a list; -1: any */
 };
 
+/* A plan that infer accepts, and what it is worth. */
+struct check_choice {
+    struct check_plan plan;
+    uint64_t key;   /* of what it tests */
+    uint64_t ranks; /* of its ranks alone */
+    uint32_t sizes; /* how many different ones */
+    int is_taken;
+};
+
+enum { CHECK_POOL = 64 };
+
 struct check_search {
     struct check_lab *lab;
     uint64_t random;
@@ -26,10 +37,16 @@ struct check_search {
     int gate_value[HOB_MAX_PARAMS];
     char refusal[600]; /* what the last refusal said */
     uint64_t keys[CHECK_PLANS_MAX];
+    uint32_t pool_count;
+    struct check_choice pool[CHECK_POOL];
 };
 
 /* Find out which variant of an enum each field belongs to. */
 void check_find_gates(struct check_search *search);
+/* Whether infer accepts PLAN; REFUSAL gets what it says otherwise. The lab is
+ * forced to CHECK_PROBE. */
+int check_infer_accepts(struct check_lab *lab, const struct check_plan *plan,
+                        char *refusal, size_t size);
 /* Draw a plan at random that meets DEMAND. */
 void check_draw(struct check_search *search, const struct check_demand *demand,
                 struct check_plan *plan);
