@@ -21,6 +21,10 @@ int check_lists_autodiff(const struct check_lab *lab)
 {
     const struct hob__manifest_op *manifest = lab->op->manifest;
 
+    if (lab->child->op->is_free)
+        return 0;
+    if (!lab->op->is_extension) /* built-in ops hold everywhere */
+        return !lab->child->op->is_foreign;
     for (uint32_t i = 0; manifest && i < manifest->selector_count; i++)
         if ((!strcmp(manifest->selectors[i].name, "autodiff") ||
              !strcmp(manifest->selectors[i].name, "*")) &&

@@ -324,6 +324,7 @@ static void add_jobs(struct check_child *child, hob_device *device,
         if (route->status)
             check_found(child, CHECK_LOAD, "%s: %s", one->name, route->message);
         if (route->status || (!route->entry && !route->body) ||
+            (!op->is_extension && !one->is_foreign && !route->entry) ||
             (one->is_foreign && !implements(candidate, one->name, device)) ||
             shared->job_count == CHECK_JOBS_MAX)
             continue;

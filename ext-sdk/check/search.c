@@ -177,7 +177,6 @@ static int keep(struct check_search *search, const struct check_plan *plan,
     if (!runs(search, kept))
         return 0;
     search->keys[shared->plan_count++] = key;
-    tell_accepted(search->lab, kept);
     return 1;
 }
 
@@ -412,6 +411,30 @@ static void empty_size(struct check_search *search,
     (void)offer(search, &empty, limit);
 }
 
+static int64_t elements_of(const struct check_plan *plan)
+{
+    int64_t total = plan->is_empty ? INT32_MAX : 0; /* those last */
+
+    for (uint32_t i = 0; i < HOB_MAX_PARAMS; i++)
+        for (uint32_t k = 0; plan->args[i].present && k < plan->args[i].count;
+             k++) {
+            int64_t count = 1;
+
+            for (uint32_t d = 0; d < plan->args[i].rank[k]; d++)
+                count *= plan->args[i].shape[k][d];
+            total += count;
+        }
+    return total;
+}
+
+/* Small plans first, so that a finding is told with a small case. */
+static int compare_plans(const void *a, const void *b)
+{
+    int64_t left = elements_of(a), right = elements_of(b);
+
+    return left < right ? -1 : left > right;
+}
+
 void check_search(struct check_lab *lab)
 {
     struct check_shared *shared = lab->child->shared;
@@ -440,8 +463,15 @@ void check_search(struct check_lab *lab)
     for (uint32_t i = 0; i < full; i++)
         for (int64_t size = 2; size <= 5; size++)
             empty_size(search, &shared->plans[i], size, full + EMPTY_MAX);
+    qsort(shared->plans, shared->plan_count, sizeof(shared->plans[0]),
+          compare_plans);
+    for (uint32_t i = 0; i < shared->plan_count; i++)
+        tell_accepted(lab, &shared->plans[i]);
     shared->sample[0] = '\0';
-    if (!full)
+    if (!full && !lab->op->is_extension)
+        check_note(lab->child, "%s: not checked: no arguments were found",
+                   lab->op->name);
+    else if (!full)
         check_found(lab->child, CHECK_NO_CASE, "%d tries; the last refusal: %s",
                     GENERAL_TRIES, search->refusal);
     free(search);

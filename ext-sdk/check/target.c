@@ -4,6 +4,8 @@
  */
 #include "check.h"
 
+#include "schema.h"
+
 #include <dirent.h>
 #include <errno.h>
 #include <limits.h>
@@ -171,10 +173,18 @@ static hob_status read_ops(struct check_target *target,
 {
     hob_status status = HOB_OK;
 
-    target->ops = calloc(manifest->op_count + manifest->implements_count + 1u,
-                         sizeof(*target->ops));
+    uint32_t builtin =
+        manifest->kind == HOB__KIND_BACKEND ? hob__builtin_op_count : 0;
+
+    target->ops =
+        calloc(manifest->op_count + manifest->implements_count + builtin + 1u,
+               sizeof(*target->ops));
     if (!target->ops)
         return HOB_ERR_MEMORY;
+    /* A backend is proven by the built-in ops that it has kernels for. */
+    for (uint32_t i = 0; i < builtin && !status; i++)
+        status = add_op(target, hob__builtin_ops[i].name, 0,
+                        (hob__builtin_ops[i].flags & HOB__OP_RANDOM) != 0);
     for (uint32_t i = 0; i < manifest->op_count && !status; i++)
         status = add_op(target, manifest->ops[i].full_name, 0,
                         !manifest->ops[i].deterministic);
