@@ -63,9 +63,7 @@ int check_infer_accepts(struct check_lab *lab, const struct check_plan *plan,
                     sizeof(lab->child->shared->sample));
     status = make_blanks(lab, &one, &args);
     if (!status)
-        status = hob_call_op(scope, lab->op->id, args.values,
-                             lab->op->signature.param_count, out,
-                             HOB_MAX_RESULTS, &count);
+        status = check_invoke(lab, scope, &args, out, &count, NULL);
     if (status && scope) {
         (void)hob_scope_error(scope, &error);
         (void)snprintf(refusal, size, "%s",

@@ -131,9 +131,7 @@ void check_backward(struct check_lab *lab, hob_device *device,
         inputs = track(lab, scope, &args, leaves);
     check_arm(lab, how);
     if (!outcome->status)
-        outcome->status = hob_call_op(scope, lab->op->id, args.values,
-                                      lab->op->signature.param_count, out,
-                                      HOB_MAX_RESULTS, &count);
+        outcome->status = check_invoke(lab, scope, &args, out, &count, NULL);
     if (!outcome->status)
         loss = sum_all(scope, out, count);
     if (!outcome->status && loss)

@@ -170,6 +170,15 @@ void check_disarm(struct check_lab *lab)
     atomic_store(&lab->memory->is_armed, 0);
 }
 
+hob_status check_invoke(struct check_lab *lab, hob_scope *scope,
+                        const struct check_args *args, hob_tensor **out,
+                        uint32_t *out_count, hob_value *plains)
+{
+    return lab->runtime->host.callv(
+        scope, lab->op->id, args->values, lab->op->signature.param_count, out,
+        HOB_MAX_RESULTS, out_count, plains, plains ? HOB_MAX_RESULTS : 0);
+}
+
 static void run_op(struct check_lab *lab, hob_scope *scope,
                    struct check_args *args, uint32_t how,
                    struct check_outcome *outcome)
@@ -180,9 +189,8 @@ static void run_op(struct check_lab *lab, hob_scope *scope,
     uint32_t count = 0;
 
     check_arm(lab, how);
-    outcome->status = hob_call_op(scope, lab->op->id, args->values,
-                                  lab->op->signature.param_count, out,
-                                  HOB_MAX_RESULTS, &count);
+    outcome->status =
+        check_invoke(lab, scope, args, out, &count, outcome->plains);
     check_disarm(lab);
     check_mode(lab, mode, (how & CHECK_QUIET) != 0);
     if (outcome->status) {
@@ -193,6 +201,7 @@ static void run_op(struct check_lab *lab, hob_scope *scope,
         return;
     }
     outcome->count = count;
+    outcome->plain_count = lab->op->signature.plain_count;
     for (uint32_t i = 0; i < count; i++)
         read_result(outcome, i, out[i]);
 }

@@ -342,7 +342,8 @@ enum check_force {
     CHECK_AS_ROUTED,
     CHECK_BODY,   /* the body, though there is a kernel */
     CHECK_KERNEL, /* no body to fall back to */
-    CHECK_PROBE   /* nothing runs but infer */
+    CHECK_PROBE,  /* nothing runs but infer */
+    CHECK_FORCE_COUNT_
 };
 
 struct check_lab {
@@ -351,8 +352,10 @@ struct check_lab {
     hob_device *base;
     const struct hob__op *op;
     const struct check_hints *hints;
-    struct hob__route route;  /* as the core would run it */
-    struct hob__route forced; /* what the device is given */
+    struct hob__route route; /* as the core would run it */
+    /* What the device is given instead: one of each kind, as each keeps what
+     * kernels prepared. */
+    struct hob__route forced[CHECK_FORCE_COUNT_];
     struct hob_entry probe;
     struct check_memory *memory;
     struct hob_backend backend;
@@ -403,6 +406,8 @@ struct check_outcome {
     void *data[HOB_MAX_RESULTS]; /* row-major bytes; NULL: empty or absent */
     uint64_t bytes[HOB_MAX_RESULTS];
     uint8_t present[HOB_MAX_RESULTS];
+    uint32_t plain_count;
+    hob_value plains[HOB_MAX_RESULTS]; /* results that are no tensors */
     int written; /* parameter whose bytes changed, or -1 */
 };
 
@@ -434,6 +439,10 @@ typedef void check_call_fn(struct check_lab *lab, hob_device *device,
 hob_device *check_autodiff_device(struct check_lab *lab);
 int check_lists_autodiff(const struct check_lab *lab);
 
+/* Call the op itself; PLAINS may be NULL. */
+hob_status check_invoke(struct check_lab *lab, hob_scope *scope,
+                        const struct check_args *args, hob_tensor **out,
+                        uint32_t *out_count, hob_value *plains);
 /* For those: say which case runs; count requests for memory from now on. */
 void check_tell_case(struct check_lab *lab, const struct check_case *one,
                      uint32_t how);

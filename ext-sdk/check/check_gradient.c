@@ -311,9 +311,7 @@ static void check_pattern(struct trial *trial, hob_device *device,
             args.values[input->param] = hob_value_tensor(leaves[i]);
     }
     if (!status)
-        status = hob_call_op(scope, lab->op->id, args.values,
-                             lab->op->signature.param_count, out,
-                             HOB_MAX_RESULTS, &count);
+        status = check_invoke(lab, scope, &args, out, &count, NULL);
     if (!status) {
         compare_forward(trial, scope, out, count, where);
         loss = total(trial, scope, out, count);

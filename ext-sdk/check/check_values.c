@@ -80,6 +80,29 @@ static void check_once(struct check_lab *lab, const struct check_case *one)
     check_outcome_release(&first);
 }
 
+/* What infer says against what is there in the end. */
+static void check_inferred(struct check_lab *lab, const struct check_case *one)
+{
+    struct check_outcome inferred, made;
+    char why[WHY];
+
+    if (lab->op->flags & HOB__OP_DYNAMIC)
+        return;
+    check_force(lab, CHECK_PROBE);
+    check_call(lab, lab->base, one, 0, &inferred);
+    check_force(lab, CHECK_AS_ROUTED);
+    check_call(lab, lab->base, one, 0, &made);
+    if (!inferred.status && !made.status &&
+        (made.count != inferred.count ||
+         !check_same_metas(&made, &inferred, 1, why, sizeof(why))))
+        check_found(lab->child, CHECK_METADATA, "against infer, %s",
+                    made.count == inferred.count ? why
+                                                 : "the number of results "
+                                                   "differs");
+    check_outcome_release(&inferred);
+    check_outcome_release(&made);
+}
+
 /* Call DO_IT for PLAN in each dtype of each kind of its parameters. */
 static void each_dtype(struct check_lab *lab, const struct check_plan *plan,
                        void (*do_it)(struct check_lab *,
@@ -117,6 +140,8 @@ void check_values(struct check_lab *lab)
     for (uint32_t i = 0; i < shared->plan_count; i++) {
         const struct check_plan *plan = &shared->plans[i];
 
+        check_case_init(lab, &one, plan);
+        check_inferred(lab, &one);
         if (i % PLAN_STEP == 2 || shared->plan_count < PLAN_STEP) {
             each_dtype(lab, plan, check_once);
         } else {

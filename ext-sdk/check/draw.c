@@ -12,33 +12,6 @@ static uint32_t below(struct check_search *search, uint32_t count)
     return (uint32_t)(check_random(&search->random) % count);
 }
 
-/* ---- gates: fields of the variants of an enum type ---- */
-
-static void find_gate(struct check_search *search,
-                      const struct hob__signature *signature, uint32_t param)
-{
-    const char *name = signature->params[param].name;
-
-    search->gate[param] = CHECK_NO_GATE;
-    for (uint32_t e = 0; e < signature->param_count; e++) {
-        const struct hob__param *tag = &signature->params[e];
-        size_t size = strlen(tag->name);
-
-        if (tag->type != HOB__TYPE_ENUM || strncmp(name, tag->name, size) ||
-            name[size] != '.')
-            continue;
-        for (uint32_t v = 0; v < tag->enumerator_count; v++) {
-            size_t more = strlen(tag->enumerators[v]);
-
-            if (!strncmp(name + size + 1, tag->enumerators[v], more) &&
-                name[size + 1 + more] == '.') {
-                search->gate[param] = (int)e; /* the innermost counts */
-                search->gate_value[param] = (int)v;
-            }
-        }
-    }
-}
-
 /* ---- drawing ---- */
 
 static int64_t draw_size(struct check_search *search)
@@ -268,13 +241,16 @@ static int draw_presence(struct check_search *search,
                          const struct check_demand *demand)
 {
     const struct hob__param *type = &search->lab->op->signature.params[param];
-    int gate = search->gate[param];
+    const struct check_arg *tag =
+        type->tag_param == HOB__NO_TAG ? NULL : &plan->args[type->tag_param];
 
     if (type->flags & HOB__PARAM_HIDDEN)
         return 0;
-    if (gate != CHECK_NO_GATE)
-        return plan->args[gate].present &&
-               plan->args[gate].attr.i64 == search->gate_value[param];
+    /* A field of an enum's variant. */
+    if (tag && (!tag->present || tag->attr.i64 != type->variant))
+        return 0;
+    if (tag && (type->flags & HOB__PARAM_NEEDED))
+        return 1;
     if (demand->param == (int)param)
         return demand->present;
     return !(type->flags & HOB__PARAM_OPTIONAL) || below(search, 10) < 7;
@@ -344,12 +320,4 @@ void check_draw(struct check_search *search, const struct check_demand *demand,
                                        : 1 + (int)below(search, 3));
         draw_tensor(search, plan, i, style);
     }
-}
-
-void check_find_gates(struct check_search *search)
-{
-    const struct hob__signature *signature = &search->lab->op->signature;
-
-    for (uint32_t i = 0; i < signature->param_count; i++)
-        find_gate(search, signature, i);
 }

@@ -39,6 +39,13 @@ static const void *bytes_at(const struct image *image, uint64_t offset,
                : NULL;
 }
 
+/* The same for a table, whose place must be aligned. */
+static const void *table_at(const struct image *image, uint64_t offset,
+                            uint64_t bytes)
+{
+    return offset % 8 ? NULL : bytes_at(image, offset, bytes);
+}
+
 /* ---- symbols ---- */
 
 /* Names in one line: "a, b and 3 more". */
@@ -87,7 +94,7 @@ static void check_symbols(struct image *image, const Elf64_Shdr *section)
                                              "__ubsan_handle_add_overflow",
                                              NULL};
     const Elf64_Sym *symbols =
-        bytes_at(image, section->sh_offset, section->sh_size);
+        table_at(image, section->sh_offset, section->sh_size);
     const Elf64_Shdr *strings = section->sh_link < image->section_count
                                     ? &image->sections[section->sh_link]
                                     : NULL;
@@ -139,7 +146,7 @@ static int relocations_use_tls(const struct image *image,
 {
     const Elf64_Ehdr *header = bytes_at(image, 0, sizeof(*header));
     const Elf64_Rela *relocations =
-        bytes_at(image, section->sh_offset, section->sh_size);
+        table_at(image, section->sh_offset, section->sh_size);
 
     for (uint64_t i = 0;
          relocations && i < section->sh_size / sizeof(*relocations); i++)
@@ -152,7 +159,7 @@ static void check_dynamic(struct image *image, const Elf64_Shdr *section,
                           int *uses_tls)
 {
     const Elf64_Dyn *entries =
-        bytes_at(image, section->sh_offset, section->sh_size);
+        table_at(image, section->sh_offset, section->sh_size);
     const Elf64_Shdr *strings = section->sh_link < image->section_count
                                     ? &image->sections[section->sh_link]
                                     : NULL;
@@ -176,7 +183,7 @@ static void check_dynamic(struct image *image, const Elf64_Shdr *section,
 
 static void check_stack(struct image *image, const Elf64_Ehdr *header)
 {
-    const Elf64_Phdr *segments = bytes_at(
+    const Elf64_Phdr *segments = table_at(
         image, header->e_phoff, (uint64_t)header->e_phnum * sizeof(*segments));
 
     for (uint32_t i = 0; segments && i < header->e_phnum; i++)
@@ -232,7 +239,7 @@ void check_elf(const struct check_target *target, struct check_report *report)
     if (header && !memcmp(header->e_ident, ELFMAG, SELFMAG) &&
         header->e_ident[EI_CLASS] == ELFCLASS64) {
         image.sections =
-            bytes_at(&image, header->e_shoff,
+            table_at(&image, header->e_shoff,
                      (uint64_t)header->e_shnum * sizeof(*image.sections));
         image.section_count = image.sections ? header->e_shnum : 0;
         check_sections(&image);

@@ -11,6 +11,7 @@
 #include "check.h"
 
 #include "json.h"
+#include "type_defs.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -18,6 +19,7 @@
 struct reader {
     const struct hob__json_doc *doc;
     struct hob__signature signature;
+    const struct hob__types *types;
     struct check_op *op;
     struct check_report *report;
 };
@@ -341,8 +343,8 @@ static void read_list(struct reader *reader, struct check_target *target,
         reader->op = &target->ops[first];
         if (!hints || !member ||
             hob__json_string(reader->doc, member, &signature, NULL) ||
-            hob__signature_parse(signature, &reader->signature, &column,
-                                 &message))
+            hob__signature_parse_with(signature, reader->types,
+                                      &reader->signature, &column, &message))
             continue;
         read_hints(reader, hints);
         hob__signature_release(&reader->signature);
@@ -354,6 +356,7 @@ void check_hints_read(struct check_target *target, const char *text,
 {
     static const struct hob__json_limits limits = HOB__JSON_MANIFEST_LIMITS;
     struct hob__json_doc *doc = NULL;
+    struct hob__types types;
     struct reader reader;
     uint32_t own = 0;
 
@@ -362,7 +365,13 @@ void check_hints_read(struct check_target *target, const char *text,
                         NULL))
         return;
     memset(&reader, 0, sizeof(reader));
+    memset(&types, 0, sizeof(types));
+    if (hob__types_read(doc,
+                        hob__json_member(doc, hob__json_root(doc), "types"),
+                        &types, NULL))
+        goto out;
     reader.doc = doc;
+    reader.types = &types;
     reader.report = report;
     while (own < target->op_count && !target->ops[own].is_foreign)
         own++;
@@ -370,5 +379,7 @@ void check_hints_read(struct check_target *target, const char *text,
               hob__json_member(doc, hob__json_root(doc), "ops"));
     read_list(&reader, target, own,
               hob__json_member(doc, hob__json_root(doc), "implements"));
+out:
+    hob__types_release(&types);
     hob__json_free(doc);
 }

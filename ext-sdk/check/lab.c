@@ -66,16 +66,19 @@ static hob_status probe_execute(void *device, struct hob_call *call)
 
 void check_force(struct check_lab *lab, enum check_force force)
 {
-    lab->forced = lab->route;
-    if (force == CHECK_BODY) {
-        lab->forced.entry = NULL;
-    } else if (force == CHECK_KERNEL) {
-        lab->forced.body = NULL;
-    } else if (force == CHECK_PROBE) {
-        lab->forced.entry = &lab->probe;
-        lab->forced.body = NULL;
+    atomic_store(&lab->base->routes[lab->op->id], &lab->forced[force]);
+}
+
+static void make_routes(struct check_lab *lab)
+{
+    for (uint32_t i = 0; i < CHECK_FORCE_COUNT_; i++) {
+        lab->forced[i] = lab->route;
+        memset(&lab->forced[i].kept, 0, sizeof(lab->forced[i].kept));
     }
-    atomic_store(&lab->base->routes[lab->op->id], &lab->forced);
+    lab->forced[CHECK_BODY].entry = NULL;
+    lab->forced[CHECK_KERNEL].body = NULL;
+    lab->forced[CHECK_PROBE].entry = &lab->probe;
+    lab->forced[CHECK_PROBE].body = NULL;
 }
 
 /* The kernel of the target for an op that somebody else declares. */
@@ -100,6 +103,9 @@ static void take_foreign(struct check_lab *lab, const char *selector)
                  !strcmp(op->impls[k].selector, "*"))) {
                 lab->route.entry = op->impls[k].entry;
                 lab->route.entry_instance = instance->instance;
+                lab->route.consumes = op->consumes;
+                lab->route.alias_count = op->alias_count;
+                lab->route.aliases = op->aliases;
             }
     }
 }
@@ -160,10 +166,11 @@ hob_status check_lab_open(struct check_child *child, struct check_lab *lab,
         return status;
     }
     lab->probe.op = lab->op->name;
-    lab->probe.signature = lab->op->decl->signature;
+    lab->probe.signature = lab->op->flat;
     lab->probe.execute = probe_execute;
     check_memory_install(lab->memory, lab->base, &lab->backend, child->shared);
     watch_heap(lab);
+    make_routes(lab);
     check_force(lab, CHECK_AS_ROUTED);
     return HOB_OK;
 }
@@ -172,6 +179,8 @@ void check_lab_close(struct check_lab *lab)
 {
     hob_error error = HOB_ERROR_INIT;
 
+    for (uint32_t i = 0; i < CHECK_FORCE_COUNT_; i++)
+        hob__prepared_clear(&lab->forced[i].kept);
     hob_device_unref(lab->base);
     if (lab->runtime && hob_runtime_close(lab->runtime, &error))
         check_found(lab->child, CHECK_LEAK, "%s", hob__error_text(&error));

@@ -155,8 +155,31 @@ static void check_size(struct check_child *child, const char *table,
 {
     if (have != want)
         check_found(child, CHECK_TABLE_SIZE,
-                    "%s.struct_size is %" PRIu32 ", in ABI %d.%d it is %zu",
-                    table, have, HOB_ABI_MAJOR, HOB_ABI_MINOR, want);
+                    "%s_size is %" PRIu32 ", in ABI %d.%d it is %zu", table,
+                    have, HOB_ABI_MAJOR, HOB_ABI_MINOR, want);
+}
+
+static void check_op_sizes(struct check_child *child,
+                           const struct hob_extension *extension)
+{
+    check_size(child, "hob_extension.op", extension->op_size,
+               sizeof(struct hob_extension_op));
+    check_size(child, "hob_extension.impl", extension->impl_size,
+               sizeof(struct hob_op_impl));
+    check_size(child, "hob_extension.entry", extension->entry_size,
+               sizeof(struct hob_entry));
+    if (extension->op_size != sizeof(struct hob_extension_op) ||
+        extension->impl_size != sizeof(struct hob_op_impl))
+        return;
+    for (uint32_t i = 0; i < extension->op_count; i++) {
+        const struct hob_extension_op *op = &extension->ops[i];
+
+        for (uint32_t k = 0; k < op->impl_count; k++)
+            if (op->impls[k].backward)
+                check_size(child, "hob_backward.struct",
+                           op->impls[k].backward->struct_size,
+                           sizeof(struct hob_backward));
+    }
 }
 
 static void check_sizes(struct check_child *child,
@@ -166,27 +189,23 @@ static void check_sizes(struct check_child *child,
     if (table->magic != HOB_PLUGIN_MAGIC || table->abi_major != HOB_ABI_MAJOR ||
         table->abi_minor_built != HOB_ABI_MINOR)
         return;
-    check_size(child, "hob_plugin", table->struct_size,
+    check_size(child, "hob_plugin.struct", table->struct_size,
                sizeof(struct hob_plugin));
-    if (table->backend)
-        check_size(child, "hob_backend", table->backend->struct_size,
+    if (table->backend) {
+        check_size(child, "hob_backend.struct", table->backend->struct_size,
                    sizeof(struct hob_backend));
+        check_size(child, "hob_backend.entry", table->backend->entry_size,
+                   sizeof(struct hob_entry));
+    }
     if (table->decorator)
-        check_size(child, "hob_decorator", table->decorator->struct_size,
+        check_size(child, "hob_decorator.struct", table->decorator->struct_size,
                    sizeof(struct hob_decorator));
     if (!table->extension)
         return;
-    check_size(child, "hob_extension", table->extension->struct_size,
+    check_size(child, "hob_extension.struct", table->extension->struct_size,
                sizeof(struct hob_extension));
-    for (uint32_t i = 0; i < table->extension->op_count; i++) {
-        const struct hob_extension_op *op = &table->extension->ops[i];
-
-        for (uint32_t k = 0; k < op->impl_count; k++)
-            if (op->impls[k].backward)
-                check_size(child, "hob_backward",
-                           op->impls[k].backward->struct_size,
-                           sizeof(struct hob_backward));
-    }
+    if (table->extension->struct_size >= sizeof(struct hob_extension))
+        check_op_sizes(child, table->extension);
 }
 
 /* Call the entry of HANDLE twice. */

@@ -265,6 +265,16 @@ static void take_from_pool(struct check_search *search)
 
 /* ---- the search ---- */
 
+static void choose_variant(struct check_plan *plan,
+                           const struct hob__param *field)
+{
+    struct check_arg *tag = &plan->args[field->tag_param];
+
+    tag->present = 1;
+    tag->attr.tag = HOB_TAG_ENUM;
+    tag->attr.i64 = field->variant;
+}
+
 /* Fill what the example leaves open. */
 static void complete_example(struct check_search *search,
                              struct check_plan *plan)
@@ -288,13 +298,13 @@ static void complete_example(struct check_search *search,
             check_draw_attribute(search, i, &arg->attr);
         }
     }
-    for (uint32_t i = 0; i < signature->param_count; i++) {
-        int gate = search->gate[i];
+    for (uint32_t i = signature->param_count; i--;) {
+        const struct hob__param *param = &signature->params[i];
 
         /* A field that is given says which variant it is. */
-        if (gate != CHECK_NO_GATE && plan->args[i].present &&
-            check_is_tensor(&signature->params[i]))
-            plan->args[gate].attr.i64 = search->gate_value[i];
+        if (param->tag_param != HOB__NO_TAG && plan->args[i].present &&
+            check_is_tensor(param))
+            choose_variant(plan, param);
     }
 }
 
@@ -383,7 +393,7 @@ static void cover_all(struct check_search *search)
             (param->flags & HOB__PARAM_HIDDEN))
             continue;
         if ((param->flags & HOB__PARAM_OPTIONAL) &&
-            search->gate[i] == CHECK_NO_GATE) {
+            param->tag_param == HOB__NO_TAG) {
             cover(search, (int)i, 1, -1);
             cover(search, (int)i, 0, -1);
         }
@@ -445,7 +455,6 @@ void check_search(struct check_lab *lab)
         return;
     search->lab = lab;
     search->random = lab->child->options->seed;
-    check_find_gates(search);
     shared->plan_count = 0;
     check_force(lab, CHECK_PROBE);
     take_examples(search);

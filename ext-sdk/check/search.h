@@ -8,8 +8,6 @@
 
 #include "check.h"
 
-enum { CHECK_NO_GATE = -1 };
-
 /* What a drawn plan must have; param -1: nothing. */
 struct check_demand {
     int param;
@@ -32,17 +30,12 @@ struct check_search {
     struct check_lab *lab;
     uint64_t random;
     int vary_dtypes;
-    /* "operand.Dense.x" is there if enum operand is Dense. */
-    int gate[HOB_MAX_PARAMS];
-    int gate_value[HOB_MAX_PARAMS];
     char refusal[600]; /* what the last refusal said */
     uint64_t keys[CHECK_PLANS_MAX];
     uint32_t pool_count;
     struct check_choice pool[CHECK_POOL];
 };
 
-/* Find out which variant of an enum each field belongs to. */
-void check_find_gates(struct check_search *search);
 /* Whether infer accepts PLAN; REFUSAL gets what it says otherwise. The lab is
  * forced to CHECK_PROBE. */
 int check_infer_accepts(struct check_lab *lab, const struct check_plan *plan,

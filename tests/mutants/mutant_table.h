@@ -26,8 +26,8 @@
 #ifndef MUTANT_IMPLS
 #define MUTANT_IMPLS 2
 #endif
-#ifndef MUTANT_EXTENSION_SIZE
-#define MUTANT_EXTENSION_SIZE sizeof(struct hob_extension)
+#ifndef MUTANT_BACKWARD_SIZE
+#define MUTANT_BACKWARD_SIZE sizeof(struct hob_backward)
 #endif
 #ifndef MUTANT_PREPARE
 #define MUTANT_PREPARE NULL
@@ -48,7 +48,7 @@ static const struct hob_entry entry = {.op = "m.twice",
                                        .execute = MUTANT_EXECUTE};
 
 static const struct hob_backward backward = {
-    .struct_size = sizeof(struct hob_backward), .backward = MUTANT_BACKWARD};
+    .struct_size = MUTANT_BACKWARD_SIZE, .backward = MUTANT_BACKWARD};
 
 static const struct hob_op_impl impls[] = {
     {.selector = "flex", .entry = &entry},
@@ -61,8 +61,8 @@ static const struct hob_extension_op ops[] = {{.name = "m.twice",
                                                .impls = impls,
                                                .impl_count = MUTANT_IMPLS}};
 
-static const struct hob_extension extension = {
-    .struct_size = MUTANT_EXTENSION_SIZE, .op_count = 1, .ops = ops};
+static const struct hob_extension extension = {HOB_EXTENSION_INIT_HEAD,
+                                               .op_count = 1, .ops = ops};
 
 static const struct hob_plugin table = {HOB_PLUGIN_INIT_HEAD, .id = "mutant",
                                         .version = "1.0.0",

@@ -171,6 +171,28 @@ hob_tensor *w_attend_body(hob_scope *scope, hob_tensor *q, hob_tensor *k,
     return hob_matmul(scope, hob_softmax(scope, scores, -1), v);
 }
 
+/* Nobody guesses 77. */
+hob_status w_fold_infer(struct hob_call *call, struct hob_meta *out)
+{
+    const struct hob_view *x = hob_arg_view(call, 0);
+    const struct hob_view *rows = hob_arg_view(call, 1);
+
+    if (x->rank != 2 || x->shape[0] != 77 || rows->rank != 1)
+        return call->host->fail(call, HOB_ERR_SHAPE,
+                                "x must be [77, n] and rows a vector");
+    out->rank = 2;
+    out->shape[0] = rows->shape[0];
+    out->shape[1] = x->shape[1];
+    return HOB_OK;
+}
+
+hob_tensor *w_fold_body(hob_scope *scope, hob_tensor *x, hob_tensor *rows,
+                        double by, enum w_fold_mode mode)
+{
+    (void)mode;
+    return hob_mul_scalar(scope, hob_select(scope, x, rows, 0), hob_f64(by));
+}
+
 hob_tensor *w_logs_body(hob_scope *scope, hob_tensor *x)
 {
     return hob_log(scope, x);
