@@ -64,41 +64,59 @@ static uint64_t key_of_attr(const struct check_attr *attr, uint64_t key)
     return mix(key, attr->count);
 }
 
+/* How many shapes of PLAN are like the one of some tensor before. */
+static int repeated_shapes(const struct hob__signature *signature,
+                           const struct check_plan *plan)
+{
+    int repeated = 0;
+
+    for (uint32_t i = 0; i < signature->param_count; i++)
+        for (uint32_t k = 0; k < i && plan->args[i].present; k++)
+            if (check_is_tensor(&signature->params[i]) &&
+                check_is_tensor(&signature->params[k]) &&
+                plan->args[k].present &&
+                plan->args[i].rank[0] == plan->args[k].rank[0] &&
+                !memcmp(plan->args[i].shape[0], plan->args[k].shape[0],
+                        plan->args[i].rank[0] * sizeof(int64_t))) {
+                repeated++;
+                break;
+            }
+    return repeated;
+}
+
 /*
- * Plans of one key test the same: presence, ranks, which sizes are alike,
- * attributes. *OUT_RANKS is a key of presence and ranks alone, *OUT_SIZES how
- * many different sizes there are.
+ * Work out CHOICE's keys. Plans of one key test the same: presence, ranks,
+ * which sizes are alike, attributes.
  */
-static uint64_t key_of(const struct check_search *search,
-                       const struct check_plan *plan, uint64_t *out_ranks,
-                       uint32_t *out_sizes)
+static void make_keys(const struct check_search *search,
+                      struct check_choice *choice)
 {
     const struct hob__signature *signature = &search->lab->op->signature;
+    const struct check_plan *plan = &choice->plan;
     struct symbols symbols;
-    uint64_t key = 1, ranks = 1;
+    uint64_t attributes = 1, shapes = 1, ranks = 1;
 
     symbols.count = 0;
     for (uint32_t i = 0; i < signature->param_count; i++) {
         const struct check_arg *arg = &plan->args[i];
 
-        key = mix(key, arg->present + 2u * plan->dtype[i]);
+        shapes = mix(shapes, arg->present + 2u * plan->dtype[i]);
         ranks = mix(ranks, arg->present);
-        if (!arg->present)
+        if (arg->present && !check_is_tensor(&signature->params[i]))
+            attributes = key_of_attr(&arg->attr, attributes);
+        if (!arg->present || !check_is_tensor(&signature->params[i]))
             continue;
-        if (!check_is_tensor(&signature->params[i])) {
-            key = key_of_attr(&arg->attr, key);
-            continue;
-        }
         for (uint32_t k = 0; k < arg->count; k++) {
             ranks = mix(ranks, arg->rank[k] + 10u);
-            key = mix(key, arg->rank[k] + 10u);
+            shapes = mix(shapes, arg->rank[k] + 10u);
             for (uint32_t d = 0; d < arg->rank[k]; d++)
-                key = mix(key, symbol_of(&symbols, arg->shape[k][d]));
+                shapes = mix(shapes, symbol_of(&symbols, arg->shape[k][d]));
         }
     }
-    *out_ranks = ranks;
-    *out_sizes = symbols.count;
-    return key;
+    choice->ranks = ranks;
+    choice->shapes = shapes;
+    choice->key = mix(shapes, attributes);
+    choice->variety = 2 * (int)symbols.count - repeated_shapes(signature, plan);
 }
 
 static int has_nan(const struct check_outcome *outcome)
@@ -194,40 +212,47 @@ static int offer(struct check_search *search, const struct check_plan *plan,
                  uint32_t limit)
 {
     struct check_shared *shared = search->lab->child->shared;
-    uint64_t ranks;
-    uint32_t sizes;
-    uint64_t key = key_of(search, plan, &ranks, &sizes);
+    struct check_choice *choice = &search->scratch;
 
+    choice->plan = *plan;
+    make_keys(search, choice);
     for (uint32_t i = 0; i < shared->plan_count; i++)
-        if (search->keys[i] == key)
+        if (search->keys[i] == choice->key)
             return 1;
-    return infer_accepts(search, plan) && keep(search, plan, key, limit);
+    return infer_accepts(search, plan) &&
+           keep(search, plan, choice->key, limit);
 }
 
 /* ---- choosing among what infer accepts ---- */
+
+/* Whether the pool has CHOICE, or enough of its shapes. */
+static int is_known(const struct check_search *search,
+                    const struct check_choice *choice)
+{
+    int alike = 0;
+
+    for (uint32_t i = 0; i < search->pool_count; i++) {
+        if (search->pool[i].key == choice->key)
+            return 1;
+        alike += search->pool[i].shapes == choice->shapes;
+    }
+    return alike > 1 && search->lab->op->signature.tensor_count;
+}
 
 /* Draw until the pool is full or the tries are over. */
 static void fill_pool(struct check_search *search)
 {
     static const struct check_demand nothing = {-1, 0, -1};
 
-    for (uint32_t i = 0; i < GENERAL_TRIES; i++) {
+    for (uint32_t i = 0; i < GENERAL_TRIES && search->pool_count < CHECK_POOL;
+         i++) {
         struct check_choice *choice = &search->pool[search->pool_count];
-        uint32_t known = 0;
 
-        if (search->pool_count == CHECK_POOL)
-            break;
         check_draw(search, &nothing, &choice->plan);
-        choice->key =
-            key_of(search, &choice->plan, &choice->ranks, &choice->sizes);
-        while (known < search->pool_count &&
-               search->pool[known].key != choice->key)
-            known++;
-        if (known == search->pool_count &&
-            infer_accepts(search, &choice->plan)) {
-            choice->is_taken = 0;
+        make_keys(search, choice);
+        choice->is_taken = 0;
+        if (!is_known(search, choice) && infer_accepts(search, &choice->plan))
             search->pool_count++;
-        }
     }
 }
 
@@ -235,7 +260,7 @@ static void fill_pool(struct check_search *search)
 static int worth(const struct check_search *search,
                  const struct check_choice *choice)
 {
-    int worth = (int)choice->sizes;
+    int worth = choice->variety;
 
     for (uint32_t i = 0; i < search->pool_count; i++)
         if (search->pool[i].is_taken && search->pool[i].ranks == choice->ranks)

@@ -18,13 +18,14 @@ struct check_demand {
 /* A plan that infer accepts, and what it is worth. */
 struct check_choice {
     struct check_plan plan;
-    uint64_t key;   /* of what it tests */
-    uint64_t ranks; /* of its ranks alone */
-    uint32_t sizes; /* how many different ones */
+    uint64_t key;    /* of what it tests */
+    uint64_t shapes; /* of that without attributes */
+    uint64_t ranks;  /* of its ranks alone */
+    int variety;     /* of its sizes and shapes */
     int is_taken;
 };
 
-enum { CHECK_POOL = 64 };
+enum { CHECK_POOL = 128 };
 
 struct check_search {
     struct check_lab *lab;
@@ -32,6 +33,7 @@ struct check_search {
     int vary_dtypes;
     char refusal[600]; /* what the last refusal said */
     uint64_t keys[CHECK_PLANS_MAX];
+    struct check_choice scratch;
     uint32_t pool_count;
     struct check_choice pool[CHECK_POOL];
 };
