@@ -313,9 +313,9 @@ static int implements(const struct hob__candidate *candidate, const char *name,
     return 0;
 }
 
-static int is_wanted(const struct check_child *child, const char *name)
+int check_is_wanted(const struct check_options *options, const char *name)
 {
-    const char *wanted = child->options->op;
+    const char *wanted = options->op;
     const char *dot = strrchr(name, '.');
 
     return !wanted || !strcmp(wanted, name) ||
@@ -338,7 +338,7 @@ static void add_jobs(struct check_child *child, hob_device *device,
         const struct hob__route *route = op ? hob__route_get(device, op) : NULL;
         struct check_job *job = &shared->jobs[shared->job_count];
 
-        if (!route || !is_wanted(child, one->name))
+        if (!route || !check_is_wanted(child->options, one->name))
             continue;
         if (route->status)
             check_found(child, CHECK_LOAD, "%s: %s", one->name, route->message);
@@ -367,9 +367,11 @@ static void try_device(struct visit *visit, const char *spec, int is_asked)
 
     if (!hob_device_open(visit->runtime, spec, &device, &error))
         add_jobs(visit->child, device->at[0], visit->tried);
-    else if (is_asked)
+    if (error.message && is_asked) {
+        visit->child->shared->device_failed = 1;
         check_note(visit->child, "%s cannot be opened: %s", spec,
                    hob__error_text(&error));
+    }
     hob_error_release(&error);
     hob_device_unref(device);
 }
@@ -395,7 +397,7 @@ static void list_jobs(struct check_child *child, hob_runtime *runtime)
     if (!options->device_count)
         hob_runtime_devices(runtime, visit_device, &visit);
     for (uint32_t i = 0; i < target->op_count; i++)
-        if (!tried[i] && is_wanted(child, target->ops[i].name))
+        if (!tried[i] && check_is_wanted(child->options, target->ops[i].name))
             check_note(child, "%s is not checked: no device here serves it",
                        target->ops[i].name);
     free(tried);
