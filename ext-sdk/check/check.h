@@ -493,6 +493,10 @@ extern const uint32_t check_table_count;
 int check_enlarge(struct check_lab *lab, const struct check_plan *plan,
                   struct check_plan *out);
 
+/* The same with as many elements as several threads share. */
+int check_enlarge_much(struct check_lab *lab, const struct check_plan *plan,
+                       struct check_plan *out);
+
 void check_search(struct check_lab *lab);      /* fills shared->plans */
 void check_values(struct check_lab *lab);      /* kernel, body, again */
 void check_layouts(struct check_lab *lab);     /* strides */

@@ -269,6 +269,44 @@ static enum check_code code_of(enum hob__reason reason)
     return CHECK_LOAD;
 }
 
+/* What OP has for SELECTOR; the loader has looked at it. */
+static int has_something(const struct hob_extension_op *op,
+                         const char *selector)
+{
+    if (op->body)
+        return 1;
+    for (uint32_t i = 0; i < op->impl_count; i++)
+        if (!strcmp(op->impls[i].selector, selector) &&
+            (op->impls[i].entry || op->impls[i].backward || op->impls[i].layer))
+            return 1;
+    return 0;
+}
+
+/* The loader asks for what is listed and holds today; a condition may hold
+ * tomorrow. */
+static void check_conditions(struct check_child *child,
+                             const struct hob__plugin *plugin)
+{
+    const struct hob__manifest *manifest = plugin->manifest;
+    const struct hob_extension *table = &plugin->extension;
+
+    for (uint32_t i = 0; i < manifest->op_count; i++)
+        for (uint32_t k = 0; k < table->op_count; k++) {
+            const struct hob__manifest_op *op = &manifest->ops[i];
+
+            if (strcmp(table->ops[k].name, op->full_name) != 0)
+                continue;
+            for (uint32_t s = 0; s < op->selector_count; s++)
+                if (op->selectors[s].when != HOB__WHEN_ALWAYS &&
+                    !has_something(&table->ops[k], op->selectors[s].name))
+                    check_found(child, CHECK_NO_IMPLEMENTATION,
+                                "op %s has nothing for %s, which it lists "
+                                "where %s is there",
+                                op->full_name, op->selectors[s].name,
+                                op->selectors[s].when_name);
+        }
+}
+
 static int load(struct check_child *child, hob_runtime *runtime)
 {
     const struct hob__candidate *candidate =
@@ -291,6 +329,8 @@ static int load(struct check_child *child, hob_runtime *runtime)
                     "the library's version is %s, the manifest's %s",
                     instance->plugin->table.version, child->target->version);
     hob_error_release(&error);
+    if (!status)
+        check_conditions(child, instance->plugin);
     return !status;
 }
 
