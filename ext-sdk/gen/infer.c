@@ -74,12 +74,13 @@ static hob_status read_let(struct state *state,
                         &text, error);
     if (st)
         return st;
-    hob__text_printf(&state->out,
-                     "    const %s let_%s =\n        %s;\n    (void)let_%s;\n",
+    hob__text_printf(&state->out, "    const %s let_%s =\n",
                      kind == GEN_INT   ? "int64_t"
                      : kind == GEN_F64 ? "double"
                                        : "int",
-                     name, text, name);
+                     name);
+    gen_flow(&state->out, 8, text);
+    hob__text_printf(&state->out, ";\n    (void)let_%s;\n", name);
     free(text);
     /* Known from here on. */
     state->lets[state->names.let_count].name = name;
@@ -126,10 +127,9 @@ static hob_status read_where(struct state *state,
         st = hob__json_string(source->doc, hob__json_next(source->doc, item),
                               &message, error);
     if (!st) {
-        hob__text_printf(&state->out,
-                         "    hob_infer_where(&in, %s,\n"
-                         "                    ",
-                         text);
+        hob__text_puts(&state->out, "    hob_infer_where(&in,\n");
+        gen_flow(&state->out, 20, text);
+        hob__text_printf(&state->out, ",\n%20s", "");
         gen_c_string(&state->out, message);
         hob__text_puts(&state->out, ");\n");
     }
@@ -309,11 +309,32 @@ static hob_status read_shape(struct state *state, uint32_t index,
     return st;
 }
 
-/* "when", and that the result's variant is the chosen one: an "if" around
- * what follows. *OUT_OPEN says whether there is one. */
+/* Close the "if" whose block begins at FROM of OUT; the lines move in. */
+static void close_when(struct hob__text *out, size_t from)
+{
+    char *block = out->failed ? NULL : strdup(out->data + from);
+
+    out->failed = out->failed || !block;
+    out->length = out->failed ? out->length : from;
+    for (char *line = block; line && *line;) {
+        size_t length = strcspn(line, "\n");
+
+        hob__text_puts(out, "    ");
+        hob__text_append(out, line, length);
+        hob__text_puts(out, "\n");
+        line += length + (line[length] == '\n');
+    }
+    free(block);
+    hob__text_puts(out, "    }");
+}
+
+/*
+ * "when", and that the result's variant is the chosen one: an "if" around what
+ * follows. *OUT_FROM is where its block begins, 0 if there is none.
+ */
 static hob_status open_when(struct state *state,
                             const struct hob__json_value *object, uint8_t flags,
-                            uint8_t tag, uint8_t variant, bool *out_open,
+                            uint8_t tag, uint8_t variant, size_t *out_from,
                             hob_error *error)
 {
     const struct gen_source *source = state->op->source;
@@ -327,7 +348,7 @@ static hob_status open_when(struct state *state,
     char *text = NULL;
     hob_status st = HOB_OK;
 
-    *out_open = false;
+    *out_from = 0;
     if (when && !may_miss)
         return gen_fail(source, when, error,
                         "the signature does not say '?': this result is "
@@ -344,10 +365,14 @@ static hob_status open_when(struct state *state,
     hob__text_puts(&state->out, "    if (");
     if (tag != HOB__NO_TAG)
         hob__text_printf(&state->out, "call->plains[%u].u.i64 == %u%s", tag,
-                         variant, when ? " && " : "");
-    hob__text_printf(&state->out, "%s) {\n", when ? text : "");
+                         variant, when ? " &&\n" : "");
+    if (when && tag == HOB__NO_TAG && strlen(text) < 60)
+        hob__text_puts(&state->out, text);
+    else if (when)
+        gen_flow(&state->out, 8, text);
+    hob__text_puts(&state->out, ") {\n");
     free(text);
-    *out_open = true;
+    *out_from = state->out.length;
     return HOB_OK;
 }
 
@@ -358,7 +383,8 @@ static hob_status read_result(struct state *state, uint32_t index,
     const struct gen_source *source = state->op->source;
     const struct hob__result *result = &state->op->signature.results[index];
     const struct hob__json_value *shape;
-    bool is_whole = value == state->op->infer_object, open = false;
+    bool is_whole = value == state->op->infer_object;
+    size_t from = 0;
     hob_status st =
         hob__json_expect(source->doc, value, HOB__JSON_OBJECT, error);
 
@@ -372,13 +398,15 @@ static hob_status read_result(struct state *state, uint32_t index,
     if (!shape)
         return gen_fail(source, value, error, "field \"shape\" is missing");
     st = open_when(state, value, result->flags, result->tag_plain,
-                   result->variant, &open, error);
+                   result->variant, &from, error);
     if (!st)
         st = read_shape(state, index, shape, error);
     if (!st)
         st = result_dtype(state, index, value, error);
-    if (!st && open)
-        hob__text_puts(&state->out, "    }\n");
+    if (!st && from) {
+        close_when(&state->out, from);
+        hob__text_puts(&state->out, "\n");
+    }
     return st;
 }
 
@@ -386,10 +414,10 @@ static hob_status read_result(struct state *state, uint32_t index,
 static void set_plain(struct state *state, uint32_t index, const char *member,
                       const char *c)
 {
-    hob__text_printf(&state->out,
-                     "    call->plains[%" PRIu32 "].u.%s =\n"
-                     "        %s;\n",
-                     index, member, c);
+    hob__text_printf(&state->out, "    call->plains[%" PRIu32 "].u.%s =\n",
+                     index, member);
+    gen_flow(&state->out, 8, c);
+    hob__text_puts(&state->out, ";\n");
 }
 
 static hob_status plain_value(struct state *state, uint32_t index,
@@ -440,7 +468,7 @@ static hob_status read_plain(struct state *state, uint32_t index,
     const struct gen_source *source = state->op->source;
     const struct hob__param *plain = &state->op->signature.plains[index];
     const struct hob__json_value *inner = value;
-    bool open = false;
+    size_t from = 0;
     hob_status st = HOB_OK;
 
     state->done_plains[index] = true;
@@ -453,18 +481,18 @@ static hob_status read_plain(struct state *state, uint32_t index,
     }
     if (!st)
         st = open_when(state, value, plain->flags, plain->tag_param,
-                       plain->variant, &open, error);
+                       plain->variant, &from, error);
     if (!st)
         st = plain_value(state, index, inner, error);
-    if (!st && open)
-        hob__text_puts(&state->out, "    }");
+    if (!st && from)
+        close_when(&state->out, from);
     /* A plain result that is not there has no tag. */
-    if (!st && open && gen_is_optional(plain))
+    if (!st && from && gen_is_optional(plain))
         hob__text_printf(&state->out,
                          " else {\n        call->plains[%" PRIu32
                          "] = hob_none();\n    }\n",
                          index);
-    else if (!st && open)
+    else if (!st && from)
         hob__text_puts(&state->out, "\n");
     return st;
 }
