@@ -97,6 +97,13 @@ static hob_status bind_one(struct hob_call *call,
     } else if (bind_attribute(param, value)) {
         return HOB_OK;
     }
+    if (param->type == HOB__TYPE_ENUM && value->tag == HOB_TAG_ENUM)
+        return hob__call_fail(
+            call, HOB_ERR_ARGUMENT,
+            "argument %s must be an enumerator, 0 (%s) to %d "
+            "(%s), not %" PRId64,
+            param->name, param->enumerators[0], param->enumerator_count - 1,
+            param->enumerators[param->enumerator_count - 1], value->u.i64);
     return hob__call_fail(call, HOB_ERR_ARGUMENT, "argument %s must be %s",
                           param->name, type_text(param));
 }

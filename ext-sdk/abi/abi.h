@@ -61,7 +61,6 @@ struct abi_member {
     uint32_t since; /* 0: from the first version on */
     bool is_required;
     bool is_pointer;
-    bool is_reserved; /* its name begins so */
 };
 
 struct abi_struct {

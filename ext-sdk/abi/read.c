@@ -469,8 +469,6 @@ static hob_status read_member(struct reader *reader, struct abi_struct *what,
     member->size = size;
     member->is_pointer = (declarator.is_pointer || base->kind == ABI_POINTER) &&
                          !declarator.is_array;
-    member->is_reserved = declarator.name->length >= 8 &&
-                          !memcmp(declarator.name->text, "reserved", 8);
     if (!member->name || !member->type)
         st = no_memory(reader);
     if (!is_union)

@@ -23,7 +23,6 @@ static const char types[] =
     "    uint32_t since; /* minor; 0: from the first version on */\n"
     "    unsigned is_required : 1;\n"
     "    unsigned is_pointer : 1;\n"
-    "    unsigned is_reserved : 1;\n"
     "};\n\n"
     "/* Members FIRST..FIRST+COUNT-1 of the list. */\n"
     "struct abi_struct {\n"
@@ -100,10 +99,10 @@ static void members(struct hob__text *out, const struct abi_list *list)
                 out,
                 "    {\"%s\", \"%s\", \"%s\",\n"
                 "     offsetof(struct %s, %s), sizeof(((struct %s *)0)->%s),\n"
-                "     %" PRIu32 ", %d, %d, %d},\n",
+                "     %" PRIu32 ", %d, %d},\n",
                 one->name, member->name, member->type, one->name, member->name,
                 one->name, member->name, member->since & 0xffff,
-                member->is_required, member->is_pointer, member->is_reserved);
+                member->is_required, member->is_pointer);
         }
     }
     hob__text_puts(out, "};\n\n");

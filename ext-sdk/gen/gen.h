@@ -145,7 +145,8 @@ hob_status gen_fail_inside(const struct gen_source *source,
                            hob_error *error, const char *message);
 hob_status gen_no_memory(hob_error *error);
 
-/* Refuse keys of OBJECT that are not in KNOWN; "x-" keys may always stand. */
+/* Refuse keys of OBJECT that are not in KNOWN; "x-" keys may always stand, and
+ * "$schema", which is for editors. */
 hob_status gen_check_keys(const struct gen_source *source,
                           const struct hob__json_value *object,
                           const char *const *known, size_t known_count,

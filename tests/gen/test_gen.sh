@@ -145,6 +145,13 @@ for header in infer kernel; do
     compiles c++ c++11 "${CXX:-c++}" "$dir/$header.c"
 done
 
+# Editors are told of the schema.
+sed '1s#{#{"$schema": "plugin.schema.json",#' "$src/gen/extension.json" \
+    >"$dir/schema.json"
+grep -q schema "$dir/schema.json" || fail "no \$schema to test with"
+status 0 "$sdk" gen extension "$dir/schema.json"
+cat "$dir/text"
+
 # The command line.
 status 2 "$sdk"
 status 2 "$sdk" gen
@@ -154,8 +161,33 @@ status 2 "$sdk" gen builtin --ops-dir
 status 2 "$sdk" gen builtin --glue x
 status 2 "$sdk" frobnicate
 status 0 "$sdk" --help
-grep -q '^usage: hob-sdk gen' "$dir/text" || fail "--help"
+grep -q 'hob-sdk gen extension' "$dir/text" || fail "--help"
 status 0 "$sdk" --version
+status 0 "$sdk" new --help
+status 0 "$sdk" pack --help
+status 2 "$sdk" pack -o
+status 2 "$sdk" pack a b
+status 2 "$sdk" pack --deep
+status 2 "$sdk" new
+
+# The checker is another program: that beside this one, else in libexec/hob.
+mkdir -p "$dir/tree/bin" "$dir/tree/libexec/hob"
+cp "$sdk" "$dir/tree/bin/hob-sdk"
+status 1 "$dir/tree/bin/hob-sdk" check x.so
+grep -q "hob-sdk-check is not installed" "$dir/text" || fail "no checker"
+checker="$dir/tree/libexec/hob/hob-sdk-check"
+{
+    echo '#!/bin/sh'
+    echo 'echo "$# $*"; exit 7'
+} >"$checker"
+chmod +x "$checker"
+status 7 "$dir/tree/bin/hob-sdk" check "a b" --json
+grep -q "^2 a b --json" "$dir/text" || fail "what the checker is given"
+status 7 "$dir/tree/bin/hob-sdk" check --help
+sed 's/ 7/ 8/' "$checker" >"$dir/tree/bin/hob-sdk-check"
+chmod +x "$dir/tree/bin/hob-sdk-check"
+status 8 "$dir/tree/bin/hob-sdk" check
+
 status 1 "$sdk" gen builtin --ops-dir "$dir/none"
 grep -q "$dir/none: No such file" "$dir/text" || fail "missing folder"
 mkdir "$dir/empty"
