@@ -100,7 +100,7 @@ static const struct hob_entry entries[] = {{
 }};
 
 static const struct hob_backend backend = {
-    .struct_size = sizeof(struct hob_backend),
+    HOB_BACKEND_INIT_HEAD,
     .entry_count = 1,
     .entries = entries,
     .device_count = device_count,
@@ -141,7 +141,7 @@ static const struct hob_extension_op ops[] = {{
 }};
 
 static const struct hob_extension extension = {
-    .struct_size = sizeof(struct hob_extension),
+    HOB_EXTENSION_INIT_HEAD,
     .op_count = 1,
     .ops = ops,
 };

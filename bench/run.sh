@@ -33,12 +33,30 @@ keep() {
     sed "s/^/$who\t/" "$work/out" >> "$work/all"
 }
 
+# peer_best SCRIPT - the peer at its best.
 peer_best() {
     MALLOC_TRIM_THRESHOLD_=1000000000 MALLOC_MMAP_THRESHOLD_=1000000000 \
     MALLOC_TOP_PAD_=100000000 OMP_NUM_THREADS=$processors LD_PRELOAD=$preload \
-        "$python" "$root/bench/peer_torch.py" "$work" "$processors"
+        "$python" "$root/bench/$1" "$work" "$processors"
 }
 
+# The extension that bench_attention calls, built against this tree installed
+# elsewhere.
+build_extension() {
+    make -s -C "$build" install DESTDIR="$work/stage" > "$work/log" 2>&1 ||
+        return 1
+    pc=$(find "$work/stage" -name hob-sdk.pc)
+    stage=$work/stage$(sed -n 's/^prefix=//p' "$pc")
+    env -u MAKEFLAGS PKG_CONFIG_PATH="$(dirname "$pc")" \
+        PKG_CONFIG="pkg-config --define-variable=prefix=$stage" \
+        make -s -C "$root/ext-sdk/examples/flash_attention" O="$work/flash" \
+        > "$work/log" 2>&1
+}
+
+build_extension || {
+    cat "$work/log" >&2
+    exit 1
+}
 have_torch=no
 "$python" -c 'import numpy, torch' 2> "$work/why" && have_torch=yes
 
@@ -49,7 +67,15 @@ while [ "$round" -lt "$rounds" ]; do
     keep hob "$build/bench/bench_mlp" "$work"
     if [ "$have_torch" = yes ]; then
         keep 'torch as installed' "$python" "$root/bench/peer_torch.py" "$work"
-        keep 'torch at its best' peer_best
+        keep 'torch at its best' peer_best peer_torch.py
+    fi
+    HOB_ADD_PLUGIN_PATH="$work/flash" keep hob \
+        "$build/bench/bench_attention" flash "$work"
+    keep 'hob, plain ops' "$build/bench/bench_attention" plain
+    if [ "$have_torch" = yes ]; then
+        keep 'torch as installed' "$python" "$root/bench/peer_attention.py" \
+            "$work"
+        keep 'torch at its best' peer_best peer_attention.py
     fi
     keep hob "$build/bench/bench_overhead"
     keep hob "$build/bench/bench_loader"

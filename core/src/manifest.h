@@ -223,4 +223,8 @@ const char *hob__manifest_selector_name(const struct hob__manifest *manifest);
 const struct hob__manifest_op *
 hob__manifest_find_op(const struct hob__manifest *manifest, const char *name);
 
+/* Return the builds for platform TRIPLE, the most specific, or NULL. */
+const struct hob__manifest_target *
+hob__manifest_target(const struct hob__manifest *manifest, const char *triple);
+
 #endif

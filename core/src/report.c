@@ -235,6 +235,15 @@ hob_status hob_op_find(hob_runtime *runtime, const char *name, uint32_t *out_id,
                          nearest ? nearest : "", nearest ? "\"?" : "");
 }
 
+const char *hob_op_signature(hob_runtime *runtime, uint32_t op)
+{
+    const struct hob__registry *registry = &runtime->registry;
+
+    return op < registry->op_count && registry->ops[op].decl
+               ? registry->ops[op].flat
+               : NULL;
+}
+
 hob_status hob_call_op(hob_scope *scope, uint32_t op, const hob_value *args,
                        uint32_t arg_count, hob_tensor **out,
                        uint32_t out_capacity, uint32_t *out_count)

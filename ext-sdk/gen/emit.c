@@ -143,3 +143,19 @@ void gen_aliases(struct hob__text *out, const struct gen_op *op)
                          op->aliases[i].result, op->aliases[i].param);
     hob__text_puts(out, "}");
 }
+
+char *gen_impl_name(const struct gen_op *op, const struct gen_impl *impl,
+                    const char *tail)
+{
+    struct hob__text text = HOB__TEXT_INIT;
+    char *word = gen_c_word(impl->selector);
+
+    /* "*" cannot stand in a name. */
+    hob__text_printf(&text, "%s_%s%s", op->c_name,
+                     !strcmp(impl->selector, "*") ? "any"
+                     : word                       ? word
+                                                  : "?",
+                     tail);
+    free(word);
+    return hob__text_take(&text);
+}

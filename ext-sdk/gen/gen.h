@@ -141,7 +141,8 @@ hob_status gen_fail_inside(const struct gen_source *source,
                            hob_error *error, const char *message);
 hob_status gen_no_memory(hob_error *error);
 
-/* Refuse keys of OBJECT that are not in KNOWN; "x-" keys may always stand. */
+/* Refuse keys of OBJECT that are not in KNOWN; "x-" keys may always stand, and
+ * "$schema", which is for editors. */
 hob_status gen_check_keys(const struct gen_source *source,
                           const struct hob__json_value *object,
                           const char *const *known, size_t known_count,
@@ -249,6 +250,9 @@ void gen_wrapped(struct hob__text *out, const char *head, char *const *items,
                  uint32_t count, const char *tail);
 
 void gen_aliases(struct hob__text *out, const struct gen_op *op);
+/* "demo_square_flex" and TAIL, of OP's implementation for a selector. */
+char *gen_impl_name(const struct gen_op *op, const struct gen_impl *impl,
+                    const char *tail);
 
 /* ---- types.c: the types of an extension ---- */
 

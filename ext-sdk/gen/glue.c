@@ -9,23 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* "demo_square_flex", of the implementation of OP for a selector. */
-static char *impl_name(const struct gen_op *op, const struct gen_impl *impl,
-                       const char *tail)
-{
-    struct hob__text text = HOB__TEXT_INIT;
-    char *word = gen_c_word(impl->selector);
-
-    /* "*" cannot stand in a name. */
-    hob__text_printf(&text, "%s_%s%s", op->c_name,
-                     !strcmp(impl->selector, "*") ? "any"
-                     : word                       ? word
-                                                  : "?",
-                     tail);
-    free(word);
-    return hob__text_take(&text);
-}
-
 static void prototype(struct hob__text *out, const char *name,
                       const char *first, const char *second, const char *third)
 {
@@ -48,18 +31,18 @@ static void impl_prototypes(struct hob__text *out, const struct gen_op *op,
     char *name;
 
     if (impl->prepare) {
-        name = impl_name(op, impl, "_prepare");
+        name = gen_impl_name(op, impl, "_prepare");
         prototype(out, name, "void *device", "const struct hob_call *call",
                   "struct hob_prepare *out");
         free(name);
     }
     if (impl->kernel) {
-        name = impl_name(op, impl, "");
+        name = gen_impl_name(op, impl, "");
         prototype(out, name, "void *device", "struct hob_call *call", NULL);
         free(name);
     }
     if (impl->layer) {
-        name = impl_name(op, impl, "_layer");
+        name = gen_impl_name(op, impl, "_layer");
         prototype(out, name, "void *instance", "struct hob_call *call", NULL);
         free(name);
     }
@@ -210,7 +193,7 @@ static void impl_tables(struct hob__text *out, const struct gen_op *op,
                         const char *tail)
 {
     for (uint32_t i = 0; i < op->impl_count; i++) {
-        char *name = impl_name(op, &op->impls[i], "");
+        char *name = gen_impl_name(op, &op->impls[i], "");
 
         if (op->impls[i].kernel)
             entry(out, op, &op->impls[i], name ? name : "?");
@@ -224,7 +207,7 @@ static void impl_tables(struct hob__text *out, const struct gen_op *op,
                      op->c_name, tail);
     for (uint32_t i = 0; i < op->impl_count; i++) {
         const struct gen_impl *impl = &op->impls[i];
-        char *name = impl_name(op, impl, "");
+        char *name = gen_impl_name(op, impl, "");
 
         hob__text_printf(out, "    {.selector = \"%s\"", impl->selector);
         if (impl->kernel)
@@ -317,17 +300,19 @@ static void plugin(struct hob__text *out, const struct gen_schema *schema)
 
     hob__text_printf(out,
                      "static const struct hob_extension %s_extension = {\n"
-                     "    .struct_size = sizeof(struct hob_extension),\n",
+                     "    HOB_EXTENSION_INIT_HEAD,\n",
                      prefix);
+    /* In the order of the members: C++ wants it so. */
     if (schema->op_count)
-        hob__text_printf(out,
-                         "    .op_count = %" PRIu32 ",\n    .ops = %s_ops,\n",
-                         schema->op_count, prefix);
+        hob__text_printf(out, "    .op_count = %" PRIu32 ",\n",
+                         schema->op_count);
     if (schema->implements_count)
-        hob__text_printf(out,
-                         "    .implements = %s_implements,\n"
-                         "    .implements_count = %" PRIu32 ",\n",
-                         prefix, schema->implements_count);
+        hob__text_printf(out, "    .implements_count = %" PRIu32 ",\n",
+                         schema->implements_count);
+    if (schema->op_count)
+        hob__text_printf(out, "    .ops = %s_ops,\n", prefix);
+    if (schema->implements_count)
+        hob__text_printf(out, "    .implements = %s_implements,\n", prefix);
     hob__text_printf(out,
                      "};\n\n"
                      "static const struct hob_plugin %s_plugin = {\n"

@@ -9,9 +9,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* One name, and what of the manifest it comes from. */
+/* One name, and what of the manifest it comes from. Tags of structs and enums
+ * are apart from all other names, in C++ as well where "struct" is written. */
 struct name {
     char *text;
+    bool is_tag;
+    uint32_t number; /* in the order of the manifest */
     const struct hob__json_value *place;
     const char *of; /* borrowed: an op's or a type's name */
 };
@@ -24,7 +27,7 @@ struct names {
 };
 
 /* Take TEXT, a name that comes from PLACE. */
-static void add(struct names *names, struct hob__text *text,
+static void add(struct names *names, bool is_tag, struct hob__text *text,
                 const struct hob__json_value *place, const char *of)
 {
     struct name *grown =
@@ -39,6 +42,8 @@ static void add(struct names *names, struct hob__text *text,
     }
     grown[names->count].text = hob__text_take(text);
     names->failed = names->failed || !grown[names->count].text;
+    grown[names->count].is_tag = is_tag;
+    grown[names->count].number = names->count;
     grown[names->count].place = place;
     grown[names->count++].of = of;
 }
@@ -52,12 +57,12 @@ static void add_enum(struct names *names, const char *tag,
     struct hob__text text = HOB__TEXT_INIT;
 
     hob__text_puts(&text, tag ? tag : "");
-    add(names, &text, place, of);
+    add(names, true, &text, place, of);
     for (uint32_t i = 0; i < param->enumerator_count; i++) {
         gen_upper(&text, tag ? tag : "");
         hob__text_puts(&text, "_");
         gen_upper(&text, param->enumerators[i]);
-        add(names, &text, place, of);
+        add(names, false, &text, place, of);
     }
 }
 
@@ -69,12 +74,12 @@ static void add_type(struct names *names, const struct hob__type_def *def,
     char *name = gen_type_name(prefix, def);
 
     hob__text_puts(&text, name ? name : "");
-    add(names, &text, place, def->name);
+    add(names, true, &text, place, def->name);
     free(name);
     if (def->is_enum) {
         name = gen_variant_enum(prefix, def);
         hob__text_puts(&text, name ? name : "");
-        add(names, &text, place, def->name);
+        add(names, true, &text, place, def->name);
         free(name);
     }
     for (uint32_t i = 0; i < def->variant_count; i++) {
@@ -82,7 +87,7 @@ static void add_type(struct names *names, const struct hob__type_def *def,
 
         if (def->is_enum) {
             gen_enumerator(&text, prefix, def, i);
-            add(names, &text, place, def->name);
+            add(names, false, &text, place, def->name);
         }
         for (uint32_t k = 0; k < variant->field_count; k++) {
             if (variant->fields[k].type != HOB__TYPE_ENUM)
@@ -106,7 +111,65 @@ static void add_index(struct names *names, const struct gen_op *op,
         gen_constant(&text, flat_name[0] == '_' ? flat_name + 1 : flat_name);
     else
         hob__text_printf(&text, "%" PRIu32, number);
-    add(names, &text, op->place, op->full_name);
+    add(names, false, &text, op->place, op->full_name);
+}
+
+/* BASE and TAIL, of a function or a table. */
+static void add_function(struct names *names, const struct gen_op *op,
+                         const char *base, const char *tail)
+{
+    struct hob__text text = HOB__TEXT_INIT;
+
+    hob__text_printf(&text, "%s%s", base, tail);
+    add(names, false, &text, op->place, op->full_name);
+}
+
+static void add_impls(struct names *names, const struct gen_op *op)
+{
+    static const char *const kernel_tails[] = {"", "_prepare", "_entry",
+                                               "_dtypes"};
+    static const char *const backward_tails[] = {"_backward", "_gradient",
+                                                 "_save_if"};
+
+    for (uint32_t i = 0; i < op->impl_count; i++) {
+        const struct gen_impl *impl = &op->impls[i];
+        char *name = gen_impl_name(op, impl, "");
+
+        for (size_t k = 0; k < 4 && impl->kernel; k++)
+            add_function(names, op, name ? name : "", kernel_tails[k]);
+        for (size_t k = 0; k < 3 && impl->backward; k++)
+            add_function(names, op, op->c_name, backward_tails[k]);
+        if (impl->layer)
+            add_function(names, op, name ? name : "", "_layer");
+        free(name);
+    }
+}
+
+static void add_functions(struct names *names, const struct gen_op *op)
+{
+    static const char *const tails[] = {"",        "_body",       "_body_glue",
+                                        "_infer",  "_infer_glue", "_impls",
+                                        "_unpack", "_aliases"};
+
+    for (size_t k = 0; k < sizeof(tails) / sizeof(tails[0]); k++)
+        add_function(names, op, op->c_name, tails[k]);
+    add_impls(names, op);
+}
+
+/* The tables and functions of the whole, which no op may be called like. */
+static void add_plugin(struct names *names)
+{
+    static const char *const tails[] = {"_ops",    "_implements", "_extension",
+                                        "_plugin", "_open",       "_close"};
+    const struct gen_source *source = names->schema->sources[0];
+
+    for (size_t k = 0; k < sizeof(tails) / sizeof(tails[0]); k++) {
+        struct hob__text text = HOB__TEXT_INIT;
+
+        hob__text_printf(&text, "%s%s", names->schema->prefix, tails[k]);
+        add(names, false, &text, hob__json_root(source->doc),
+            "the table of the plugin");
+    }
 }
 
 static void add_op(struct names *names, const struct gen_op *op)
@@ -127,7 +190,7 @@ static void add_op(struct names *names, const struct gen_op *op)
             add_enum(names, op->plains[i].enum_name, &signature->plains[i],
                      op->place, op->full_name);
     hob__text_printf(&text, "%s_call", op->c_name);
-    add(names, &text, op->place, op->full_name);
+    add(names, true, &text, op->place, op->full_name);
     for (uint32_t i = 0; i < signature->param_count; i++) {
         add_index(names, op, "_ARG_", signature->params[i].name, 0);
         if (signature->params[i].mask)
@@ -141,10 +204,15 @@ static void add_op(struct names *names, const struct gen_op *op)
                   op->plains[i].item);
 }
 
+/* Of two equal names the one that stands later in the text comes second. */
 static int compare(const void *a, const void *b)
 {
-    return strcmp(((const struct name *)a)->text,
-                  ((const struct name *)b)->text);
+    const struct name *x = a, *y = b;
+    int order = strcmp(x->text, y->text);
+
+    if (!order)
+        order = (int)x->is_tag - (int)y->is_tag;
+    return order ? order : (x->number > y->number) - (x->number < y->number);
 }
 
 static hob_status find_double(const struct names *names, hob_error *error)
@@ -154,7 +222,7 @@ static hob_status find_double(const struct names *names, hob_error *error)
     for (uint32_t i = 1; i < names->count; i++) {
         const struct name *a = &names->items[i - 1], *b = &names->items[i];
 
-        if (strcmp(a->text, b->text) != 0)
+        if (a->is_tag != b->is_tag || strcmp(a->text, b->text) != 0)
             continue;
         return gen_fail(source, b->place, error,
                         "%s gets the name %s in C, and %s%s too: rename one "
@@ -210,8 +278,13 @@ hob_status gen_check_names(const struct gen_schema *schema, hob_error *error)
         add_type(&names, def, place);
         st = check_members(schema, def, place, error);
     }
-    for (uint32_t i = 0; i < schema->op_count; i++)
+    add_plugin(&names);
+    for (uint32_t i = 0; i < schema->op_count; i++) {
         add_op(&names, &schema->ops[i]);
+        add_functions(&names, &schema->ops[i]);
+    }
+    for (uint32_t i = 0; i < schema->implements_count; i++)
+        add_impls(&names, &schema->implements[i]);
     if (!st && names.failed)
         st = gen_no_memory(error);
     if (!st && names.count)

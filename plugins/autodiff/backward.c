@@ -234,6 +234,8 @@ static void fill_step(const struct ad_walk *walk, const struct ad_entry *entry,
     meta = node->ret_metas;
     for (uint32_t i = 0; i < node->ret_count; i++)
         ad_node_meta_next(&meta, &step->ret_metas[i]);
+    call->struct_size = sizeof(*call);
+    call->reserved = 0;
     call->host = walk->layer->host;
     call->op_name = node->op_name;
     call->args = node->args;

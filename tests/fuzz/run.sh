@@ -9,7 +9,7 @@ set -eu
 root=$(cd "$(dirname "$0")/../.." && pwd)
 seconds=${1:-60}
 [ $# -eq 0 ] || shift
-[ $# -gt 0 ] || set -- npy safetensors signature types
+[ $# -gt 0 ] || set -- npy package safetensors signature types
 work=$(mktemp -d)
 trap 'rm -r -f "$work"' EXIT
 
@@ -17,6 +17,10 @@ trap 'rm -r -f "$work"' EXIT
 sources() {
     case $1 in
     npy) echo npy_header.c error.c ;;
+    package)
+        echo package.c arena.c error.c json.c json_scan.c paths.c reasons.c \
+            sha256.c text.c
+        ;;
     safetensors)
         echo safetensors_header.c error.c json.c json_scan.c reasons.c text.c
         ;;
@@ -43,6 +47,17 @@ seed() {
         printf '\223NUMPY\001\000\073\000%s\n' "{'descr': '>f4', \
 'fortran_order': True, 'shape': (2, 3), }"
         head -c 24 /dev/zero
+        ;;
+    package)
+        (
+            cd "$work" && printf '{}' >manifest.json && printf '%s' \
+                '{"hob_package":1,"id":"a","version":"1.0.0","platform":"b",' \
+                '"files":[{"path":"manifest.json","size":2,"sha256":"4413' \
+                '6fa355b3678a1146ad16f7e8649e94fb4fc21fe77e8310c060f61' \
+                'caaff8a"}]}' >hob-package.json
+            tar cf - --format=ustar --mode=644 --mtime=@0 --owner=0 --group=0 \
+                --numeric-owner -b 1 hob-package.json manifest.json
+        )
         ;;
     safetensors)
         printf '\207\000\000\000\000\000\000\000%s' '{"__metadata__":{"a":"b"'\

@@ -182,7 +182,7 @@ static hob_status reference_download(void *device, void *host_data,
 }
 
 static const struct hob_backend backend = {
-    .struct_size = sizeof(backend),
+    HOB_BACKEND_INIT_HEAD,
     .entry_count = sizeof(entries) / sizeof(entries[0]),
     .entries = entries,
     .device_count = reference_device_count,

@@ -105,7 +105,7 @@ static const struct hob_entry entries[] = {
 };
 
 static const struct hob_backend plain_backend = {
-    .struct_size = sizeof(struct hob_backend),
+    HOB_BACKEND_INIT_HEAD,
     .entry_count = 1,
     .entries = entries,
     .device_count = device_count,
@@ -120,7 +120,7 @@ static const struct hob_backend plain_backend = {
 };
 
 static const struct hob_backend apart_backend = {
-    .struct_size = sizeof(struct hob_backend),
+    HOB_BACKEND_INIT_HEAD,
     .entry_count = 1,
     .entries = entries,
     .device_count = device_count,

@@ -390,6 +390,16 @@ static const struct bad bad_manifests[] = {
           "{\"op\": \"add\", \"selector\": \"a_b\", \"signature\": \"" X
           "\", \"kernel\": true}]}",
      "5:1: /implements/1: add for \"a_b\" and add for \"a-b\" get one name"},
+    {EXT("{\"op\": \"open\", \"signature\": \"" X
+         "\", \"infer\": \"same\", \"doc\": \"d\", \"body\": true, "
+         "\"backends\": [\"*\"]}"),
+     "4:1: /ops/0: demo.open gets the name demo_open in C, and the table of"},
+    {EXT("{\"op\": \"a\", \"signature\": \"" X
+         "\", \"infer\": \"same\", \"doc\": \"d\", \"body\": true, "
+         "\"backends\": [\"*\"]},\n{\"op\": \"a_unpack\", \"signature\": \"" X
+         "\", \"infer\": \"same\", \"doc\": \"d\", \"body\": true, "
+         "\"backends\": [\"*\"]}"),
+     "5:1: /ops/1: demo.a_unpack gets the name demo_a_unpack in C, and demo.a"},
     {EXT("{\"op\": \"a\", \"signature\": \"" X
          "\", \"infer\": \"same\", \"doc\": \"d\", \"body\": true, "
          "\"backends\": [\"*\"]},\n{\"op\": \"a_body\", \"signature\": \"" X

@@ -275,6 +275,7 @@ hob_status demo_split_body(hob_scope *scope, hob_tensor *x, int64_t n,
                            hob_scalar _seed, hob_tensor **out,
                            uint32_t out_count);
 hob_status demo_split_infer(struct hob_call *call, struct hob_meta *out);
+hob_status demo_split_record_layer(void *instance, struct hob_call *call);
 
 /*
  * demo.nothing
@@ -283,7 +284,6 @@ hob_status demo_split_infer(struct hob_call *call, struct hob_meta *out);
  */
 hob_status demo_nothing_infer(struct hob_call *call, struct hob_meta *out);
 hob_status demo_nothing_cube_cuda(void *device, struct hob_call *call);
-hob_status demo_nothing_record_layer(void *instance, struct hob_call *call);
 
 /*
  * add
@@ -435,6 +435,11 @@ static const struct hob_op_impl demo_pad_impls[] = {
      .entry = &demo_pad_flex_entry},
 };
 
+static const struct hob_op_impl demo_split_impls[] = {
+    {.selector = "record",
+     .layer = demo_split_record_layer},
+};
+
 static const struct hob_entry demo_nothing_cube_cuda_entry = {
     .op = "demo.nothing",
     .signature = "() -> f32",
@@ -445,8 +450,6 @@ static const struct hob_entry demo_nothing_cube_cuda_entry = {
 static const struct hob_op_impl demo_nothing_impls[] = {
     {.selector = "cube-cuda",
      .entry = &demo_nothing_cube_cuda_entry},
-    {.selector = "record",
-     .layer = demo_nothing_record_layer},
 };
 
 static const uint32_t demo_add_flex_dtypes[] = {0x1ffe, 0x1ffe};
@@ -507,12 +510,14 @@ static const struct hob_extension_op demo_ops[] = {
     {.name = "demo.split",
      .signature = "(x: Any, n: i64, _seed: i64?) -> [x]",
      .infer = demo_split_infer,
-     .body = demo_split_body_glue},
+     .body = demo_split_body_glue,
+     .impls = demo_split_impls,
+     .impl_count = 1},
     {.name = "demo.nothing",
      .signature = "() -> f32",
      .infer = demo_nothing_infer,
      .impls = demo_nothing_impls,
-     .impl_count = 2},
+     .impl_count = 1},
 };
 
 static const struct hob_extension_op demo_implements[] = {
@@ -531,11 +536,11 @@ static const struct hob_extension_op demo_implements[] = {
 };
 
 static const struct hob_extension demo_extension = {
-    .struct_size = sizeof(struct hob_extension),
+    HOB_EXTENSION_INIT_HEAD,
     .op_count = 5,
+    .implements_count = 3,
     .ops = demo_ops,
     .implements = demo_implements,
-    .implements_count = 3,
 };
 
 static const struct hob_plugin demo_plugin = {

@@ -17,6 +17,10 @@
  * Tables start with struct_size and grow at their end only. A NULL member
  * means "not supported" unless its comment says "required". Strings and
  * tables that a plugin returns live as long as the process.
+ *
+ * Elements of lists grow at their end too: the table that holds a list says
+ * how large one element is in the header that the plugin was built with
+ * (entry_size, op_size, impl_size). The ..._INIT_HEAD macros set all sizes.
  */
 #ifndef HOB_EXT_PLUGIN_H
 #define HOB_EXT_PLUGIN_H
@@ -174,6 +178,8 @@ struct hob_backend {
     uint32_t struct_size;
     uint32_t entry_count;
     const struct hob_entry *entries;
+    uint32_t entry_size; /* bytes of one entry; required if there are any */
+    uint32_t flags;      /* enum hob_backend_flags */
 
     /* How many devices there are. Required. */
     hob_status (*device_count)(void *instance, uint32_t *out_count);
@@ -189,17 +195,20 @@ struct hob_backend {
      * block is 64-byte aligned; its content is undefined. */
     hob_status (*alloc)(void *device, uint64_t bytes, void **out_data);
     void (*free)(void *device, void *data, uint64_t bytes); /* required */
-    /* Copies between this device and the host; both wait. Required. */
+    /* Copy from the host to this device, and wait. Required. */
     hob_status (*upload)(void *device, void *data, const void *host_data,
                          uint64_t bytes);
+    /* The opposite, likewise. Required. */
     hob_status (*download)(void *device, void *host_data, const void *data,
                            uint64_t bytes);
     /* Wait for all work; NULL: work is done when execute returns. */
     hob_status (*sync)(void *device);
     const void *(*interface)(void *device, const char *name, uint32_t version);
-    uint32_t flags; /* enum hob_backend_flags */
-    uint32_t reserved;
 };
+
+#define HOB_BACKEND_INIT_HEAD                                                  \
+    .struct_size = sizeof(struct hob_backend),                                 \
+    .entry_size = sizeof(struct hob_entry)
 
 enum hob_backend_flags {
     HOB_BACKEND_HOST_MEMORY = 1 /* data are host pointers, read at any time */
@@ -231,7 +240,7 @@ struct hob_decorator {
      */
     int32_t (*call)(void *layer, struct hob_call *call,
                     const struct hob_op_impl *impl, hob_status *out_status);
-    /* Give a state word back: its handle dies. Required if it sets any. */
+    /* Give a state word back: its handle dies. Not NULL if it sets any. */
     void (*state_release)(void *layer, void *state);
     /* One more handle carries STATE; returns the word for it. */
     void *(*state_retain)(void *layer, void *state);
@@ -253,6 +262,8 @@ enum hob_backward_flags {
  * results that are no tensors.
  */
 struct hob_grad_call {
+    uint32_t struct_size;
+    uint32_t reserved;
     const struct hob_host *host;
     const char *op_name;
     const hob_value *args;
@@ -296,7 +307,8 @@ struct hob_backward {
     /* Bit i set in save_if[j]: parameter i is needed for the gradient of
      * parameter j only. NULL: save_args holds whenever anything is tracked. */
     const uint32_t *save_if;
-    /* Run in SCOPE, one level below the layer that recorded the op. */
+    /* Run in SCOPE, one level below the layer that recorded the op.
+     * Required. */
     hob_status (*backward)(hob_scope *scope, const struct hob_grad_call *call);
 };
 
@@ -309,7 +321,6 @@ struct hob_op_impl {
     const struct hob_backward *backward; /* for "autodiff" */
     /* Any decorator: the whole call at that layer, in place of its rule. */
     hob_status (*layer)(void *instance, struct hob_call *call);
-    const void *reserved[4];
 };
 
 struct hob_extension_op {
@@ -331,13 +342,21 @@ struct hob_extension_op {
 
 struct hob_extension {
     uint32_t struct_size;
+    uint32_t op_size;    /* bytes of one of ops and implements; required */
+    uint32_t impl_size;  /* of one of an op's impls; required */
+    uint32_t entry_size; /* of an impl's entry; required */
     uint32_t op_count;
-    const struct hob_extension_op *ops;
+    uint32_t implements_count;
+    const struct hob_extension_op *ops; /* required if there are any */
     /* Kernels for ops declared elsewhere; the manifest lists them too. */
     const struct hob_extension_op *implements;
-    uint32_t implements_count;
-    uint32_t reserved;
 };
+
+#define HOB_EXTENSION_INIT_HEAD                                                \
+    .struct_size = sizeof(struct hob_extension),                               \
+    .op_size = sizeof(struct hob_extension_op),                                \
+    .impl_size = sizeof(struct hob_op_impl),                                   \
+    .entry_size = sizeof(struct hob_entry)
 
 /* ---- the plugin ---- */
 
@@ -371,8 +390,8 @@ struct hob_plugin {
     uint16_t abi_minor_required; /* the lowest minor that has all it uses */
     uint16_t reserved0;
     uint32_t sanitizers;
-    const char *id;      /* equals the manifest's */
-    const char *version; /* of the plugin */
+    const char *id;      /* equals the manifest's; required */
+    const char *version; /* of the plugin; required */
     const char *build;   /* compiler, libc; for people */
 
     /* Make and end this plugin's instance in a runtime. NULL: none needed. */
@@ -383,10 +402,10 @@ struct hob_plugin {
      * not work in a forked child. */
     void (*after_fork_child)(void *instance);
 
-    /* What the plugin is; at least one is set, as its manifest's kind. */
+    /* What the plugin is, as its manifest's kind. */
     const struct hob_backend *backend;
     const struct hob_decorator *decorator;
-    const struct hob_extension *extension;
+    const struct hob_extension *extension; /* one of the three is required */
     const struct hob_plugin_part *parts;
     const void *reserved1[5];
 };

@@ -1,0 +1,389 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * kernels_tmpl.h - the kernels of one computing type and instruction set.
+ * Included by kernels.c with TYPE, BITS (the integer of its size), NAME(x),
+ * TARGET (an attribute or nothing), VECTOR_BYTES, TILE, and MAGIC, SHIFT,
+ * LOWEST and DEGREE for exp2.
+ */
+
+typedef TYPE NAME(vector) __attribute__((vector_size(VECTOR_BYTES), may_alias));
+typedef BITS NAME(bits) __attribute__((vector_size(VECTOR_BYTES), may_alias));
+
+enum { NAME(half) = VECTOR_BYTES / sizeof(TYPE), NAME(lanes) = 2 * NAME(half) };
+
+/* ---- loading and storing ---- */
+
+/* Elements COLUMN .. COLUMN + COUNT - 1 of row ROW of FROM. */
+TARGET static void NAME(read)(TYPE *out, const struct flash_matrix *from,
+                              int64_t row, int64_t column, int64_t count)
+{
+    const int64_t step = from->column;
+    const void *in = from->data + (row * from->row + column * step) *
+                                      (int64_t)hob_dtype_size(from->dtype);
+    const float *f32 = in;
+    const double *f64 = in;
+    const uint16_t *half = in;
+
+    switch (from->dtype) {
+    case HOB_DTYPE_F64:
+        for (int64_t i = 0; i < count; i++)
+            out[i] = (TYPE)f64[i * step];
+        break;
+    case HOB_DTYPE_F32:
+        if (step == 1) /* the same, for the compiler to use vectors */
+            for (int64_t i = 0; i < count; i++)
+                out[i] = f32[i];
+        else
+            for (int64_t i = 0; i < count; i++)
+                out[i] = f32[i * step];
+        break;
+    case HOB_DTYPE_F16:
+        if (step == 1)
+            for (int64_t i = 0; i < count; i++)
+                out[i] = from_f16(half[i]);
+        else
+            for (int64_t i = 0; i < count; i++)
+                out[i] = from_f16(half[i * step]);
+        break;
+    default:
+        for (int64_t i = 0; i < count; i++)
+            out[i] = from_bf16(half[i * step]);
+    }
+}
+
+TARGET static void NAME(write)(const struct flash_matrix *to, int64_t row,
+                               int64_t column, const TYPE *in, int64_t count)
+{
+    const int64_t step = to->column;
+    void *out = (char *)to->data + (row * to->row + column * step) *
+                                       (int64_t)hob_dtype_size(to->dtype);
+    float *f32 = out;
+    double *f64 = out;
+    uint16_t *half = out;
+
+    for (int64_t i = 0; i < count; i++)
+        switch (to->dtype) {
+        case HOB_DTYPE_F64:
+            f64[i * step] = in[i];
+            break;
+        case HOB_DTYPE_F32:
+            f32[i * step] = (float)in[i];
+            break;
+        case HOB_DTYPE_F16:
+            half[i * step] = to_f16((float)in[i]);
+            break;
+        default:
+            half[i * step] = to_bf16((float)in[i]);
+        }
+}
+
+TARGET static void NAME(load_block)(void *block, int64_t stride,
+                                    const struct flash_matrix *from,
+                                    int64_t rows, int64_t columns,
+                                    double factor)
+{
+    const int64_t padded = (rows + TILE - 1) / TILE * TILE;
+    TYPE *out = block;
+
+    for (int64_t i = 0; i < rows; i++, out += stride) {
+        NAME(read)(out, from, i, 0, columns);
+        if (factor != 1)
+            for (int64_t j = 0; j < columns; j++)
+                out[j] *= (TYPE)factor;
+        for (int64_t j = columns; j < stride; j++)
+            out[j] = 0;
+    }
+    memset(out, 0, (size_t)((padded - rows) * stride) * sizeof(*out));
+}
+
+TARGET static void NAME(load_panel)(void *panel,
+                                    const struct flash_matrix *from,
+                                    int64_t rows, int64_t columns,
+                                    double factor)
+{
+    TYPE *out = panel;
+    TYPE piece[PIECE];
+
+    if (rows < NAME(lanes))
+        memset(out, 0, (size_t)(columns * NAME(lanes)) * sizeof(*out));
+    for (int64_t i = 0; i < rows; i++)
+        for (int64_t j = 0; j < columns; j += PIECE) {
+            const int64_t count = columns - j < PIECE ? columns - j : PIECE;
+
+            NAME(read)(piece, from, i, j, count);
+            for (int64_t c = 0; c < count; c++)
+                out[(j + c) * NAME(lanes) + i] = piece[c] * (TYPE)factor;
+        }
+}
+
+TARGET static void NAME(store_panel)(const struct flash_matrix *to,
+                                     const void *panel, int64_t rows,
+                                     int64_t columns, const void *factors,
+                                     const uint8_t *dead)
+{
+    const TYPE *in = panel, *factor = factors;
+    TYPE piece[PIECE];
+
+    for (int64_t i = 0; i < rows; i++)
+        for (int64_t j = 0; j < columns; j += PIECE) {
+            const int64_t count = columns - j < PIECE ? columns - j : PIECE;
+
+            for (int64_t c = 0; c < count; c++)
+                piece[c] = dead && dead[i]
+                               ? 0
+                               : in[(j + c) * NAME(lanes) + i] * factor[i];
+            NAME(write)(to, i, j, piece, count);
+        }
+}
+
+TARGET static int NAME(is_finite)(const void *block, int64_t stride,
+                                  int64_t rows)
+{
+    const TYPE *in = block;
+    int wrong = 0;
+
+    /* x - x is NaN for what is infinite or NaN. */
+    for (int64_t i = 0; i < rows * stride; i++)
+        wrong |= !(in[i] - in[i] == 0);
+    return !wrong;
+}
+
+TARGET static double NAME(row_dot)(const struct flash_matrix *a,
+                                   const struct flash_matrix *b, int64_t row,
+                                   int64_t columns)
+{
+    TYPE left[PIECE], right[PIECE], sum = 0;
+
+    for (int64_t j = 0; j < columns; j += PIECE) {
+        const int64_t count = columns - j < PIECE ? columns - j : PIECE;
+
+        NAME(read)(left, a, row, j, count);
+        NAME(read)(right, b, row, j, count);
+        for (int64_t c = 0; c < count; c++)
+            sum += left[c] * right[c];
+    }
+    return sum;
+}
+
+/* ---- products ---- */
+
+/*
+ * TILE rows of a product, whose sums stay in registers. ROW and COLUMN, the
+ * strides of A, are constants where one of them is 1.
+ */
+TARGET static inline __attribute__((always_inline)) void
+NAME(tile)(TYPE *out, const TYPE *a, const int64_t row, const int64_t column,
+           int64_t depth, const TYPE *b, const int adds, const TYPE *factors)
+{
+    NAME(vector) *to = (NAME(vector) *)out;
+    NAME(vector) sums[TILE][2];
+
+#pragma GCC unroll 8
+    for (int i = 0; i < TILE; i++) {
+        sums[i][0] = adds ? to[2 * i] : (NAME(vector)){0};
+        sums[i][1] = adds ? to[2 * i + 1] : (NAME(vector)){0};
+        if (adds && factors) {
+            sums[i][0] *= ((const NAME(vector) *)factors)[0];
+            sums[i][1] *= ((const NAME(vector) *)factors)[1];
+        }
+    }
+    for (int64_t k = 0; k < depth; k++) {
+        const NAME(vector) low = ((const NAME(vector) *)b)[0];
+        const NAME(vector) high = ((const NAME(vector) *)b)[1];
+
+#pragma GCC unroll 8
+        for (int i = 0; i < TILE; i++) {
+            const TYPE factor = a[i * row];
+
+            sums[i][0] += factor * low;
+            sums[i][1] += factor * high;
+        }
+        a += column;
+        b += NAME(lanes);
+    }
+#pragma GCC unroll 8
+    for (int i = 0; i < TILE; i++) {
+        to[2 * i] = sums[i][0];
+        to[2 * i + 1] = sums[i][1];
+    }
+}
+
+TARGET static void NAME(multiply)(void *panel, const void *a, int64_t stride,
+                                  int64_t rows, int64_t depth, const void *b)
+{
+    for (int64_t i = 0; i < rows; i += TILE)
+        NAME(tile)
+    ((TYPE *)panel + i * NAME(lanes), (const TYPE *)a + i * stride, stride, 1,
+     depth, b, 0, NULL);
+}
+
+TARGET static void NAME(multiply_turned)(void *panel, const void *a,
+                                         int64_t stride, int64_t rows,
+                                         int64_t depth, const void *b,
+                                         const void *factors)
+{
+    for (int64_t i = 0; i < rows; i += TILE)
+        NAME(tile)
+    ((TYPE *)panel + i * NAME(lanes), (const TYPE *)a + i, 1, stride, depth, b,
+     1, factors);
+}
+
+/* ---- what is hidden ---- */
+
+TARGET static void NAME(hide)(void *scores, int64_t rows, int64_t columns,
+                              const uint8_t *mask, int64_t mask_row,
+                              int64_t mask_column)
+{
+    TYPE *score = scores;
+
+    for (int64_t j = 0; j < columns; j++, mask += mask_column) {
+        for (int64_t i = 0; i < rows; i++) {
+            uint64_t eight;
+
+            /* Most masks hide long runs or nothing: look at 8 at once. */
+            if (mask_row == 1 && i + 8 <= rows) {
+                memcpy(&eight, mask + i, sizeof(eight));
+                if (!eight) {
+                    i += 7;
+                    continue;
+                }
+            }
+            if (mask[i * mask_row])
+                score[i * NAME(lanes) + j] = -INFINITY;
+        }
+    }
+}
+
+TARGET static void NAME(hide_stairs)(void *scores, int64_t rows, int64_t column,
+                                     int is_before)
+{
+    TYPE *score = scores;
+
+    for (int64_t i = 0; i < rows; i++, column++, score += NAME(lanes)) {
+        const int64_t edge = column < 0             ? 0
+                             : column > NAME(lanes) ? NAME(lanes)
+                                                    : column;
+
+        for (int64_t j = is_before ? 0 : edge;
+             j < (is_before ? edge : NAME(lanes)); j++)
+            score[j] = -INFINITY;
+    }
+}
+
+/* ---- weights ---- */
+
+TARGET static inline __attribute__((always_inline)) NAME(vector)
+    NAME(pick)(NAME(bits) which, NAME(vector) yes, NAME(vector) no)
+{
+    return (NAME(vector))((which & (NAME(bits))yes) |
+                          (~which & (NAME(bits))no));
+}
+
+/*
+ * 2^x for x <= 0 and NaN; 0 below the normal numbers. With x = n + r, |r| <=
+ * 1/2: adding MAGIC rounds x to n and leaves n + bias in the low bits, which
+ * become an exponent; 2^r is its Taylor series.
+ */
+TARGET static inline __attribute__((always_inline)) NAME(vector)
+    NAME(exp2)(NAME(vector) x)
+{
+    const NAME(vector) y = x + (TYPE)MAGIC;
+    const NAME(vector) r = x - (y - (TYPE)MAGIC);
+    NAME(vector) power = (NAME(vector)){0} + (TYPE)exp2_series[DEGREE];
+
+#pragma GCC unroll 16
+    for (int i = DEGREE - 1; i >= 0; i--)
+        power = power * r + (TYPE)exp2_series[i];
+    power *= (NAME(vector))((NAME(bits))y << SHIFT);
+    return (NAME(vector))((NAME(bits))power & ~(x < (TYPE)LOWEST));
+}
+
+/* The greatest of ROWS vectors, two apart, and BEFORE; NaN is passed over. */
+TARGET static inline __attribute__((always_inline)) NAME(vector)
+    NAME(greatest)(const NAME(vector) * score, int64_t rows,
+                   NAME(vector) before)
+{
+    NAME(vector) tops[4] = {before, before, before, before};
+    int64_t i = 0;
+
+    for (; i + 4 <= rows; i += 4)
+#pragma GCC unroll 4
+        for (int c = 0; c < 4; c++)
+            tops[c] = NAME(pick)(score[2 * (i + c)] > tops[c],
+                                 score[2 * (i + c)], tops[c]);
+    for (; i < rows; i++)
+        tops[0] = NAME(pick)(score[2 * i] > tops[0], score[2 * i], tops[0]);
+    tops[0] = NAME(pick)(tops[1] > tops[0], tops[1], tops[0]);
+    tops[2] = NAME(pick)(tops[3] > tops[2], tops[3], tops[2]);
+    return NAME(pick)(tops[2] > tops[0], tops[2], tops[0]);
+}
+
+TARGET static void NAME(softmax_step)(void *scores, int64_t rows, void *max,
+                                      void *sum, void *factors)
+{
+    for (int h = 0; h < 2; h++) {
+        NAME(vector) *score = (NAME(vector) *)scores + h;
+        const NAME(vector) before = ((NAME(vector) *)max)[h];
+        const NAME(vector) top = NAME(greatest)(score, rows, before);
+        /* Nothing but -inf so far: all weights are 0. */
+        const NAME(vector) base =
+            NAME(pick)(top == (TYPE)-INFINITY, (NAME(vector)){0}, top);
+        const NAME(vector) factor = NAME(exp2)(before - base);
+        NAME(vector) total = ((NAME(vector) *)sum)[h] * factor;
+
+        for (int64_t i = 0; i < rows; i++) {
+            score[2 * i] = NAME(exp2)(score[2 * i] - base);
+            total += score[2 * i];
+        }
+        ((NAME(vector) *)max)[h] = top;
+        ((NAME(vector) *)sum)[h] = total;
+        ((NAME(vector) *)factors)[h] = factor;
+    }
+}
+
+TARGET static void NAME(score_slopes)(void *weights, const void *d_weights,
+                                      int64_t rows, const void *delta)
+{
+    NAME(vector) *weight = weights;
+    const NAME(vector) *d_weight = d_weights;
+
+    for (int64_t i = 0; i < 2 * rows; i++)
+        weight[i] *= d_weight[i] - ((const NAME(vector) *)delta)[i % 2];
+}
+
+TARGET static void NAME(weigh_rows)(void *scores, void *d_weights, int64_t rows,
+                                    const void *max, const void *inverse,
+                                    const void *delta)
+{
+    NAME(vector) *score = scores, *d_weight = d_weights;
+
+    for (int64_t i = 0; i < 2 * rows; i++) {
+        const TYPE row_max = ((const TYPE *)max)[i / 2];
+        const TYPE row_inverse = ((const TYPE *)inverse)[i / 2];
+        const TYPE row_delta = ((const TYPE *)delta)[i / 2];
+        const NAME(vector) weight =
+            NAME(exp2)(score[i] - row_max) * row_inverse;
+
+        d_weight[i] = NAME(pick)(score[i] == (TYPE)-INFINITY, (NAME(vector)){0},
+                                 weight * (d_weight[i] - row_delta));
+        score[i] = weight;
+    }
+}
+
+static const struct flash_kernels NAME(kernels) = {
+    .lanes = NAME(lanes),
+    .tile = TILE,
+    .size = sizeof(TYPE),
+    .load_block = NAME(load_block),
+    .load_panel = NAME(load_panel),
+    .store_panel = NAME(store_panel),
+    .is_finite = NAME(is_finite),
+    .row_dot = NAME(row_dot),
+    .multiply = NAME(multiply),
+    .multiply_turned = NAME(multiply_turned),
+    .hide = NAME(hide),
+    .hide_stairs = NAME(hide_stairs),
+    .softmax_step = NAME(softmax_step),
+    .score_slopes = NAME(score_slopes),
+    .weigh_rows = NAME(weigh_rows),
+};
