@@ -69,7 +69,7 @@ while [ "$round" -lt "$rounds" ]; do
         keep 'torch as installed' "$python" "$root/bench/peer_torch.py" "$work"
         keep 'torch at its best' peer_best peer_torch.py
     fi
-    HOB_ADD_PLUGIN_PATH="$work/flash" keep hob \
+    keep hob env HOB_ADD_PLUGIN_PATH="$work/flash" \
         "$build/bench/bench_attention" flash "$work"
     keep 'hob, plain ops' "$build/bench/bench_attention" plain
     if [ "$have_torch" = yes ]; then

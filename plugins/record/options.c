@@ -11,6 +11,7 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 hob_status rec_message(const struct hob_host *host, char **out_message,
                        hob_status status, const char *format, ...)
@@ -56,9 +57,38 @@ static int take_string(const char **at, char *out)
     return take(at, '"');
 }
 
-static int is_yes(const char *value)
+/* The core has compared NAME and VALUE with the manifest. */
+static void set_option(struct rec_layer *layer, const char *name,
+                       const char *value, char **path)
 {
-    return !strcmp(value, "yes");
+    uint8_t is_yes = !strcmp(value, "yes");
+
+    if (!strcmp(name, "times")) {
+        layer->with_times = is_yes;
+    } else if (!strcmp(name, "outputs")) {
+        layer->with_outputs = is_yes;
+    } else {
+        free(*path);
+        *path = strdup(value);
+    }
+}
+
+/* PATH seen from the root, as the program may change its folder later. Takes
+ * PATH; NULL without memory or without a current folder. */
+static char *make_absolute(char *path)
+{
+    char *folder = *path == '/' ? NULL : getcwd(NULL, 0);
+    size_t size = (folder ? strlen(folder) : 0) + strlen(path) + 2;
+    char *whole;
+
+    if (*path == '/')
+        return path;
+    whole = folder ? malloc(size) : NULL;
+    if (whole)
+        snprintf(whole, size, "%s/%s", folder, path);
+    free(folder);
+    free(path);
+    return whole;
 }
 
 hob_status rec_options_read(struct rec_layer *layer, const char *options,
@@ -88,20 +118,20 @@ hob_status rec_options_read(struct rec_layer *layer, const char *options,
                                  options);
             goto out;
         }
-        if (!strcmp(name, "times"))
-            layer->with_times = (uint8_t)is_yes(value);
-        else if (!strcmp(name, "outputs"))
-            layer->with_outputs = (uint8_t)is_yes(value);
-        else if (!strcmp(name, "path")) {
-            free(path);
-            path = strdup(value);
-        }
+        set_option(layer, name, value, &path);
         more = take(&at, ',');
     }
-    if (!path || !*path)
+    if (path && !*path) {
         status = rec_message(layer->host, out_message, HOB_ERR_ARGUMENT,
                              "record: \"path\" is empty: name the file to "
                              "write, as in record{path=bug.json}(flex)");
+        goto out;
+    }
+    path = path ? make_absolute(path) : NULL;
+    if (!path)
+        status = rec_message(layer->host, out_message, HOB_ERR_IO,
+                             "record: the current folder cannot be told: give "
+                             "a path that begins with /");
 out:
     free(name);
     free(value);

@@ -130,8 +130,9 @@ struct hob_meta rec_meta_of(const hob_tensor *tensor);
 
 /* A call on its way. */
 struct rec_step {
-    char *text; /* its line, without the closing bracket */
-    struct rec_value *values[HOB_MAX_RESULTS];
+    char *text;                /* its line, without the closing bracket */
+    struct rec_value **values; /* one a result; a list may have many */
+    uint32_t count;
 };
 
 /* Write CALL down before it runs. Returns 0, with nothing to end, if the

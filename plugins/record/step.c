@@ -299,6 +299,10 @@ static void put_attributes(FILE *out, const struct hob_call *call,
 static int put_results(struct rec_layer *layer, FILE *out,
                        const struct hob_call *call, struct rec_step *step)
 {
+    step->values = calloc(call->ret_count + 1u, sizeof(*step->values));
+    if (!step->values)
+        return 0;
+    step->count = call->ret_count;
     if (call->ret_count != 1)
         fputc('[', out);
     for (uint32_t i = 0; i < call->ret_count; i++) {
@@ -314,11 +318,12 @@ static int put_results(struct rec_layer *layer, FILE *out,
 
 /* ---- the call ---- */
 
-static void step_free(struct rec_step *step, uint32_t ret_count)
+static void step_free(struct rec_step *step)
 {
     free(step->text);
-    for (uint32_t i = 0; i < ret_count; i++)
+    for (uint32_t i = 0; i < step->count; i++)
         free(step->values[i]);
+    free(step->values);
     memset(step, 0, sizeof(*step));
 }
 
@@ -374,7 +379,7 @@ int rec_step_begin_locked(struct rec_layer *layer, const struct hob_call *call,
         put_line(layer, step, "", 1);
     if (!rec_is_off(layer))
         return 1;
-    step_free(step, call->ret_count);
+    step_free(step);
     return 0;
 }
 
@@ -408,14 +413,15 @@ void rec_step_end_locked(struct rec_layer *layer, const struct hob_call *call,
     /* Another thread's call may stand in its place meanwhile: again. */
     if (!rec_is_off(layer))
         put_line(layer, step, note, status != HOB_OK);
-    for (uint32_t i = 0; !status && i < call->ret_count; i++) {
+    for (uint32_t i = 0; !status && i < step->count && i < call->ret_count;
+         i++) {
         if (rec_is_off(layer) || call->rets[i].tag != HOB_TAG_TENSOR ||
             !call->rets[i].u.tensor)
             continue;
         name_result(layer, call->rets[i].u.tensor, step->values[i]);
         step->values[i] = NULL; /* the handle has it now */
     }
-    step_free(step, call->ret_count);
+    step_free(step);
 }
 
 static void put_output_locked(struct rec_layer *layer,

@@ -95,7 +95,7 @@ static void close_all(void)
 
 static void setup(void)
 {
-    char manifest[1024];
+    char manifest[2048];
     char command[1024];
 
     tmp_dir_make(&dir);
@@ -104,12 +104,23 @@ static void setup(void)
         "{\"manifest_version\": 1, \"id\": \"attributes\", \"version\": "
         "\"1.0.0\", \"kind\": \"extension\", \"abi\": {\"major\": %d, "
         "\"required_minor\": %d, \"built_minor\": %d}, \"library\": "
-        "\"mock_attributes.so\", \"namespace\": \"demo\", \"ops\": [{\"op\": "
-        "\"pick\", \"signature\": \"(first: [Float], x: Float, second: "
-        "[Float], mode: enum(up, down, left), label: str, weights: [f64], "
-        "big: i64, flag: bool?) -> x\", \"backends\": [\"flex\"], \"body\": "
-        "true}]}",
-        HOB_ABI_MAJOR, HOB_ABI_MINOR, HOB_ABI_MINOR);
+        "\"mock_attributes.so\", \"namespace\": \"demo\", \"types\": "
+        "{\"Operand\": {\"enum\": {\"One\": \"Float\", \"Pair\": {\"a\": "
+        "\"Float\", \"b\": \"Float\"}, \"Empty\": null}}}, \"ops\": "
+        "[%s%s%s%s]}",
+        HOB_ABI_MAJOR, HOB_ABI_MINOR, HOB_ABI_MINOR,
+        "{\"op\": \"pick\", \"signature\": \"(first: [Float], x: Float, "
+        "second: [Float], mode: enum(up, down, left), label: str, weights: "
+        "[f64], big: i64, flag: bool?) -> x\", \"backends\": [\"flex\"], "
+        "\"body\": true, \"infer\": \"function\"}, ",
+        "{\"op\": \"parts\", \"signature\": \"(x: Float, count: i64) -> [x]\", "
+        "\"backends\": [\"*\"], \"body\": true, \"infer\": \"function\"}, ",
+        "{\"op\": \"fold\", \"signature\": \"(operand: Operand, like: Float) "
+        "-> Float\", \"backends\": [\"*\"], \"body\": true, \"infer\": "
+        "\"function\"}, ",
+        "{\"op\": \"spread\", \"signature\": \"(x: Float, which: i64) -> "
+        "Operand\", \"backends\": [\"*\"], \"body\": true, \"infer\": "
+        "\"function\"}");
     ck_assert_int_eq(
         tmp_write(tmp_path(&dir, "a.json"), manifest, strlen(manifest)), 0);
     (void)snprintf(command, sizeof(command),
@@ -319,6 +330,65 @@ START_TEST(test_record_extension_op)
                                            "[\"v1\"]]"),
                      1);
     eval("p.json --device flex", 0, "^v3");
+}
+END_TEST
+
+/* A list of results may be longer than any signature. */
+START_TEST(test_record_list_of_results)
+{
+    static struct hob_op_ref ref = {"demo.parts", 0};
+    static const int64_t counts[] = {1, 3, 40};
+    hob_tensor *out[40];
+    hob_value args[2];
+    uint32_t count = 0;
+
+    open_device("record{path=%s/p.json,outputs=yes}(flex)");
+    args[0] = hob_value_tensor(vector(1, 3));
+    args[1] = hob_i64(counts[_i]);
+    hob_call_op(scope, hob_op_resolve(scope, &ref), args, 2, out, 40, &count);
+    ck_assert_hob_ok(hob_scope_error(scope, &error));
+    ck_assert_uint_eq(count, (uint32_t)counts[_i]);
+    hob_neg(scope, out[count - 1]);
+    close_all();
+    ck_assert_int_eq(count_parts("p.json", "\"value\": "), (int)counts[_i]);
+    eval("p.json --device flex", 0, "^v");
+}
+END_TEST
+
+/* An enum lies flat: its variant is a word, what others have is absent. */
+START_TEST(test_record_enum_of_tensors)
+{
+    static struct hob_op_ref spread = {"demo.spread", 0};
+    static struct hob_op_ref fold = {"demo.fold", 0};
+    hob_value args[5];
+    hob_tensor *x;
+    hob_tensor *out[3];
+    hob_value variant;
+    uint32_t count;
+
+    open_device("record{path=%s/p.json,outputs=yes}(flex)");
+    x = vector(1, 3);
+    args[0] = hob_value_tensor(x);
+    args[1] = hob_i64(_i);
+    hob_scope_host(scope)->callv(scope, hob_op_resolve(scope, &spread), args, 2,
+                                 out, 3, &count, &variant, 1);
+    ck_assert_int_eq(variant.u.i64, _i);
+    args[0] = hob_value_enum(_i);
+    for (int i = 0; i < 3; i++)
+        args[1 + i] = hob_value_tensor(out[i]);
+    args[4] = hob_value_tensor(x);
+    hob_call_op(scope, hob_op_resolve(scope, &fold), args, 5, out, 1, &count);
+    ck_assert_hob_ok(hob_scope_error(scope, &error));
+    close_all();
+    ck_assert_int_eq(
+        count_parts("p.json", _i == 0   ? "[\"v2\", null, null, \"v1\"], "
+                                          "{\"operand\": \"One\"}"
+                              : _i == 1 ? "[null, \"v3\", \"v4\", \"v1\"], "
+                                          "{\"operand\": \"Pair\"}"
+                                        : "[null, null, null, \"v1\"], "
+                                          "{\"operand\": \"Empty\"}"),
+        1);
+    eval("p.json --device flex", 0, "^v5: f32");
 }
 END_TEST
 
@@ -703,6 +773,19 @@ START_TEST(test_record_op_signature)
 }
 END_TEST
 
+/* The program goes elsewhere; its record stays where it was. */
+START_TEST(test_record_path_is_of_the_start)
+{
+    ck_assert_int_eq(chdir(dir.path), 0);
+    ck_assert_hob_ok(
+        hob_device_open(runtime, "record{path=p.json}(flex)", &device, &error));
+    ck_assert_int_eq(chdir("/"), 0);
+    hob_exp(scope, vector(0, 3));
+    close_all();
+    eval("p.json --device flex", 0, "^v2: f32");
+}
+END_TEST
+
 START_TEST(test_record_nothing_is_a_program)
 {
     open_device("record{path=%s/p.json}(flex)");
@@ -722,6 +805,8 @@ static Suite *suite(void)
     tcase_add_test(tc, test_record_writes_exact_attributes);
     tcase_add_test(tc, test_record_times_each_step);
     tcase_add_test(tc, test_record_extension_op);
+    tcase_add_loop_test(tc, test_record_list_of_results, 0, 3);
+    tcase_add_loop_test(tc, test_record_enum_of_tensors, 0, 3);
     tcase_add_test(tc, test_record_shared_elements_are_one_input);
     tcase_add_test(tc, test_record_costs_no_handles);
     tcase_add_loop_test(tc, test_record_leaves_reuse_alone, 0, 2);
@@ -738,6 +823,7 @@ static Suite *suite(void)
     tcase_add_test(tc, test_record_on_record);
     tcase_add_test(tc, test_record_in_a_forked_child);
     tcase_add_test(tc, test_record_op_signature);
+    tcase_add_test(tc, test_record_path_is_of_the_start);
     tcase_add_test(tc, test_record_nothing_is_a_program);
     suite_add_tcase(s, tc);
     return s;

@@ -497,7 +497,7 @@ static hob_status bind_results(struct run *run, const cJSON *result,
 {
     hob_status status = HOB_OK;
 
-    if (cJSON_IsString(result) && count)
+    if (cJSON_IsString(result) && count && tensors[0])
         return bind_value(run, result->valuestring, tensors[0], error);
     if (cJSON_IsString(result))
         return hob_error_set(error, HOB_ERR_FORMAT,
@@ -522,30 +522,36 @@ static hob_status call_step(struct run *run, const char *name, uint32_t id,
     const char *text = hob_op_signature(hob_device_runtime(run->device), id);
     struct hob__signature signature;
     struct arguments arguments;
-    hob_tensor *tensors[HOB_MAX_RESULTS];
+    const cJSON *names = cJSON_GetArrayItem(step, 0);
+    /* A list of results may be longer than any signature. */
+    uint32_t room = HOB_MAX_RESULTS + (uint32_t)cJSON_GetArraySize(names);
+    hob_tensor **tensors = calloc(room, sizeof(*tensors));
     const char *message = "";
     uint32_t count = 0;
     int column = 0;
     hob_status status;
 
-    if (!text || hob__signature_parse(text, &signature, &column, &message))
+    if (!tensors)
+        return hob_error_set(error, HOB_ERR_MEMORY, "%s: no memory", name);
+    if (!text || hob__signature_parse(text, &signature, &column, &message)) {
+        free(tensors);
         return hob_error_set(error, HOB_ERR_INTERNAL,
                              "%s: its signature cannot be read: %s", name,
                              message);
+    }
     memset(&arguments, 0, sizeof(arguments));
     status = make_arguments(run, &signature, step, &arguments, error);
     if (!status)
         status = check_attributes(&signature, step, error);
     if (!status) {
-        status =
-            hob_call_op(run->scope, id, arguments.values, signature.param_count,
-                        tensors, HOB_MAX_RESULTS, &count);
+        status = hob_call_op(run->scope, id, arguments.values,
+                             signature.param_count, tensors, room, &count);
         if (status)
             hob_scope_error(run->scope, error);
         else
-            status = bind_results(run, cJSON_GetArrayItem(step, 0), tensors,
-                                  count, error);
+            status = bind_results(run, names, tensors, count, error);
     }
+    free(tensors);
     arguments_release(&arguments);
     hob__signature_release(&signature);
     return status;

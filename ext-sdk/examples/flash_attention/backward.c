@@ -333,7 +333,7 @@ static hob_status plan(const struct hob_call *call, struct flash_job *job,
     if (st)
         return st;
     job->worker_bytes = lay_out(job, 0, &part);
-    /* Three numbers and a byte for each row of an argument: no overflow. */
+    /* Three numbers and a byte for each query. */
     *out_bytes = (uint64_t)job->worker_bytes * threads +
                  (uint64_t)(job->batches * job->s_q) *
                      (uint64_t)(3 * job->kernels->size + 1);

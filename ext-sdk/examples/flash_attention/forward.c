@@ -5,7 +5,8 @@
  * As in "FlashAttention" (Dao and others 2022) with the softmax of "Online
  * normalizer calculation for softmax" (Milakov and Gimelshein 2018): keys and
  * values pass by in blocks, and what was summed before is scaled whenever a
- * greater score turns up. Of the scores there is one panel a thread.
+ * greater score turns up. Of the scores there is one panel a thread. A panel
+ * is computed as a whole: one query alone costs as much as `lanes` of them.
  */
 #include "job.h"
 

@@ -7,9 +7,9 @@
 #include <math.h>
 #include <string.h>
 
-/* No row is longer, so that sizes of the workspace cannot overflow: it would
- * need more memory than there is. */
+/* More than fits into memory, and little enough that no size overflows. */
 #define COLUMNS_MAX (INT64_C(1) << 36)
+#define ROWS_MAX (INT64_C(1) << 56) /* in all of a tensor */
 
 const struct flash_places flash_attention_places = {
     .mask = 3, .scale = 4, .causal = 5};
@@ -52,6 +52,17 @@ static int64_t round_up(int64_t count, int64_t multiple)
     return (count + multiple - 1) / multiple * multiple;
 }
 
+/* COUNT times all of SIZES; more than ROWS_MAX where it is more. */
+static int64_t count_rows(int64_t count, const int64_t *sizes, uint32_t rank)
+{
+    for (uint32_t i = 0; i < rank; i++) {
+        if (count && sizes[i] > ROWS_MAX / count)
+            return ROWS_MAX + 1;
+        count *= sizes[i];
+    }
+    return count;
+}
+
 hob_status flash_job_open(const struct hob_call *call,
                           const struct flash_places *places,
                           struct flash_job *out)
@@ -70,16 +81,16 @@ hob_status flash_job_open(const struct hob_call *call,
         return HOB_ERR_UNSUPPORTED;
     out->kernels = flash_kernels_find(flex->isa(instance), q->dtype);
     out->lead_rank = meta->rank - 2u;
-    out->batches = 1;
-    for (uint32_t i = 0; i < out->lead_rank; i++) {
+    for (uint32_t i = 0; i < out->lead_rank; i++)
         out->lead_shape[i] = meta->shape[i];
-        out->batches *= meta->shape[i];
-    }
+    out->batches = count_rows(1, out->lead_shape, out->lead_rank);
     out->s_q = q->shape[q->rank - 2];
     out->s_k = k->shape[k->rank - 2];
     out->d = q->shape[q->rank - 1];
     out->d_v = v->shape[v->rank - 1];
-    if (out->d > COLUMNS_MAX || out->d_v > COLUMNS_MAX)
+    if (out->d > COLUMNS_MAX || out->d_v > COLUMNS_MAX ||
+        count_rows(out->batches, &out->s_q, 1) > ROWS_MAX ||
+        count_rows(out->batches, &out->s_k, 1) > ROWS_MAX)
         return HOB_ERR_UNSUPPORTED;
     out->d_room = round_up(out->d, out->kernels->tile);
     out->d_v_room = round_up(out->d_v, out->kernels->tile);

@@ -18,7 +18,7 @@
 
 /* One matrix in a tensor: strides in elements, of any sign. */
 struct flash_matrix {
-    const char *data;
+    char *data;
     uint32_t dtype;
     int64_t row, column;
 };

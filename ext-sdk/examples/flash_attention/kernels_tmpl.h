@@ -8,6 +8,9 @@
 
 typedef TYPE NAME(vector) __attribute__((vector_size(VECTOR_BYTES), may_alias));
 typedef BITS NAME(bits) __attribute__((vector_size(VECTOR_BYTES), may_alias));
+/* Four elements at any address. */
+typedef TYPE NAME(quad) __attribute__((vector_size(4 * sizeof(TYPE)), may_alias,
+                                       aligned(sizeof(TYPE))));
 
 enum { NAME(half) = VECTOR_BYTES / sizeof(TYPE), NAME(lanes) = 2 * NAME(half) };
 
@@ -55,26 +58,29 @@ TARGET static void NAME(write)(const struct flash_matrix *to, int64_t row,
                                int64_t column, const TYPE *in, int64_t count)
 {
     const int64_t step = to->column;
-    void *out = (char *)to->data + (row * to->row + column * step) *
-                                       (int64_t)hob_dtype_size(to->dtype);
+    void *out = to->data + (row * to->row + column * step) *
+                               (int64_t)hob_dtype_size(to->dtype);
     float *f32 = out;
     double *f64 = out;
     uint16_t *half = out;
 
-    for (int64_t i = 0; i < count; i++)
-        switch (to->dtype) {
-        case HOB_DTYPE_F64:
+    switch (to->dtype) {
+    case HOB_DTYPE_F64:
+        for (int64_t i = 0; i < count; i++)
             f64[i * step] = in[i];
-            break;
-        case HOB_DTYPE_F32:
+        break;
+    case HOB_DTYPE_F32:
+        for (int64_t i = 0; i < count; i++)
             f32[i * step] = (float)in[i];
-            break;
-        case HOB_DTYPE_F16:
+        break;
+    case HOB_DTYPE_F16:
+        for (int64_t i = 0; i < count; i++)
             half[i * step] = to_f16((float)in[i]);
-            break;
-        default:
+        break;
+    default:
+        for (int64_t i = 0; i < count; i++)
             half[i * step] = to_bf16((float)in[i]);
-        }
+    }
 }
 
 TARGET static void NAME(load_block)(void *block, int64_t stride,
@@ -96,23 +102,56 @@ TARGET static void NAME(load_block)(void *block, int64_t stride,
     memset(out, 0, (size_t)((padded - rows) * stride) * sizeof(*out));
 }
 
+/* Exchange rows and columns of 4 x 4 elements. */
+TARGET static inline __attribute__((always_inline)) void
+NAME(turn)(TYPE *out, int64_t out_stride, const TYPE *in, int64_t in_stride)
+{
+    NAME(quad) rows[4], pairs[4];
+
+    for (int i = 0; i < 4; i++)
+        rows[i] = *(const NAME(quad) *)(in + i * in_stride);
+    /* Two columns of rows i and i + 2, then all four rows of each column. */
+    for (int i = 0; i < 2; i++) {
+        pairs[2 * i] =
+            __builtin_shufflevector(rows[i], rows[i + 2], 0, 4, 1, 5);
+        pairs[2 * i + 1] =
+            __builtin_shufflevector(rows[i], rows[i + 2], 2, 6, 3, 7);
+    }
+    for (int i = 0; i < 2; i++) {
+        *(NAME(quad) *)(out + 2 * i * out_stride) =
+            __builtin_shufflevector(pairs[i], pairs[i + 2], 0, 4, 1, 5);
+        *(NAME(quad) *)(out + (2 * i + 1) * out_stride) =
+            __builtin_shufflevector(pairs[i], pairs[i + 2], 2, 6, 3, 7);
+    }
+}
+
 TARGET static void NAME(load_panel)(void *panel,
                                     const struct flash_matrix *from,
                                     int64_t rows, int64_t columns,
                                     double factor)
 {
     TYPE *out = panel;
-    TYPE piece[PIECE];
+    TYPE piece[4 * PIECE];
 
     if (rows < NAME(lanes))
         memset(out, 0, (size_t)(columns * NAME(lanes)) * sizeof(*out));
-    for (int64_t i = 0; i < rows; i++)
+    for (int64_t i = 0; i < rows; i += 4, out += 4)
         for (int64_t j = 0; j < columns; j += PIECE) {
             const int64_t count = columns - j < PIECE ? columns - j : PIECE;
+            TYPE *to = out + j * NAME(lanes);
 
-            NAME(read)(piece, from, i, j, count);
-            for (int64_t c = 0; c < count; c++)
-                out[(j + c) * NAME(lanes) + i] = piece[c] * (TYPE)factor;
+            if (i + 4 > rows)
+                memset(piece, 0, sizeof(piece));
+            for (int64_t r = 0; r < 4 && i + r < rows; r++) {
+                NAME(read)(piece + r * PIECE, from, i + r, j, count);
+                for (int64_t c = 0; c < count; c++)
+                    piece[r * PIECE + c] *= (TYPE)factor;
+            }
+            for (int64_t c = 0; c + 4 <= count; c += 4)
+                NAME(turn)(to + c * NAME(lanes), NAME(lanes), piece + c, PIECE);
+            for (int64_t c = count / 4 * 4; c < count; c++)
+                for (int64_t r = 0; r < 4; r++)
+                    to[c * NAME(lanes) + r] = piece[r * PIECE + c];
         }
 }
 
@@ -122,17 +161,25 @@ TARGET static void NAME(store_panel)(const struct flash_matrix *to,
                                      const uint8_t *dead)
 {
     const TYPE *in = panel, *factor = factors;
-    TYPE piece[PIECE];
+    TYPE piece[4 * PIECE];
 
-    for (int64_t i = 0; i < rows; i++)
+    for (int64_t i = 0; i < rows; i += 4, in += 4)
         for (int64_t j = 0; j < columns; j += PIECE) {
             const int64_t count = columns - j < PIECE ? columns - j : PIECE;
 
-            for (int64_t c = 0; c < count; c++)
-                piece[c] = dead && dead[i]
-                               ? 0
-                               : in[(j + c) * NAME(lanes) + i] * factor[i];
-            NAME(write)(to, i, j, piece, count);
+            /* The panel has room for a multiple of 4 rows. */
+            for (int64_t c = 0; c < count; c += 4)
+                NAME(turn)
+            (piece + c, PIECE, in + (j + c) * NAME(lanes), NAME(lanes));
+            for (int64_t r = 0; r < 4 && i + r < rows; r++) {
+                TYPE *row = piece + r * PIECE;
+
+                for (int64_t c = 0; c < count; c++)
+                    row[c] *= factor[i + r];
+                if (dead && dead[i + r])
+                    memset(row, 0, sizeof(*row) * PIECE);
+                NAME(write)(to, i + r, j, row, count);
+            }
         }
 }
 

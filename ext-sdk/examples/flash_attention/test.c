@@ -280,6 +280,7 @@ static void run_tests(struct lab *lab)
         test_gradients(lab, p);
     }
     test_second_gradients(lab);
+    test_infinite(lab);
     test_edges(lab);
 }
 
@@ -292,6 +293,7 @@ int main(int argc, char **argv)
 
     options.policy = HOB_POLICY_REPORT;
     options.on_panic = stay_silent;
+    options.debug = 1; /* poisons memory, compares metadata */
     if (hob_runtime_open(&options, &lab.runtime, &error)) {
         printf("%s\n", error.message);
         return 1;

@@ -52,8 +52,9 @@ int has_rest(const struct problem *problem, const struct values *values,
 void test_gradients(struct lab *lab, const struct problem *problem);
 void test_second_gradients(struct lab *lab);
 
-/* ---- test_edges.c ---- */
+/* ---- test_infinite.c, test_edges.c ---- */
 
+void test_infinite(struct lab *lab);
 void test_edges(struct lab *lab);
 
 #endif
