@@ -593,18 +593,14 @@ static const struct panic {
               {"ext_wrong_kind", wrong_kind},
               {"ext_refused", refused}};
 
-/* The folder of the plugins is another on each machine. */
-static void hide_folder(char *text)
+/* Where plugins were searched is another place on each machine. */
+static void cut_search(char *text)
 {
-    const char *folder = getenv("HOB_TEST_PLUGIN_DIR");
-    size_t size = strlen(folder);
-    char *at = strstr(text, folder);
+    static const char searched[] = "\nsearched:";
+    char *at = strstr(text, searched);
 
-    if (!at)
-        return;
-    ck_assert_uint_gt(size, 3);
-    memcpy(at, "...", 3);
-    memmove(at + 3, at + size, strlen(at + size) + 1);
+    if (at)
+        at[sizeof(searched) - 1] = '\0';
 }
 
 START_TEST(test_routing_panics)
@@ -612,7 +608,7 @@ START_TEST(test_routing_panics)
     panics[_i].cause();
     ck_assert_msg(hob_scope_error(scope, &error) != HOB_OK, "%s did not fail",
                   panics[_i].name);
-    hide_folder(error.message);
+    cut_search(error.message);
     golden_compare(panics[_i].name, error.message);
     hob_error_release(&error);
 }
