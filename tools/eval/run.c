@@ -454,6 +454,9 @@ static hob_status bind_results(struct run *run, const cJSON *result,
     return status;
 }
 
+/* The longest list of results that a step can have. */
+enum { RESULTS_MAX = 1024 };
+
 struct wanted_op {
     const char *name;
     char *signature;
@@ -475,7 +478,7 @@ static hob_status call_step(struct run *run, const char *name, uint32_t id,
     struct wanted_op wanted = {name, NULL};
     struct hob__signature signature;
     struct arguments arguments;
-    hob_tensor *tensors[HOB_MAX_RESULTS];
+    hob_tensor *tensors[RESULTS_MAX];
     const char *message = "";
     uint32_t count = 0;
     int column = 0;
@@ -496,7 +499,7 @@ static hob_status call_step(struct run *run, const char *name, uint32_t id,
     if (!status) {
         status =
             hob_call_op(run->scope, id, arguments.values, signature.param_count,
-                        tensors, HOB_MAX_RESULTS, &count);
+                        tensors, RESULTS_MAX, &count);
         if (status)
             hob_scope_error(run->scope, error);
         else
