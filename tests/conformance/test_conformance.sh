@@ -84,6 +84,8 @@ run_cases tensor.jsonl 'autodiff{checkpoint=balanced}(flex)'
 run_cases autodiff.jsonl 'autodiff(flex)'
 run_cases autodiff.jsonl 'autodiff{checkpoint=balanced}(flex)'
 run_cases quant.jsonl 'autodiff(flex)'
+run_cases own.jsonl 'autodiff(flex)'
+run_cases own.jsonl 'autodiff{checkpoint=balanced}(flex)'
 
 if cmp -s "$work/list" "$work/readme"; then
     passed=$((passed + 1))

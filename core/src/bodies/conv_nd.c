@@ -138,8 +138,9 @@ hob_tensor *hob__body_conv3d(hob_scope *scope, hob_tensor *x,
 
 /*
  * A convolution's gradient with respect to x is its transpose: WEIGHT reads
- * as one from this result's channels to x's. Output padding beyond the
- * stride is zeros that no window reaches.
+ * as one from this result's channels to x's. Where output padding reaches the
+ * stride there would be room for one window more, so the whole plane is made
+ * and cut to size.
  */
 hob_tensor *hob__body_conv_transpose2d(
     hob_scope *scope, hob_tensor *x, hob_tensor *weight, hob_tensor *bias,
@@ -149,8 +150,9 @@ hob_tensor *hob__body_conv_transpose2d(
     uint32_t dilation_count, int64_t groups)
 {
     const int64_t *in = hob_tensor_shape(x), *k = hob_tensor_shape(weight);
-    int64_t shape[4] = {in[0], k[1] * groups, 0, 0}, beyond[4] = {0};
+    int64_t shape[4] = {in[0], k[1] * groups, 0, 0}, cut[4] = {0};
     int64_t s[2], p[2], d[2];
+    int is_cut = 0;
     hob_tensor *y;
 
     for (uint32_t i = 0; i < 2; i++) {
@@ -159,14 +161,20 @@ hob_tensor *hob__body_conv_transpose2d(
         s[i] = number(stride, stride_count, i, 1);
         p[i] = number(padding, padding_count, i, 0);
         d[i] = number(dilation, dilation_count, i, 1);
-        beyond[3 - 2 * i] = more < s[i] ? 0 : more - (s[i] - 1);
-        shape[2 + i] = (in[2 + i] - 1) * s[i] + d[i] * (k[2 + i] - 1) + 1 +
-                       more - beyond[3 - 2 * i] - 2 * p[i];
+        shape[2 + i] = (in[2 + i] - 1) * s[i] + d[i] * (k[2 + i] - 1) + 1;
+        if (more < s[i]) {
+            shape[2 + i] += more - 2 * p[i];
+            continue;
+        }
+        is_cut = 1;
+        cut[2 - 2 * i] = -p[i];
+        cut[3 - 2 * i] = more - p[i];
+        p[i] = 0;
     }
     y = hob_conv2d_x_backward(scope, shape, 4, weight, x, s, 2, p, 2, d, 2,
                               groups);
-    if (beyond[1] || beyond[3])
-        y = hob_pad(scope, y, beyond, 4, HOB_PAD_MODE_CONSTANT, hob_i64(0));
+    if (is_cut)
+        y = hob_pad(scope, y, cut, 4, HOB_PAD_MODE_CONSTANT, hob_i64(0));
     return add_bias(scope, y, bias, 4);
 }
 
