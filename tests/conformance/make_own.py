@@ -185,6 +185,36 @@ for per in (True,False):
         for sz in (0,1,2,9):
             case(nme,[],{"size":sz,"periodic":per,"dtype":"f64"},lambda:f(sz,periodic=per,dtype=torch.float64),grads=False)
 case('eye',[],{"size":4,"dtype":"i64"},lambda:torch.eye(4,dtype=torch.int64),grads=False)
+# activations and norms
+a = T(3, 4, 5, lo=-4, hi=4)
+for name, attrs, reference in (
+        ("silu", {}, F.silu),
+        ("softplus", {"beta": 2}, lambda x: F.softplus(x, 2, 1e9)),
+        ("log_sigmoid", {}, F.logsigmoid),
+        ("leaky_relu", {"slope": 0.3}, lambda x: F.leaky_relu(x, 0.3)),
+        ("elu", {"alpha": 1.5}, lambda x: F.elu(x, 1.5)),
+        ("celu", {"alpha": 1.5}, lambda x: F.celu(x, 1.5)),
+        ("selu", {}, F.selu),
+        ("hard_sigmoid", {"alpha": 0.25},
+         lambda x: (0.25 * x + 0.5).clamp(0, 1)),
+        ("hard_swish", {}, F.hardswish),
+        ("mish", {}, F.mish),
+        ("softsign", {}, F.softsign),
+        ("glu", {"dim": 1}, lambda x: F.glu(x, 1)),
+        ("softmin", {"dim": 1}, lambda x: F.softmin(x, 1)),
+        ("quiet_softmax", {"dim": -1},
+         lambda x: x.exp() / (1 + x.exp().sum(-1, keepdim=True)))):
+    case(name, [a], attrs, reference)
+case("prelu", [a, T(4)], {}, F.prelu)
+case("prelu", [a, T(1)], {}, F.prelu)
+case("group_norm", [T(2, 6, 5), T(6), T(6)], {"groups": 3},
+     lambda x, w, b: F.group_norm(x, 3, w, b))
+case("group_norm", [T(3, 4)], {"groups": 1, "epsilon": 1e-3},
+     lambda x: F.group_norm(x, 1, eps=1e-3))
+case("rms_norm", [T(3, 7), T(7)], {},
+     lambda x, w: x / (x.square().mean(-1, keepdim=True) + 1e-5).sqrt() * w)
+case("cosine_similarity", [T(3, 5), T(3, 5)], {"dim": 0},
+     lambda x, y: F.cosine_similarity(x, y, 0)[None])
 
 for made in cases:
     json.dump(made, sys.stdout, separators=(",", ":"))
