@@ -195,8 +195,6 @@ hob_tensor *hob__body_prelu(hob_scope *scope, hob_tensor *x, hob_tensor *slope)
         shape[i] = 1;
     if (rank > 1)
         shape[1] = hob_tensor_count(slope);
-    else if (rank == 1)
-        shape[0] = hob_tensor_count(slope);
     return below_zero(
         scope, x,
         hob_mul(scope, x, hob_reshape(scope, slope, shape, (uint32_t)rank)));

@@ -151,9 +151,7 @@ hob_status hob__infer_prelu(struct hob_call *call, struct hob_meta *out)
 {
     const struct hob_view *x = hob_arg_view(call, 0);
     const struct hob_view *slope = hob_arg_view(call, 1);
-    int64_t channels = x->rank > 1    ? x->shape[1]
-                       : x->rank == 1 ? x->shape[0]
-                                      : 1;
+    int64_t channels = x->rank > 1 ? x->shape[1] : 1;
 
     if (slope->rank > 1 ||
         (hob_view_count(slope) != 1 && hob_view_count(slope) != channels))
