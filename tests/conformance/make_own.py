@@ -215,6 +215,16 @@ case("rms_norm", [T(3, 7), T(7)], {},
      lambda x, w: x / (x.square().mean(-1, keepdim=True) + 1e-5).sqrt() * w)
 case("cosine_similarity", [T(3, 5), T(3, 5)], {"dim": 0},
      lambda x, y: F.cosine_similarity(x, y, 0)[None])
+# Fourier transforms
+for n in (1, 2, 7, 8, 12):
+    case("rfft", [T(2, 9, 3)], {"dim": 1, "n": n},
+         lambda x: [torch.fft.rfft(x, n, 1).real, torch.fft.rfft(x, n, 1).imag])
+    case("irfft", [T(2, 5, 3), T(2, 5, 3)], {"dim": 1, "n": n},
+         lambda re, im: torch.fft.irfft(torch.complex(re, im), n, 1))
+case("rfft", [T(11)], {},
+     lambda x: [torch.fft.rfft(x).real, torch.fft.rfft(x).imag])
+case("irfft", [T(6), T(6)], {},
+     lambda re, im: torch.fft.irfft(torch.complex(re, im)))
 
 for made in cases:
     json.dump(made, sys.stdout, separators=(",", ":"))
