@@ -31,7 +31,7 @@ struct job {
 static const char manifest[] =
     "{\"manifest_version\": 1, \"id\": \"bench.m%d\", \"version\": \"1.0.0\",\n"
     " \"kind\": \"extension\", \"name\": \"Number %d\",\n"
-    " \"abi\": {\"major\": 0, \"required_minor\": 1, \"built_minor\": 1},\n"
+    " \"abi\": {\"major\": 0, \"required_minor\": 2, \"built_minor\": 2},\n"
     " \"library\": \"m%d.so\", \"namespace\": \"m%d\",\n"
     " \"ops\": [{\"op\": \"double\", \"signature\": \"(x: Float) -> x\",\n"
     "   \"infer\": \"same\", \"body\": true, \"uses\": [\"add\"],\n"

@@ -100,7 +100,7 @@ static const struct hob_entry entries[] = {{
 }};
 
 static const struct hob_backend backend = {
-    .struct_size = sizeof(struct hob_backend),
+    HOB_BACKEND_INIT_HEAD,
     .entry_count = 1,
     .entries = entries,
     .device_count = device_count,
@@ -141,7 +141,7 @@ static const struct hob_extension_op ops[] = {{
 }};
 
 static const struct hob_extension extension = {
-    .struct_size = sizeof(struct hob_extension),
+    HOB_EXTENSION_INIT_HEAD,
     .op_count = 1,
     .ops = ops,
 };
@@ -169,12 +169,12 @@ extension_plugin_entry(const struct hob_host *host)
 const struct hob_static_plugin null_plugins[2] = {
     {"{\"manifest_version\": 1, \"id\": \"null\", \"version\": \"1.0.0\","
      " \"kind\": \"backend\","
-     " \"abi\": {\"major\": 0, \"required_minor\": 1, \"built_minor\": 1},"
+     " \"abi\": {\"major\": 0, \"required_minor\": 2, \"built_minor\": 2},"
      " \"backend\": {\"selector\": \"null\"}}",
      backend_entry},
     {"{\"manifest_version\": 1, \"id\": \"bench.ops\", \"version\": \"1.0.0\","
      " \"kind\": \"extension\","
-     " \"abi\": {\"major\": 0, \"required_minor\": 1, \"built_minor\": 1},"
+     " \"abi\": {\"major\": 0, \"required_minor\": 2, \"built_minor\": 2},"
      " \"namespace\": \"bench\","
      " \"ops\": [{\"op\": \"add\","
      " \"signature\": \"(lhs: Num, rhs: Num) -> lhs\","

@@ -31,6 +31,8 @@ int cmd_config(const struct cmd *cmd, int argc, char **argv);
 int cmd_eval(const struct cmd *cmd, int argc, char **argv);
 int cmd_install(const struct cmd *cmd, int argc, char **argv);
 int cmd_remove(const struct cmd *cmd, int argc, char **argv);
+int cmd_enable(const struct cmd *cmd, int argc, char **argv);
+int cmd_disable(const struct cmd *cmd, int argc, char **argv);
 
 /* Print how CMD is called to standard error; returns EXIT_USAGE. */
 int cmd_usage(const struct cmd *cmd);

@@ -22,6 +22,7 @@ struct tally {
 /* What does not change from case to case. */
 struct cases {
     const char *path;
+    const char *folder; /* of the arrays that the programs name */
     hob_device *device;
     const struct names *names; /* or NULL */
     const char *only;          /* a part of the id, or NULL for all */
@@ -114,9 +115,11 @@ static void run_line(const struct cases *cases, uint32_t number,
         name = cJSON_IsString(id) ? id->valuestring : where;
         if (cases->only && !strstr(name, cases->only))
             goto out;
-        if (!program_read(json, &program, &error))
+        if (!program_read(json, &program, &error)) {
+            program.folder = cases->folder;
             outcome = judge_program(&program, cases->device, cases->names,
                                     &missing, &error);
+        }
     } else if (cases->only) {
         goto out;
     }
@@ -158,15 +161,20 @@ static void print_tally(struct tally *tally)
 int run_cases(const struct cmd *cmd, hob_device *device, const char *path,
               const struct names *names, const char *only, int as_json)
 {
-    const struct cases cases = {path, device, names, only};
+    char *folder = file_folder(path);
+    const struct cases cases = {path, folder, device, names, only};
     hob_error error = HOB_ERROR_INIT;
     struct tally tally = {{0, 0, 0}, NULL, NULL, as_json};
     char *text = NULL;
     size_t size = 0;
     uint32_t number = 0;
 
-    if (file_load(path, &text, &size, &error))
+    if (!folder)
+        hob_error_set(&error, HOB_ERR_MEMORY, "%s: no memory to read it", path);
+    if (!folder || file_load(path, &text, &size, &error)) {
+        free(folder);
         return cmd_failed(cmd, &error);
+    }
     tally.failures = cJSON_CreateArray();
     tally.missing = cJSON_CreateObject();
     for (char *line = text; line < text + size;) {
@@ -180,6 +188,7 @@ int run_cases(const struct cmd *cmd, hob_device *device, const char *path,
         line += length + 1;
     }
     free(text);
+    free(folder);
     print_tally(&tally);
     cJSON_Delete(tally.failures);
     cJSON_Delete(tally.missing);

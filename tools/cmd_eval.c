@@ -2,16 +2,18 @@
 /*
  * cmd_eval.c - hob eval: run a program on a device, or compare several.
  */
+#include "cmd_bisect.h"
 #include "cmd_cases.h"
 #include "eval/compare.h"
 #include "files.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_DEVICES = 16 };
+enum { MAX_DEVICES = 16, SHOWN_ELEMENTS = 1000 };
 
 /* What to show and compare: the outputs, else the last step's results. */
 static cJSON *wanted_names(const struct program *program)
@@ -25,7 +27,7 @@ static cJSON *wanted_names(const struct program *program)
         cJSON_Duplicate(cJSON_GetObjectItemCaseSensitive(output, "value"), 1));
     if (cJSON_GetArraySize(names))
         return names;
-    cJSON_ArrayForEach(output, program->steps) last =
+    cJSON_ArrayForEach(output, program->steps) if (cJSON_IsArray(output)) last =
         cJSON_GetArrayItem(output, 0);
     if (cJSON_IsArray(last)) {
         cJSON_Delete(names);
@@ -79,6 +81,28 @@ static hob_status collect(const struct program *program, const struct run *run,
     return HOB_OK;
 }
 
+/* Of very large tensors people see the beginning. */
+static void print_data(const cJSON *data)
+{
+    const cJSON *item;
+    int count = 0;
+
+    printf("[");
+    cJSON_ArrayForEach(item, data)
+    {
+        char *text;
+
+        if (count == SHOWN_ELEMENTS) {
+            printf(",... %d more", cJSON_GetArraySize(data) - count);
+            break;
+        }
+        text = cJSON_PrintUnformatted(item);
+        printf("%s%s", count++ ? "," : "", text ? text : "?");
+        cJSON_free(text);
+    }
+    printf("]\n");
+}
+
 static void print_values(const cJSON *values)
 {
     const cJSON *value;
@@ -87,17 +111,17 @@ static void print_values(const cJSON *values)
     {
         char *shape = cJSON_PrintUnformatted(
             cJSON_GetObjectItemCaseSensitive(value, "shape"));
-        char *data = cJSON_PrintUnformatted(
-            cJSON_GetObjectItemCaseSensitive(value, "data"));
+        const cJSON *data = cJSON_GetObjectItemCaseSensitive(value, "data");
         const cJSON *dtype = cJSON_GetObjectItemCaseSensitive(value, "dtype");
 
-        if (cJSON_IsString(dtype))
-            printf("%s: %s%s = %s\n", value->string, dtype->valuestring,
-                   shape ? shape : "", data ? data : "");
-        else
+        if (cJSON_IsString(dtype)) {
+            printf("%s: %s%s = ", value->string, dtype->valuestring,
+                   shape ? shape : "");
+            print_data(data);
+        } else {
             printf("%s: none\n", value->string);
+        }
         cJSON_free(shape);
-        cJSON_free(data);
     }
 }
 
@@ -188,18 +212,43 @@ static void print_devices(cJSON *out, uint32_t count, int as_json)
     cJSON_Delete(out);
 }
 
-static int run_file(const struct cmd *cmd, hob_device **devices, uint32_t count,
-                    const char *path, const struct names *names, int as_json)
+/* The command line of hob eval. */
+struct call {
+    const char *tolerance; /* its text, or NULL */
+    double rel;
+    int bisect;
+    const char *cases;
+    const char *names;
+    const char *only;
+    const char *devices[MAX_DEVICES];
+    uint32_t device_count;
+    int as_json;
+};
+
+/* Run the file PATH as CALL says; COUNT devices are open. */
+static int run_file(const struct cmd *cmd, const struct call *call,
+                    hob_device **devices, const char *path,
+                    const struct names *names)
 {
+    uint32_t count = call->device_count;
     hob_error error = HOB_ERROR_INIT;
     struct program program;
     cJSON *json = NULL;
     cJSON *out = cJSON_CreateObject();
+    char *folder = file_folder(path);
+    int code = EXIT_DONE;
     hob_status status = json_load(path, &json, &error);
 
     if (!status) {
         status = program_read(json, &program, &error);
-        if (!status)
+        program.folder = folder;
+        if (call->tolerance)
+            program.tolerance =
+                (struct tolerance){TOLERANCE_APPROX, call->rel, call->rel};
+        if (!status && call->bisect)
+            status = run_bisect(&program, devices, names, call->as_json, &code,
+                                &error);
+        else if (!status)
             status = program.expect == EXPECT_VALUES
                          ? run_on_devices(&program, devices, count, names, out,
                                           &error)
@@ -209,26 +258,31 @@ static int run_file(const struct cmd *cmd, hob_device **devices, uint32_t count,
             error_at(&error, "%s", path);
     }
     if (cJSON_GetArraySize(out))
-        print_devices(out, count, as_json);
+        print_devices(out, count, call->as_json);
     else
         cJSON_Delete(out);
     cJSON_Delete(json);
-    return status ? cmd_failed(cmd, &error) : EXIT_DONE;
+    free(folder);
+    return status ? cmd_failed(cmd, &error) : code;
 }
-
-/* The command line of hob eval. */
-struct call {
-    const char *cases;
-    const char *names;
-    const char *only;
-    const char *devices[MAX_DEVICES];
-    uint32_t device_count;
-    int as_json;
-};
 
 static int is_empty(const char *value)
 {
     return value && !*value;
+}
+
+/* Read the number of --tolerance; returns -1 if it is none. */
+static int read_tolerance(struct call *call)
+{
+    char *end = NULL;
+
+    if (!call->tolerance)
+        return 0;
+    call->rel = strtod(call->tolerance, &end);
+    return end == call->tolerance || *end || !isfinite(call->rel) ||
+                   call->rel < 0
+               ? -1
+               : 0;
 }
 
 /* Returns -1 if the call is wrong. */
@@ -239,6 +293,8 @@ static int read_call(struct call *call, int *argc, char **argv)
     call->cases = cmd_value(argc, argv, "--cases");
     call->names = cmd_value(argc, argv, "--names");
     call->only = cmd_value(argc, argv, "--only");
+    call->tolerance = cmd_value(argc, argv, "--tolerance");
+    call->bisect = cmd_flag(argc, argv, "--bisect");
     while (call->device_count < MAX_DEVICES) {
         const char *spec = cmd_value(argc, argv, "--device");
 
@@ -251,6 +307,9 @@ static int read_call(struct call *call, int *argc, char **argv)
     if (is_empty(call->cases) || is_empty(call->names) || is_empty(call->only))
         return -1;
     if (call->cases ? *argc != 0 || call->device_count > 1 : *argc != 1)
+        return -1;
+    if (read_tolerance(call) || (call->cases && call->tolerance) ||
+        (call->bisect && (call->cases || call->device_count != 2)))
         return -1;
     if (*argc && argv[0][0] == '-' && argv[0][1]) /* "-" is a file */
         return -1;
@@ -279,8 +338,7 @@ static int run_call(const struct cmd *cmd, hob_runtime *runtime,
         code = run_cases(cmd, devices[0], call->cases,
                          names.root ? &names : NULL, call->only, call->as_json);
     else
-        code = run_file(cmd, devices, call->device_count, path,
-                        names.root ? &names : NULL, call->as_json);
+        code = run_file(cmd, call, devices, path, names.root ? &names : NULL);
     for (uint32_t i = 0; i < call->device_count; i++)
         hob_device_unref(devices[i]);
     names_release(&names);

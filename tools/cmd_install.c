@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cmd_install.c - hob install and hob remove.
+ * cmd_install.c - hob install, remove, enable and disable.
  */
 #include "cmd.h"
 
@@ -71,4 +71,56 @@ int cmd_remove(const struct cmd *cmd, int argc, char **argv)
         return cmd_failed(cmd, &error);
     print_done("removed", text, as_json);
     return EXIT_DONE;
+}
+
+static void print_switched(const char *id, int enabled, char *text, int as_json)
+{
+    cJSON *json = cJSON_Parse(text);
+    const char *file = text_of(json, "file");
+    const char *word = enabled ? "enabled" : "disabled";
+    const cJSON *other =
+        cJSON_GetObjectItemCaseSensitive(json, "overridden_by");
+
+    hob_text_free(text);
+    if (as_json) {
+        cmd_print_json(json);
+        return;
+    }
+    if (cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(json, "changed")))
+        printf("%s %s\n  %s\n", word, id, file);
+    else
+        printf("%s is %s already: nothing was changed\n", id, word);
+    if (cJSON_IsString(other))
+        printf("but %s has it the other way, and counts more\n",
+               other->valuestring);
+    cJSON_Delete(json);
+}
+
+static int switch_plugin(const struct cmd *cmd, int argc, char **argv,
+                         int enabled)
+{
+    hob_error error = HOB_ERROR_INIT;
+    int as_json = cmd_flag(&argc, argv, "--json");
+    int where = take_where(&argc, argv);
+    char *text = NULL;
+    hob_status st;
+
+    if (where < 0 || argc != 1 || argv[0][0] == '-')
+        return cmd_usage(cmd);
+    st = enabled ? hob_enable(argv[0], (uint32_t)where, &text, &error)
+                 : hob_disable(argv[0], (uint32_t)where, &text, &error);
+    if (st)
+        return cmd_failed(cmd, &error);
+    print_switched(argv[0], enabled, text, as_json);
+    return EXIT_DONE;
+}
+
+int cmd_enable(const struct cmd *cmd, int argc, char **argv)
+{
+    return switch_plugin(cmd, argc, argv, 1);
+}
+
+int cmd_disable(const struct cmd *cmd, int argc, char **argv)
+{
+    return switch_plugin(cmd, argc, argv, 0);
 }

@@ -232,6 +232,7 @@ static cJSON *op_json(const struct hob_op_record *record)
     cJSON_AddNumberToObject(json, "id", record->id);
     add_text(json, "family", record->family);
     add_text(json, "signature", record->signature);
+    add_text(json, "flat", record->flat);
     add_text(json, "fuse", record->fuse);
     add_text(json, "selectors", record->selectors);
     cJSON_AddBoolToObject(json, "body", record->has_body != 0);
@@ -254,6 +255,9 @@ static int visit_op(void *context, const struct hob_op_record *record)
                "selectors  %s\nbody       %s\n",
                record->family, record->id, record->fuse, record->selectors,
                record->has_body ? "yes" : "no");
+        /* What a program for hob eval, or a kernel, sees of its types. */
+        if (strcmp(record->flat, record->signature) != 0)
+            printf("flat       %s\n", record->flat);
     } else {
         table_add(&list->table, record->name);
         table_add(&list->table, record->family);

@@ -55,6 +55,13 @@ hob_status file_load(const char *path, char **out_text, size_t *out_size,
     return HOB_OK;
 }
 
+char *file_folder(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+
+    return strndup(path, slash ? (size_t)(slash - path) + 1 : 0);
+}
+
 /* The strict scan of the core says what is wrong and where. */
 static hob_status check_json(const char *where, uint32_t first_line,
                              const char *text, size_t size, hob_error *error)

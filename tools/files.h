@@ -30,6 +30,10 @@ HOB_MUST_CHECK hob_status json_parse(const char *where, uint32_t first_line,
 HOB_MUST_CHECK hob_status json_load(const char *path, cJSON **out_json,
                                     hob_error *error);
 
+/* The folder of PATH, with its slash; "" if it has none, NULL without memory.
+ * The caller frees it. */
+char *file_folder(const char *path);
+
 /* Put a place, as in "step 3", before ERROR's message; returns its status. */
 hob_status error_at(hob_error *error, const char *format, ...) HOB_PRINTF(2, 3);
 

@@ -18,14 +18,21 @@ static const struct cmd commands[] = {
     {"config", "[--json]", "show the configuration and where it came from",
      cmd_config},
     {"eval",
-     "PROGRAM.json [--device D]... [--names MAP.json] [--json]\n"
+     "PROGRAM.json [--device D]... [--names MAP.json] [--tolerance REL] "
+     "[--json]\n"
+     "   or: hob eval --bisect PROGRAM.json --device A --device B "
+     "[--names MAP.json] [--tolerance REL] [--json]\n"
      "   or: hob eval --cases FILE.jsonl [--names MAP.json] [--device D] "
      "[--only TEXT] [--json]",
      "run a program, compare devices, or run a file of cases", cmd_eval},
-    {"install", "FOLDER [--user | --system] [--json]",
+    {"install", "FOLDER | MANIFEST | PACKAGE [--user | --system] [--json]",
      "check a plugin and install it", cmd_install},
     {"remove", "ID [--user | --system] [--json]", "remove an installed plugin",
-     cmd_remove}};
+     cmd_remove},
+    {"enable", "ID [--user | --system] [--json]",
+     "switch a plugin on that was disabled", cmd_enable},
+    {"disable", "ID [--user | --system] [--json]",
+     "switch a plugin off, installed as it is", cmd_disable}};
 
 enum { COMMAND_COUNT = sizeof(commands) / sizeof(commands[0]) };
 

@@ -20,13 +20,22 @@ struct hob_grads {
     void *grads;
 };
 
+/* Version 1 of the interface: all functions up to grads_free. */
+enum {
+    INTERFACE_SIZE_MIN = offsetof(struct hob_autodiff_interface, grads_free) +
+                         sizeof(void (*)(void))
+};
+
 static const struct hob_autodiff_interface *find(hob_device *device,
                                                  void **out_layer)
 {
     const struct hob_host *host = &device->runtime->host;
+    const struct hob_autodiff_interface *interface =
+        host->interface(device, HOB_AUTODIFF_INTERFACE,
+                        HOB_AUTODIFF_INTERFACE_VERSION, out_layer);
 
-    return host->interface(device, HOB_AUTODIFF_INTERFACE,
-                           HOB_AUTODIFF_INTERFACE_VERSION, out_layer);
+    /* A shorter one lacks functions that are called below. */
+    return interface && interface->struct_size >= INTERFACE_SIZE_MIN ? interface : NULL;
 }
 
 /* Check TENSOR and find its topmost autodiff. */

@@ -25,8 +25,7 @@ struct temporaries {
     uint32_t used;                      /* bit i: parameter i is replaced */
 };
 
-static hob_status run_entry(struct hob_call *call,
-                            const struct hob__route *route);
+static hob_status run_entry(struct hob_call *call, struct hob__route *route);
 
 /* ---- row-major copies ---- */
 
@@ -37,18 +36,20 @@ static hob_status copy_contiguous(struct hob_call *call, hob_tensor *tensor,
     hob_runtime *runtime = tensor->device->runtime;
     hob_device *base = tensor->device->at[0];
     const struct hob__op *op = &runtime->registry.ops[HOB_OP_CONTIGUOUS];
-    const struct hob__route *route = hob__route_get(base, op);
+    struct hob__route *route = hob__route_get(base, op);
     struct hob_call_state state = *call->core;
     struct hob_meta meta = hob__tensor_meta(tensor);
     hob_value arg = hob_value_tensor(tensor);
     hob_value ret = hob_value_make(HOB_TAG_TENSOR, 1);
     struct hob_call copy = *call;
+    uint64_t bytes;
     hob_status status;
 
     *out_copy = NULL;
     state.moved = 0;
     state.may_reuse = 0;
-    status = hob__meta_bytes(&meta, &state.bytes[0]);
+    state.bytes = &bytes;
+    status = hob__meta_bytes(&meta, &bytes);
     if (status)
         return hob__call_fail(call, status,
                               "a row-major copy is larger than any memory");
@@ -69,6 +70,7 @@ static hob_status copy_contiguous(struct hob_call *call, hob_tensor *tensor,
     copy.rets = &ret;
     copy.ret_count = 1;
     copy.metas = &meta;
+    copy.plain_count = 0;
     copy.workspace = NULL;
     copy.prepared = NULL;
     copy.core = &state;
@@ -185,21 +187,16 @@ static int shares_storage(const struct hob_call *call, uint32_t index)
     return 0;
 }
 
-/*
- * Whether result META may be written over argument INDEX: its last use, the
- * only reference to handle and storage, memory of our own, same elements.
- */
-static int can_reuse(const struct hob_call *call, uint32_t index,
-                     const struct hob_meta *meta)
+/* Whether argument INDEX may be written over: its last use, the only reference
+ * to handle and storage, memory of our own. */
+static int is_ours(const struct hob_call *call, uint32_t index)
 {
     const hob_value *value = &call->args[index];
     const hob_tensor *tensor = value->u.tensor;
     const struct hob_storage *storage;
 
     if (value->tag != HOB_TAG_TENSOR || !(value->flags & HOB_VALUE_MOVE) ||
-        !tensor->view.storage || !is_contiguous(tensor) ||
-        (tensor->view.flags & HOB_VIEW_READ_ONLY) ||
-        !same_shape(&tensor->view, meta))
+        !tensor->view.storage || (tensor->view.flags & HOB_VIEW_READ_ONLY))
         return 0;
     storage = tensor->view.storage;
     return atomic_load_explicit(&tensor->refs, memory_order_acquire) == 1 &&
@@ -209,14 +206,28 @@ static int can_reuse(const struct hob_call *call, uint32_t index,
            !shares_storage(call, index);
 }
 
+/* Whether result META may be written over argument INDEX: ours, and the same
+ * elements. */
+static int can_reuse(const struct hob_call *call, uint32_t index,
+                     const struct hob_meta *meta)
+{
+    return index < call->arg_count && is_ours(call, index) &&
+           is_contiguous(call->args[index].u.tensor) &&
+           same_shape(&call->args[index].u.tensor->view, meta);
+}
+
 /* The argument whose memory result INDEX may take, or -1. */
 static int reusable_argument(const struct hob_call *call,
-                             const struct hob_entry *entry, uint32_t index)
+                             const struct hob__route *route, uint32_t index)
 {
     const struct hob__op *op = call->core->op;
 
-    if (!call->core->may_reuse || !(entry->flags & HOB_ENTRY_IN_PLACE))
+    if (!call->core->may_reuse || !(route->entry->flags & HOB_ENTRY_IN_PLACE))
         return -1;
+    for (uint32_t i = 0; i < route->alias_count; i++)
+        if (route->aliases[i][0] == index &&
+            can_reuse(call, route->aliases[i][1], &call->metas[index]))
+            return route->aliases[i][1];
     for (uint32_t i = 0; i < op->decl->alias_count; i++)
         if (op->decl->aliases[i].result == index &&
             can_reuse(call, op->decl->aliases[i].param, &call->metas[index]))
@@ -248,14 +259,17 @@ static hob_status no_result_memory(struct hob_call *call, hob_status status,
 }
 
 static hob_status allocate_results(struct hob_call *call,
-                                   const struct hob_entry *entry)
+                                   const struct hob__route *route)
 {
     for (uint32_t i = 0; i < call->ret_count; i++) {
         const struct hob_meta *meta = &call->metas[i];
-        int reuse = reusable_argument(call, entry, i);
         hob_tensor *tensor = NULL;
         hob_status status = HOB_OK;
+        int reuse;
 
+        if (!hob__is_due(call, i))
+            continue;
+        reuse = reusable_argument(call, route, i);
         if (reuse >= 0) {
             const struct hob_view *view = &call->args[reuse].u.tensor->view;
 
@@ -310,7 +324,7 @@ hob_status hob__call_result(struct hob_call *call, uint32_t index,
 static int all_empty(const struct hob_call *call)
 {
     for (uint32_t i = 0; i < call->ret_count; i++)
-        if (call->rets[i].u.tensor->view.storage)
+        if (call->rets[i].u.tensor && call->rets[i].u.tensor->view.storage)
             return 0;
     return call->ret_count > 0;
 }
@@ -344,6 +358,15 @@ static int serves_dtypes(const struct hob_call *call,
     return 1;
 }
 
+/* What is left marked as moved is the kernel's to write to. */
+static void settle_consumed(struct hob_call *call, uint32_t consumes)
+{
+    for (uint32_t i = 0; i < call->arg_count; i++)
+        if ((call->args[i].flags & HOB_VALUE_MOVE) &&
+            !(consumes >> i & 1 && is_ours(call, i)))
+            call->args[i].flags &= (uint8_t)~HOB_VALUE_MOVE;
+}
+
 static hob_status execute(struct hob_call *call, const struct hob__route *route,
                           const struct hob_prepare *plan)
 {
@@ -352,6 +375,8 @@ static hob_status execute(struct hob_call *call, const struct hob__route *route,
 
     call->workspace = NULL;
     call->prepared = plan->prepared;
+    if (call->core->may_reuse)
+        settle_consumed(call, route->consumes);
     if (plan->workspace_bytes) {
         status = base->backend->alloc(base->instance, plan->workspace_bytes,
                                       &call->workspace);
@@ -389,11 +414,11 @@ static hob_status run_planned(struct hob_call *call,
     if (entry->flags & HOB_ENTRY_CONTIGUOUS)
         status = make_contiguous(call, &temporaries);
     if (!status && !(call->flags & HOB_CALL_DYNAMIC))
-        status = allocate_results(call, entry);
+        status = allocate_results(call, route);
     if (!status && ((call->flags & HOB_CALL_DYNAMIC) || !all_empty(call)))
         status = execute(call, route, plan);
     for (uint32_t i = 0; i < call->ret_count && !status; i++)
-        if (!call->rets[i].u.tensor)
+        if (!call->rets[i].u.tensor && hob__is_due(call, i))
             status = hob__call_fail(call, HOB_ERR_PLUGIN,
                                     "the kernel on %s made no result %" PRIu32,
                                     call->device->at[0]->name, i);
@@ -404,26 +429,51 @@ static hob_status run_planned(struct hob_call *call,
     return status;
 }
 
-static hob_status run_entry(struct hob_call *call,
-                            const struct hob__route *route)
+/* Ask the kernel for its plan, or find the one that it gave before. */
+static hob_status prepare(struct hob_call *call, struct hob__route *route,
+                          struct hob_prepare *plan,
+                          struct hob__prepared **out_kept)
 {
-    struct hob_prepare plan;
+    const struct hob_entry *entry = route->entry;
+    pthread_mutex_t *lock = &call->core->runtime->registry.lock;
     hob_status status;
+
+    if (entry->flags & HOB_ENTRY_KEEP) {
+        *out_kept = hob__prepared_find(&route->kept, lock, call);
+        if (*out_kept)
+            return HOB_OK;
+    }
+    status = entry->prepare(route->entry_instance, call, plan);
+    if (status && !call->core->error->status)
+        hob__call_fail(call, status, "the kernel on %s cannot be prepared: %s",
+                       call->device->at[0]->name, hob_status_name(status));
+    if (!status && entry->flags & HOB_ENTRY_KEEP)
+        *out_kept = hob__prepared_keep(&route->kept, lock, call, plan);
+    return status;
+}
+
+static hob_status run_entry(struct hob_call *call, struct hob__route *route)
+{
+    struct hob__prepared *kept = NULL;
+    struct hob_prepare plan;
+    hob_status status = HOB_OK;
 
     plan.struct_size = sizeof(plan);
     plan.reserved = 0;
     plan.workspace_bytes = 0;
     plan.prepared = NULL;
+    plan.release = NULL;
     if (route->entry->prepare) {
-        status = route->entry->prepare(route->entry_instance, call, &plan);
-        if (status && !call->core->error->status)
-            hob__call_fail(call, status,
-                           "the kernel on %s cannot be prepared: %s",
-                           call->device->at[0]->name, hob_status_name(status));
+        status = prepare(call, route, &plan, &kept);
         if (status)
             return status;
     }
-    return run_planned(call, route, &plan);
+    status = run_planned(call, route, kept ? hob__prepared_plan(kept) : &plan);
+    if (kept)
+        hob__prepared_give(kept);
+    else if (plan.prepared && plan.release)
+        plan.release(plan.prepared);
+    return status;
 }
 
 /* ---- views ---- */
@@ -536,7 +586,7 @@ static hob_status wrong_dtype(struct hob_call *call,
 hob_status hob__base(struct hob_call *call)
 {
     const struct hob__op *op = call->core->op;
-    const struct hob__route *route;
+    struct hob__route *route;
 
     if (op->decl->view)
         return run_view(call);

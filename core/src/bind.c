@@ -97,8 +97,49 @@ static hob_status bind_one(struct hob_call *call,
     } else if (bind_attribute(param, value)) {
         return HOB_OK;
     }
+    if (param->type == HOB__TYPE_ENUM && value->tag == HOB_TAG_ENUM)
+        return hob__call_fail(
+            call, HOB_ERR_ARGUMENT,
+            "argument %s must be an enumerator, 0 (%s) to %d "
+            "(%s), not %" PRId64,
+            param->name, param->enumerators[0], param->enumerator_count - 1,
+            param->enumerators[param->enumerator_count - 1], value->u.i64);
     return hob__call_fail(call, HOB_ERR_ARGUMENT, "argument %s must be %s",
                           param->name, type_text(param));
+}
+
+/* The fields of an enum's variant are there if, and only if, it says so. */
+static hob_status check_variants(struct hob_call *call)
+{
+    const struct hob__signature *signature = &call->core->op->signature;
+
+    for (uint32_t i = 0; i < signature->param_count; i++) {
+        const struct hob__param *param = &signature->params[i];
+        const struct hob__param *owner;
+        const hob_value *tag;
+        int there = call->args[i].tag != HOB_TAG_ABSENT;
+        int chosen;
+
+        if (param->tag_param == HOB__NO_TAG)
+            continue;
+        owner = &signature->params[param->tag_param];
+        tag = &call->args[param->tag_param];
+        chosen = tag->tag == HOB_TAG_ENUM && tag->u.i64 == param->variant;
+        if (there && !chosen)
+            return hob__call_fail(
+                call, HOB_ERR_ARGUMENT, "argument %s is given, but %s is %s",
+                param->name, owner->name,
+                tag->tag == HOB_TAG_ENUM ? owner->enumerators[tag->u.i64]
+                                         : "absent");
+        if (chosen && !there && (param->flags & HOB__PARAM_NEEDED))
+            return hob__call_fail(call, HOB_ERR_ARGUMENT,
+                                  "argument %s is missing: %s is %s, so give "
+                                  "%s",
+                                  param->name, owner->name,
+                                  owner->enumerators[param->variant],
+                                  type_text(param));
+    }
+    return HOB_OK;
 }
 
 hob_status hob__bind(struct hob_call *call, const hob_value *args,
@@ -121,6 +162,8 @@ hob_status hob__bind(struct hob_call *call, const hob_value *args,
         if (!status)
             status = bind_one(call, &signature->params[i], &call->args[i]);
     }
+    if (!status && call->core->op->has_variants)
+        status = check_variants(call);
     return status;
 }
 
@@ -222,6 +265,13 @@ hob_status hob__check_scalars(struct hob_call *call)
     if (op->scalar_like == HOB__NO_PARTNER)
         return HOB_OK;
     dtype = hob__value_dtype(&call->args[op->scalar_like]);
+    /* It may be absent, as a field of a variant is: the next tensor then. */
+    for (uint32_t i = 0; !dtype && i < call->arg_count; i++)
+        if (call->args[i].tag == HOB_TAG_TENSOR ||
+            call->args[i].tag == HOB_TAG_TENSORS)
+            dtype = hob__value_dtype(&call->args[i]);
+    if (!dtype)
+        return HOB_OK;
     for (uint32_t i = 0; i < call->arg_count; i++) {
         hob_value *value = &call->args[i];
 

@@ -15,6 +15,7 @@
 #include <hob/ops.h>
 
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* ---- tensors ---- */
@@ -56,13 +57,29 @@ static hob_status mixed_devices(struct hob_call *call, uint32_t index,
                           first, a->name, second, b->name);
 }
 
+/* The first parameter of the kind of INDEX that is there before it. */
+static uint32_t partner_of(const struct hob_call *call, uint32_t index)
+{
+    const struct hob__op *op = call->core->op;
+    uint32_t other = op->partner[index];
+
+    if (other == HOB__NO_PARTNER || call->args[other].tag != HOB_TAG_ABSENT)
+        return other;
+    for (uint32_t i = other + 1; i < index; i++)
+        if ((call->args[i].tag == HOB_TAG_TENSOR ||
+             call->args[i].tag == HOB_TAG_TENSORS) &&
+            op->signature.params[i].mask == op->signature.params[index].mask)
+            return i;
+    return HOB__NO_PARTNER;
+}
+
 static hob_status check_dtype(struct hob_call *call, uint32_t index,
                               const hob_tensor *tensor)
 {
     const struct hob__op *op = call->core->op;
     const struct hob__param *param = &op->signature.params[index];
     const hob_tensor *partner;
-    uint32_t other = op->partner[index];
+    uint32_t other = partner_of(call, index);
     char text[HOB__META_TEXT];
     char other_text[HOB__META_TEXT];
 
@@ -72,7 +89,7 @@ static hob_status check_dtype(struct hob_call *call, uint32_t index,
             "argument %s is %s, it must be %s: use "
             "hob_cast()",
             param->name, tensor_text(tensor, text, sizeof(text)), param->kind);
-    if (other == HOB__NO_PARTNER || call->args[other].tag == HOB_TAG_ABSENT)
+    if (other == HOB__NO_PARTNER)
         return HOB_OK;
     partner = call->args[other].tag == HOB_TAG_TENSORS
                   ? call->args[other].u.tensors[0]
@@ -212,15 +229,15 @@ static hob_status place(struct hob_call *call)
 
 static void preset_dtypes(const struct hob_call *call, struct hob_meta *metas)
 {
-    const struct hob__signature *signature = &call->core->op->signature;
-
-    for (uint32_t i = 0; i < signature->result_count; i++) {
-        const struct hob__result *result = &signature->results[i];
+    for (uint32_t i = 0; i < call->ret_count; i++) {
+        const struct hob__result *result = hob__result_of(call, i);
 
         metas[i].rank = 0;
         metas[i].reserved0 = 0;
         metas[i].reserved1 = 0;
-        if (result->source == HOB__RESULT_DTYPE)
+        if (result->flags & HOB__PARAM_OPTIONAL) /* absent, unless inferred */
+            metas[i].dtype = HOB_DTYPE_NONE;
+        else if (result->source == HOB__RESULT_DTYPE)
             metas[i].dtype = result->dtype;
         else if (result->source == HOB__RESULT_INFERRED)
             metas[i].dtype = HOB_DTYPE_NONE;
@@ -228,6 +245,56 @@ static void preset_dtypes(const struct hob_call *call, struct hob_meta *metas)
             metas[i].dtype =
                 (uint8_t)hob__value_dtype(&call->args[result->param]);
     }
+}
+
+/* The results that are no tensors, as zeros of their types. */
+static void preset_plains(const struct hob_call *call)
+{
+    static const uint8_t tags[] = {[HOB__TYPE_F64] = HOB_TAG_F64,
+                                   [HOB__TYPE_I64] = HOB_TAG_I64,
+                                   [HOB__TYPE_BOOL] = HOB_TAG_BOOL,
+                                   [HOB__TYPE_DTYPE] = HOB_TAG_DTYPE,
+                                   [HOB__TYPE_ENUM] = HOB_TAG_ENUM};
+    const struct hob__signature *signature = &call->core->op->signature;
+
+    for (uint32_t i = 0; i < call->plain_count; i++)
+        call->plains[i] = hob_value_make(tags[signature->plains[i].type], 1);
+}
+
+/* Where the results belong to variants, they must be those of one variant. */
+static hob_status check_result_variants(struct hob_call *call)
+{
+    const struct hob__signature *signature = &call->core->op->signature;
+
+    for (uint32_t i = 0; i < call->plain_count; i++)
+        if (signature->plains[i].type == HOB__TYPE_ENUM &&
+            (call->plains[i].u.i64 < 0 ||
+             call->plains[i].u.i64 >= signature->plains[i].enumerator_count))
+            return hob__call_fail(
+                call, HOB_ERR_PLUGIN,
+                "its inference gave %s the enumerator %" PRId64
+                ", there are %u: a bug of whoever declares the op",
+                signature->plains[i].name ? signature->plains[i].name : "it",
+                call->plains[i].u.i64,
+                (unsigned)signature->plains[i].enumerator_count);
+    for (uint32_t i = 0; i < call->ret_count; i++) {
+        const struct hob__result *result = &signature->results[i];
+        int there = call->metas[i].dtype != HOB_DTYPE_NONE;
+        int chosen = result->tag_plain == HOB__NO_TAG ||
+                     call->plains[result->tag_plain].u.i64 == result->variant;
+
+        if ((there && !chosen) ||
+            (!there && chosen &&
+             (result->flags &
+              (result->tag_plain == HOB__NO_TAG ? 0 : HOB__PARAM_NEEDED))))
+            return hob__call_fail(
+                call, HOB_ERR_PLUGIN,
+                "its inference says that result %s is %s, which is not what "
+                "the variant that it chose has: a bug of whoever declares the "
+                "op",
+                result->name, there ? "there" : "absent");
+    }
+    return HOB_OK;
 }
 
 static hob_infer_fn find_infer(struct hob_call *call, hob_status *out_status)
@@ -247,16 +314,81 @@ static hob_infer_fn find_infer(struct hob_call *call, hob_status *out_status)
     return table ? table->infer : NULL;
 }
 
-static hob_status infer(struct hob_call *call, struct hob_meta *metas)
+static hob_status infer_failed(struct hob_call *call, hob_status status)
+{
+    return call->core->error->status
+               ? status
+               : hob__call_fail(
+                     call, status,
+                     "its inference of shapes failed without a message");
+}
+
+/*
+ * Where the results of a call are described. There is room for what any
+ * signature can name; a list may need more.
+ */
+struct results {
+    hob_value rets[HOB_MAX_RESULTS];
+    struct hob_meta metas[HOB_MAX_RESULTS];
+    uint64_t bytes[HOB_MAX_RESULTS];
+    hob_value plains[HOB_MAX_RESULTS];
+    void *heap; /* NULL: the arrays above were enough */
+};
+
+static void blank_rets(struct hob_call *call)
+{
+    for (uint32_t i = 0; i < call->ret_count; i++)
+        call->rets[i] = hob_value_make(HOB_TAG_TENSOR, 1);
+}
+
+/* Ask how long the list of results is, and make room for it. */
+static hob_status size_list(struct hob_call *call, hob_infer_fn fn,
+                            struct results *results)
+{
+    size_t count;
+    hob_status status;
+
+    call->ret_count = 0;
+    status = fn(call, NULL);
+    if (status)
+        return status;
+    count = call->ret_count;
+    if (count > HOB_MAX_RESULTS) {
+        results->heap =
+            malloc(count * (sizeof(hob_value) + sizeof(struct hob_meta) +
+                            sizeof(uint64_t)));
+        if (!results->heap) {
+            call->ret_count = 0;
+            return hob__call_fail(call, HOB_ERR_MEMORY,
+                                  "no memory for a list of %zu results", count);
+        }
+        call->rets = results->heap;
+        call->metas = (struct hob_meta *)(void *)(call->rets + count);
+        call->core->bytes = (uint64_t *)(uintptr_t)(call->metas + count);
+    }
+    blank_rets(call);
+    return HOB_OK;
+}
+
+static hob_status infer(struct hob_call *call, struct results *results)
 {
     const struct hob__op *op = call->core->op;
     char text[HOB__META_TEXT];
-    hob_status status;
+    hob_status status = HOB_OK;
     hob_infer_fn fn = op->decl->infer;
+    struct hob_meta *metas;
 
-    preset_dtypes(call, metas);
     if (!fn)
         fn = find_infer(call, &status);
+    if (fn && op->signature.results[0].is_list) {
+        status = size_list(call, fn, results);
+        if (status)
+            return infer_failed(call, status);
+    }
+    metas = (struct hob_meta *)(uintptr_t)call->metas; /* ours */
+    preset_dtypes(call, metas);
+    if (call->plain_count)
+        preset_plains(call);
     if (!fn && (op->flags & HOB__OP_DYNAMIC))
         return HOB_OK;
     if (!fn)
@@ -266,12 +398,15 @@ static hob_status infer(struct hob_call *call, struct hob_meta *metas)
                                        "of shapes");
     status = fn(call, metas);
     if (status)
-        return call->core->error->status
-                   ? status
-                   : hob__call_fail(call, status,
-                                    "its inference of shapes failed without a "
-                                    "message");
+        return infer_failed(call, status);
+    if (call->plain_count) {
+        status = check_result_variants(call);
+        if (status)
+            return status;
+    }
     for (uint32_t i = 0; i < call->ret_count; i++) {
+        if (!hob__is_due(call, i))
+            continue;
         if (!hob__meta_is_sound(&metas[i]))
             return hob__call_fail(call, HOB_ERR_PLUGIN,
                                   "its inference of shapes gave result %" PRIu32
@@ -320,8 +455,19 @@ static hob_status refuse_fork(struct hob_call *call)
     return status;
 }
 
+static hob_status check_room(struct hob_call *call, uint32_t capacity)
+{
+    if (call->ret_count <= capacity)
+        return HOB_OK;
+    return hob__call_fail(call, HOB_ERR_ARGUMENT,
+                          "it has %u results, the caller has room for "
+                          "%" PRIu32,
+                          (unsigned)call->ret_count, capacity);
+}
+
 static hob_status run(struct hob_call *call, const hob_value *args,
-                      uint32_t arg_count, struct hob_meta *metas)
+                      uint32_t arg_count, struct results *results,
+                      uint32_t out_capacity)
 {
     hob_scope *scope = call->scope;
     hob_status status = HOB_OK;
@@ -350,7 +496,9 @@ static hob_status run(struct hob_call *call, const hob_value *args,
     if (!status)
         status = hob__check_scalars(call);
     if (!status)
-        status = infer(call, metas);
+        status = infer(call, results);
+    if (!status)
+        status = check_room(call, out_capacity);
     if (status)
         return status;
     if (call->core->op->flags & HOB__OP_RANDOM)
@@ -396,6 +544,8 @@ static hob_status adopt_results(struct hob_call *call, hob_tensor **out)
     for (uint32_t i = 0; i < call->ret_count; i++) {
         out[i] = call->rets[i].u.tensor;
         call->rets[i].u.tensor = NULL;
+        if (!out[i])
+            continue;
         if (!status)
             status = hob__scope_adopt(call->scope, out[i]);
         else
@@ -406,25 +556,15 @@ static hob_status adopt_results(struct hob_call *call, hob_tensor **out)
     return status;
 }
 
-static hob_status check_room(struct hob_call *call, uint32_t capacity)
-{
-    if (call->ret_count <= capacity)
-        return HOB_OK;
-    return hob__call_fail(call, HOB_ERR_ARGUMENT,
-                          "it has %u results, the caller has room for "
-                          "%" PRIu32,
-                          (unsigned)call->ret_count, capacity);
-}
-
 hob_status hob__call(hob_scope *scope, uint32_t id, const hob_value *args,
                      uint32_t arg_count, hob_tensor **out,
-                     uint32_t out_capacity, uint32_t *out_count)
+                     uint32_t out_capacity, uint32_t *out_count,
+                     hob_value *out_plains, uint32_t plain_capacity)
 {
     const struct hob__registry *registry = &scope->runtime->registry;
     hob_value values[HOB_MAX_PARAMS];
-    hob_value rets[HOB_MAX_RESULTS];
-    struct hob_meta metas[HOB_MAX_RESULTS];
     hob_error error = HOB_ERROR_INIT;
+    struct results results;
     struct hob_call_state state;
     struct hob_call call;
     hob_status status;
@@ -439,6 +579,8 @@ hob_status hob__call(hob_scope *scope, uint32_t id, const hob_value *args,
             id);
         for (uint32_t i = 0; i < out_capacity; i++)
             out[i] = failed;
+        for (uint32_t i = 0; i < plain_capacity; i++)
+            out_plains[i] = hob_value_make(HOB_TAG_ABSENT, 0);
         return HOB_ERR_NOT_FOUND;
     }
     state.op = &registry->ops[id];
@@ -458,20 +600,22 @@ hob_status hob__call(hob_scope *scope, uint32_t id, const hob_value *args,
     call.arg_count = state.op->signature.param_count;
     call.ret_count = state.op->signature.result_count;
     call.args = values;
-    call.rets = rets;
-    call.metas = metas;
+    call.rets = results.rets;
+    call.metas = results.metas;
+    call.plains = results.plains;
+    call.plain_count = state.op->signature.plain_count;
+    memset(call.reserved, 0, sizeof(call.reserved));
     call.stream = NULL;
     call.workspace = NULL;
     call.prepared = NULL;
     call.op_name = state.op->name;
     call.core = &state;
-    for (uint32_t i = 0; i < call.ret_count; i++)
-        rets[i] = hob_value_make(HOB_TAG_TENSOR, 1);
+    state.bytes = results.bytes;
+    results.heap = NULL;
+    blank_rets(&call);
 
-    status = check_room(&call, out_capacity);
     scope->depth++;
-    if (!status)
-        status = run(&call, args, arg_count, metas);
+    status = run(&call, args, arg_count, &results, out_capacity);
     scope->depth--;
     if (!status)
         status = adopt_results(&call, out);
@@ -485,6 +629,11 @@ hob_status hob__call(hob_scope *scope, uint32_t id, const hob_value *args,
         for (uint32_t i = 0; i < out_capacity; i++)
             out[i] = failed;
     }
+    for (uint32_t i = 0; i < plain_capacity; i++)
+        out_plains[i] = !status && i < call.plain_count
+                            ? results.plains[i]
+                            : hob_value_make(HOB_TAG_ABSENT, 0);
+    free(results.heap);
     /* A call that succeeded another way may have left a message as well. */
     if (error.message)
         hob_error_release(&error);

@@ -316,6 +316,11 @@ static hob_status open_default(hob_runtime *runtime, hob_device **out_device,
 
 void hob__device_free(hob_device *device)
 {
+    /* What its kernels prepared goes first: it is the device's. */
+    for (uint32_t id = 0;
+         device->routes && id < device->runtime->registry.op_count; id++)
+        if (device->routes[id])
+            hob__prepared_clear(&device->routes[id]->kept);
     if (device->instance) {
         if (device->decorator)
             device->decorator->layer_close(device->instance);

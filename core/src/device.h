@@ -35,7 +35,7 @@ struct hob_device {
     const char *selector; /* "flex", "autodiff" */
     const char *family;   /* of a base, or NULL */
     /* How each op runs at this layer, filled on first use; by op number. */
-    const struct hob__route *_Atomic *routes;
+    struct hob__route *_Atomic *routes;
     hob_device *next; /* in the runtime's list */
 };
 

@@ -6,6 +6,7 @@
 
 #include <inttypes.h>
 #include <stdarg.h>
+#include <stdlib.h>
 
 hob_status hob__call_fail(struct hob_call *call, hob_status status,
                           const char *format, ...)
@@ -16,6 +17,12 @@ hob_status hob__call_fail(struct hob_call *call, hob_status status,
     hob__error_setv(call->core->error, status, format, args);
     va_end(args);
     return status;
+}
+
+int hob__is_due(const struct hob_call *call, uint32_t index)
+{
+    return call->metas[index].dtype != HOB_DTYPE_NONE ||
+           !(hob__result_of(call, index)->flags & HOB__PARAM_OPTIONAL);
 }
 
 void hob__drop_rets(struct hob_call *call)
@@ -37,9 +44,14 @@ static hob_status check_metas(struct hob_call *call)
     if (call->flags & HOB_CALL_DYNAMIC)
         return HOB_OK;
     for (uint32_t i = 0; i < call->ret_count; i++) {
-        struct hob_meta made = hob__tensor_meta(call->rets[i].u.tensor);
         const struct hob_meta *want = &call->metas[i];
-        int differs = made.dtype != want->dtype || made.rank != want->rank;
+        struct hob_meta made;
+        int differs;
+
+        if (!call->rets[i].u.tensor)
+            continue;
+        made = hob__tensor_meta(call->rets[i].u.tensor);
+        differs = made.dtype != want->dtype || made.rank != want->rank;
 
         for (uint32_t k = 0; k < made.rank && !differs; k++)
             differs = made.shape[k] != want->shape[k];
@@ -97,8 +109,11 @@ static hob_status take_results(struct hob_call *call, hob_tensor **made)
     for (uint32_t i = 0; i < call->ret_count; i++) {
         hob_tensor *tensor = made[i];
         int is_argument = 0;
-        hob_status status = check_made(call, i, tensor);
+        hob_status status;
 
+        if (!tensor) /* absent, as inferred */
+            continue;
+        status = check_made(call, i, tensor);
         if (status)
             return status;
         for (uint32_t k = 0; k < call->arg_count; k++)
@@ -144,19 +159,33 @@ hob_status hob__run_body(struct hob_call *call, hob_body_fn body, int32_t level)
 {
     struct hob_scope_frame frame;
     hob_scope *scope = hob__scope_enter(call->scope, &frame, level);
-    hob_tensor *made[HOB_MAX_RESULTS] = {NULL};
+    hob_tensor *few[HOB_MAX_RESULTS] = {NULL};
+    hob_tensor **made = few;
     hob_status status;
 
     hold_borrowed(call, 1);
+    if (call->ret_count > HOB_MAX_RESULTS) { /* a list */
+        made = calloc(call->ret_count, sizeof(hob_tensor *));
+        if (!made) {
+            status = hob__call_fail(call, HOB_ERR_MEMORY,
+                                    "no memory for a list of %u results",
+                                    (unsigned)call->ret_count);
+            goto out;
+        }
+    }
     status = body(scope, call, made);
     if (status || scope->failure) {
         status = body_failed(call, scope, status);
         goto out;
     }
     for (uint32_t i = 0; i < call->ret_count; i++)
-        if (!made[i]) {
-            status = hob__call_fail(call, HOB_ERR_PLUGIN,
-                                    "its body returned no result %" PRIu32, i);
+        if (!made[i] != !hob__is_due(call, i)) {
+            status =
+                hob__call_fail(call, HOB_ERR_PLUGIN,
+                               made[i] ? "its body returned result %" PRIu32
+                                         ", which is absent by its inference"
+                                       : "its body returned no result %" PRIu32,
+                               i);
             goto out;
         }
     status = take_results(call, made);
@@ -167,6 +196,8 @@ out:
         hob__drop_rets(call);
     hob__scope_leave(scope);
     hold_borrowed(call, 0);
+    if (made != few)
+        free(made);
     return status;
 }
 
@@ -192,7 +223,7 @@ static hob_status no_rule(struct hob_call *call, const hob_device *layer,
 static hob_status check_handled(struct hob_call *call, const hob_device *layer)
 {
     for (uint32_t i = 0; i < call->ret_count; i++)
-        if (!call->rets[i].u.tensor)
+        if (!call->rets[i].u.tensor && hob__is_due(call, i))
             return hob__call_fail(call, HOB_ERR_PLUGIN,
                                   "%s handled it but set no result %" PRIu32
                                   ": a bug of its author",

@@ -19,20 +19,21 @@ struct hob_call_state {
     hob_error *error;           /* where host->fail puts the message */
     uint64_t index;             /* of the call in its scope */
     struct hob__failure *cause; /* borrowed from an error tensor argument */
-    uint32_t moved; /* bit i: argument i is used for the last time */
-    uint64_t bytes[HOB_MAX_RESULTS]; /* of the results, as inferred */
+    uint32_t moved;       /* bit i: argument i is used for the last time */
+    uint64_t *bytes;      /* of the results, as inferred */
     uint8_t may_reuse;    /* some argument's memory may take a result */
     uint8_t device_param; /* whose tensor the device of the call is from */
 };
 
 /*
  * The outer boundary: validate ARGS, infer, run, let SCOPE own the results.
- * On failure OUT is set to SCOPE's error tensor throughout, the policy is
- * told, and the status returned.
+ * On failure OUT is set to SCOPE's error tensor throughout, OUT_PLAINS to
+ * zeros, the policy is told, and the status returned.
  */
 hob_status hob__call(hob_scope *scope, uint32_t op, const hob_value *args,
                      uint32_t arg_count, hob_tensor **out,
-                     uint32_t out_capacity, uint32_t *out_count);
+                     uint32_t out_capacity, uint32_t *out_count,
+                     hob_value *out_plains, uint32_t plain_capacity);
 
 /*
  * Run CALL at LEVEL and below. On success call->rets hold one reference each;
@@ -50,6 +51,18 @@ hob_status hob__run_body(struct hob_call *call, hob_body_fn body,
 /* Put a message on CALL and return STATUS. */
 hob_status hob__call_fail(struct hob_call *call, hob_status status,
                           const char *format, ...) HOB_PRINTF(3, 4);
+
+/* What the signature says of result INDEX: of a list, all items are alike. */
+static inline const struct hob__result *
+hob__result_of(const struct hob_call *call, uint32_t index)
+{
+    const struct hob__signature *signature = &call->core->op->signature;
+
+    return &signature->results[signature->results[0].is_list ? 0 : index];
+}
+
+/* Whether result INDEX must be there: inference has not left it out. */
+int hob__is_due(const struct hob_call *call, uint32_t index);
 
 /* Give back what call->rets hold. */
 void hob__drop_rets(struct hob_call *call);

@@ -29,6 +29,8 @@ struct file {
     const char *path;
     enum hob__reason *out_reason;
     hob_error *error;
+    const char *wanted; /* a symbol to look for, or NULL */
+    bool *out_exports;
 };
 
 static uint64_t get(const unsigned char *p, unsigned bytes)
@@ -150,9 +152,14 @@ static hob_status check_symbols(const struct file *file,
 
     for (at = 0; at + SYM_SIZE <= symbol_size && !st; at += SYM_SIZE) {
         uint64_t name = get(symbols + at, 4);
+        bool is_undefined = get(symbols + at + 6, 2) == 0;
 
-        if (get(symbols + at + 6, 2) == 0 && name < string_size)
+        if (name >= string_size)
+            continue;
+        if (is_undefined)
             st = check_undefined(file, strings + name);
+        else if (file->wanted && !strcmp(strings + name, file->wanted))
+            *file->out_exports = true;
     }
     return st;
 }
@@ -190,8 +197,11 @@ static hob_status check_sections(const struct file *file,
         return fail(file, HOB__REASON_LIBRARY_FORMAT,
                     "damaged: wrong size of section headers");
     /* No section headers at all: stripped hard, but it can be opened. */
-    if (!offset || !count || count > SECTIONS_MAX)
+    if (!offset || !count || count > SECTIONS_MAX) {
+        if (file->wanted)
+            *file->out_exports = true;
         return HOB_OK;
+    }
     sections = read_table(file, offset, count * SHDR_SIZE, &st);
     if (!sections)
         return st ? st
@@ -208,20 +218,27 @@ static hob_status check_sections(const struct file *file,
     return st;
 }
 
+static hob_status check_elf(const struct file *file)
+{
+    unsigned char header[EHDR_SIZE];
+    hob_status st;
+
+    *file->out_reason = HOB__REASON_OK;
+    if (!read_at(file, 0, header, sizeof(header)))
+        return fail(file, HOB__REASON_LIBRARY_FORMAT,
+                    "too short for a shared library");
+    st = check_header(file, header);
+    return st ? st : check_sections(file, header);
+}
+
 hob_status hob__elf_check(const struct hob_os_ops *os, int fd, uint64_t size,
                           const char *path, enum hob__reason *out_reason,
                           hob_error *error)
 {
-    const struct file file = {os, fd, size, path, out_reason, error};
-    unsigned char header[EHDR_SIZE];
-    hob_status st;
+    const struct file file = {os,         fd,    size, path,
+                              out_reason, error, NULL, NULL};
 
-    *out_reason = HOB__REASON_OK;
-    if (!read_at(&file, 0, header, sizeof(header)))
-        return fail(&file, HOB__REASON_LIBRARY_FORMAT,
-                    "too short for a shared library");
-    st = check_header(&file, header);
-    return st ? st : check_sections(&file, header);
+    return check_elf(&file);
 }
 
 static hob_status check_pe(const struct file *file)
@@ -269,7 +286,8 @@ hob_status hob__library_check(const struct hob_os_ops *os, int fd,
                               uint64_t size, const char *path,
                               enum hob__reason *out_reason, hob_error *error)
 {
-    const struct file file = {os, fd, size, path, out_reason, error};
+    const struct file file = {os,         fd,    size, path,
+                              out_reason, error, NULL, NULL};
 
     *out_reason = HOB__REASON_OK;
     if (!strncmp(os->triple, "windows", 7))
@@ -277,4 +295,18 @@ hob_status hob__library_check(const struct hob_os_ops *os, int fd,
     if (!strncmp(os->triple, "macos", 5))
         return check_mach_o(&file);
     return hob__elf_check(os, fd, size, path, out_reason, error);
+}
+
+hob_status hob__library_exports(const struct hob_os_ops *os, int fd,
+                                uint64_t size, const char *path,
+                                const char *name, bool *out_exports,
+                                hob_error *error)
+{
+    enum hob__reason reason;
+    const struct file file = {os,      fd,    size, path,
+                              &reason, error, name, out_exports};
+
+    *out_exports =
+        !strncmp(os->triple, "windows", 7) || !strncmp(os->triple, "macos", 5);
+    return *out_exports ? HOB_OK : check_elf(&file);
 }

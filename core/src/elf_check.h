@@ -32,4 +32,13 @@ HOB_MUST_CHECK hob_status hob__library_check(const struct hob_os_ops *os,
                                              enum hob__reason *out_reason,
                                              hob_error *error);
 
+/*
+ * Say in *OUT_EXPORTS whether library FD, which has passed the check, defines
+ * symbol NAME for others. Yes where the file does not tell: one without
+ * section headers, or of another format than ELF.
+ */
+HOB_MUST_CHECK hob_status hob__library_exports(
+    const struct hob_os_ops *os, int fd, uint64_t size, const char *path,
+    const char *name, bool *out_exports, hob_error *error);
+
 #endif

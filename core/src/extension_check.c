@@ -35,6 +35,14 @@ static const struct hob_op_impl *find_impl(const struct hob_extension_op *op,
     return NULL;
 }
 
+/* An entry of the table that holds nothing is a forgotten function. */
+static bool has_impl(const struct hob_extension_op *op, const char *selector)
+{
+    const struct hob_op_impl *impl = find_impl(op, selector);
+
+    return impl && (impl->entry || impl->backward || impl->layer);
+}
+
 /* Blanks do not count: the generator writes its own. */
 static bool same_signature(const char *a, const char *b)
 {
@@ -76,7 +84,7 @@ static hob_status check_selectors(const struct hob__loader *loader,
     for (i = 0; i < declared->selector_count; i++) {
         const struct hob__manifest_selector *one = &declared->selectors[i];
 
-        if (!find_impl(op, one->name) &&
+        if (!has_impl(op, one->name) &&
             hob__loader_condition(loader, plugin->candidate, one))
             return refuse(plugin, declared->full_name,
                           "no body and no implementation for ", one->name,
@@ -98,7 +106,7 @@ static hob_status check_op(const struct hob__loader *loader,
         return refuse(plugin, declared->full_name,
                       "it is in the manifest but not in the table", "",
                       HOB__REASON_NO_IMPLEMENTATION, out_reason, error);
-    if (!same_signature(op->signature, declared->signature))
+    if (!same_signature(op->signature, declared->flat))
         return refuse(plugin, declared->full_name,
                       "its signature differs from the manifest's: ",
                       op->signature, HOB__REASON_SIGNATURE, out_reason, error);
@@ -123,7 +131,7 @@ hob_status hob__extension_check(const struct hob__loader *loader,
     for (i = 0; i < manifest->implements_count && !st; i++) {
         const struct hob__manifest_implements *one = &manifest->implements[i];
 
-        if (!find_impl(
+        if (!has_impl(
                 find_op(table->implements, table->implements_count, one->op),
                 one->selector))
             st = refuse(plugin, one->op, "\"implements\" is not kept for ",

@@ -24,7 +24,7 @@ static hob_tensor *host_call1(hob_scope *scope, uint32_t op,
     uint32_t count;
 
     /* On failure OUT is the scope's error tensor, which says it all. */
-    (void)hob__call(scope, op, args, arg_count, &out, 1, &count);
+    (void)hob__call(scope, op, args, arg_count, &out, 1, &count, NULL, 0);
     return out;
 }
 
@@ -90,12 +90,12 @@ static hob_tensor *host_lift(hob_tensor *tensor, hob_device *device)
 
 static void *host_state(const hob_tensor *tensor, int32_t level)
 {
-    return tensor->state[level - 1];
+    return __atomic_load_n(&tensor->state[level - 1], __ATOMIC_ACQUIRE);
 }
 
 static void host_set_state(hob_tensor *tensor, int32_t level, void *state)
 {
-    tensor->state[level - 1] = state;
+    __atomic_store_n(&tensor->state[level - 1], state, __ATOMIC_RELEASE);
 }
 
 static hob_status host_next(struct hob_call *call)
@@ -178,6 +178,25 @@ static const void *host_interface(hob_device *device, const char *name,
     return NULL;
 }
 
+static hob_status host_read(hob_tensor *tensor, void *out_data, uint64_t bytes,
+                            char **out_message)
+{
+    hob_error why = HOB_ERROR_INIT;
+    hob_status status = hob_read(tensor, out_data, bytes, &why);
+    const char *text = hob__error_text(&why);
+
+    *out_message = status ? host_mem_alloc(NULL, strlen(text) + 1) : NULL;
+    if (*out_message)
+        strcpy(*out_message, text);
+    hob_error_release(&why);
+    return status;
+}
+
+static const char *host_op_signature(const struct hob_host *host, uint32_t op)
+{
+    return hob_op_signature(host->runtime, op);
+}
+
 void hob__host_init(hob_runtime *runtime)
 {
     struct hob_host *host = &runtime->host;
@@ -187,7 +206,8 @@ void hob__host_init(hob_runtime *runtime)
     host->abi_minor = HOB_ABI_MINOR;
     host->version = hob_version();
     host->call1 = host_call1;
-    host->calln = hob__call;
+    host->calln = hob_call_op;
+    host->callv = hob__call;
     host->op_id = host_op_id;
     host->scope_enter = hob__scope_enter;
     host->scope_leave = hob__scope_leave;
@@ -215,4 +235,6 @@ void hob__host_init(hob_runtime *runtime)
     host->interface = host_interface;
     host->process_shared = hob__process_shared;
     host->runtime = runtime;
+    host->read = host_read;
+    host->op_signature = host_op_signature;
 }

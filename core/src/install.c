@@ -2,6 +2,9 @@
 /*
  * install.c - putting a plugin into a data folder, and taking it away.
  *
+ * A plugin comes as a folder, a manifest or a package. In a package the files
+ * have the names PACKAGE/manifest.json and so on, which is what messages say.
+ *
  * The manifest goes to DATA/hob/plugins.d/ID.json, the library that suits this
  * machine to DATA/hob/lib/ID/. In the manifest only "library" is rewritten.
  */
@@ -16,6 +19,7 @@
 #include "json.h"
 #include "loader_internal.h"
 #include "manifest_read.h"
+#include "package.h"
 #include "paths.h"
 #include "sha256.h"
 
@@ -37,8 +41,13 @@ struct job {
     const char *library_path;
     const char *library_name;
     char *library_real; /* owned: where it comes from */
-    char *text;         /* owned: the manifest as it is */
+    int library_fd;     /* -1: not open; in a package the package's own */
+    const struct hob_os_ops *library_os; /* reads it */
+    const char *library_sha256;          /* what it must be, or NULL */
+    char *text;                          /* owned: the manifest as it is */
     size_t size;
+    struct hob__package *package; /* owned; NULL: a folder or a manifest */
+    struct hob__package_view view;
     int lock; /* of the data folder's plugins; -1: not held */
     hob_error *error;
 };
@@ -88,6 +97,7 @@ static hob_status begin(struct job *job, const struct hob_os_ops *os,
 
     memset(job, 0, sizeof(*job));
     job->lock = -1;
+    job->library_fd = -1;
     job->os = job->loader.os = os ? os : hob__os();
     job->error = error;
     hob__trust_init(&job->loader.trust, job->os);
@@ -99,6 +109,9 @@ static void end(struct job *job)
 {
     if (job->lock >= 0)
         job->os->close(job->os->self, job->lock);
+    if (job->library_fd >= 0 && !job->package)
+        job->os->close(job->os->self, job->library_fd);
+    hob__package_close(job->package);
     hob__manifest_free(job->found.manifest);
     hob__ldcache_release(&job->loader.ldcache);
     hob__trust_release(&job->loader.trust);
@@ -151,34 +164,98 @@ static hob_status find_manifest(struct job *job, const char *path,
     return found ? HOB_OK : no_memory(job);
 }
 
+/* The text of the manifest in the package PATH. */
+static hob_status read_package(struct job *job, const char *path)
+{
+    const struct hob__package_file *file;
+    hob_status st = hob__package_open(job->os, path, &job->package, job->error);
+    int64_t n;
+
+    if (st)
+        return st;
+    if (strcmp(job->package->platform, job->os->triple) != 0)
+        return hob_error_set(job->error, HOB_ERR_PLUGIN,
+                             "%s: it is for %s, this is %s", path,
+                             job->package->platform, job->os->triple);
+    file = &job->package->files[0];
+    if (file->size > MANIFEST_MAX)
+        return hob_error_set(job->error, HOB_ERR_FORMAT,
+                             "%s/%s: more than 1 MiB", path, file->path);
+    job->text = malloc((size_t)file->size + 1);
+    if (!job->text)
+        return no_memory(job);
+    job->size = (size_t)file->size;
+    n = job->os->read(job->os->self, job->package->fd, job->text, job->size,
+                      file->offset);
+    return n == (int64_t)job->size
+               ? HOB_OK
+               : fail_code(job, path, n < 0 ? (int)n : -EIO);
+}
+
+/* The index of a package and its manifest say the same. */
+static hob_status check_package(const struct job *job)
+{
+    const struct hob__package *package = job->package;
+    const struct hob__manifest *manifest = job->found.manifest;
+
+    if (!strcmp(package->id, manifest->id) &&
+        !strcmp(package->version, manifest->version))
+        return HOB_OK;
+    return hob_error_set(job->error, HOB_ERR_FORMAT,
+                         "%s: its index is that of %s %s, its manifest that "
+                         "of %s %s",
+                         package->path, package->id, package->version,
+                         manifest->id, manifest->version);
+}
+
+/* Read and parse the manifest called NAME; REAL is its path without links. */
+static hob_status parse_manifest(struct job *job, const char *name,
+                                 const char *real)
+{
+    enum hob__reason reason;
+    hob_status st =
+        hob__manifest_parse(name, job->text, job->size, false,
+                            &job->found.manifest, &reason, job->error);
+
+    if (st)
+        return st;
+    job->found.candidate.id = job->found.manifest->id;
+    job->found.candidate.manifest = job->found.manifest;
+    job->found.candidate.path = name;
+    job->found.candidate.real_path = real;
+    if (job->package)
+        st = check_package(job);
+    return st ? st : set_paths(job, job->found.manifest->id);
+}
+
 static hob_status read_manifest(struct job *job, const char *path)
 {
+    struct hob__arena *arena = &job->loader.arena;
     struct hob_os_stat stat = {0};
+    const char *name, *real;
     enum hob__reason reason;
-    hob_status st;
+    hob_status st = HOB_OK;
+    bool is_dir = !job->os->path_stat(job->os->self, path, true, &stat) &&
+                  stat.type == HOB_OS_DIRECTORY;
 
-    if (!job->os->path_stat(job->os->self, path, true, &stat) &&
-        stat.type == HOB_OS_DIRECTORY) {
+    if (is_dir)
         st = find_manifest(job, path, &path);
-        if (st)
-            return st;
+    if (st)
+        return st;
+    name = hob__arena_strdup(arena, path);
+    real = hob__path_real(job->os, arena, path);
+    if (!is_dir && hob__package_is(job->os, path)) {
+        st = read_package(job, path);
+        name = hob__path_join(arena, path, HOB__PACKAGE_MANIFEST);
+        real = real ? hob__path_join(arena, real, HOB__PACKAGE_MANIFEST) : NULL;
+    } else {
+        st = hob__file_read(job->os, path, MANIFEST_MAX, &job->text, &job->size,
+                            &stat, &reason, job->error);
     }
-    st = hob__file_read(job->os, path, MANIFEST_MAX, &job->text, &job->size,
-                        &stat, &reason, job->error);
-    if (!st)
-        st = hob__manifest_parse(path, job->text, job->size, false,
-                                 &job->found.manifest, &reason, job->error);
     if (st)
         return st;
     job->found.inode = stat.inode ? stat.inode : 1;
-    job->found.candidate.id = job->found.manifest->id;
-    job->found.candidate.manifest = job->found.manifest;
-    job->found.candidate.path = hob__arena_strdup(&job->loader.arena, path);
-    job->found.candidate.real_path =
-        hob__path_real(job->os, &job->loader.arena, path);
-    if (!job->found.candidate.path || !job->found.candidate.real_path)
-        return no_memory(job);
-    return set_paths(job, job->found.manifest->id);
+    return name && real ? parse_manifest(job, name, real) : no_memory(job);
 }
 
 /* What may be missing now and come later is no reason to refuse. */
@@ -214,11 +291,12 @@ static hob_status check_manifest(struct job *job)
     return job->library_path ? HOB_OK : no_memory(job);
 }
 
-static hob_status check_hash(const struct job *job, int fd)
+static hob_status check_hash(const struct job *job)
 {
     const char *wanted = job->found.candidate.sha256;
     char hex[65];
-    int code = wanted ? hob__sha256_file(job->os, fd, hex) : 0;
+    int code =
+        wanted ? hob__sha256_file(job->library_os, job->library_fd, hex) : 0;
 
     if (code)
         return fail_code(job, job->library_real, code);
@@ -229,96 +307,125 @@ static hob_status check_hash(const struct job *job, int fd)
                          job->library_real, hex, wanted);
 }
 
-static hob_status check_library(struct job *job, int *out_fd)
+/* The library in the package: what follows PACKAGE/ in its path. */
+static hob_status open_packed(struct job *job, uint64_t *out_size)
+{
+    const char *library = job->found.candidate.library;
+    char *dir =
+        hob__path_dir(&job->loader.arena, job->found.candidate.real_path);
+    const struct hob__package_file *file = NULL;
+
+    job->library_real = strdup(library);
+    if (!dir || !job->library_real)
+        return no_memory(job);
+    if (!strncmp(library, dir, strlen(dir)) && library[strlen(dir)] == '/')
+        file = hob__package_find(job->package, library + strlen(dir) + 1);
+    if (!file)
+        return hob_error_set(job->error, HOB_ERR_PLUGIN,
+                             "%s: its library %s is not in the package",
+                             job->found.candidate.path, library);
+    hob__package_view(job->package, file, &job->view);
+    job->library_os = &job->view.os;
+    job->library_fd = job->package->fd;
+    job->library_sha256 = file->sha256;
+    *out_size = file->size;
+    return HOB_OK;
+}
+
+static hob_status open_library(struct job *job, uint64_t *out_size)
 {
     const struct hob_os_ops *os = job->os;
     struct hob_os_stat stat = {0};
-    enum hob__reason reason;
     const char *library = job->found.candidate.library;
     int code = os->real_path(os->self, library, &job->library_real);
-    hob_status st;
 
     if (code)
         return fail_code(job, library, code);
-    *out_fd = os->open_read(os->self, job->library_real);
-    if (*out_fd < 0)
-        return fail_code(job, library, *out_fd);
-    code = os->file_stat(os->self, *out_fd, &stat);
+    job->library_os = os;
+    job->library_fd = os->open_read(os->self, job->library_real);
+    if (job->library_fd < 0)
+        return fail_code(job, library, job->library_fd);
+    code = os->file_stat(os->self, job->library_fd, &stat);
     if (code || stat.type != HOB_OS_REGULAR)
         return hob_error_set(job->error, HOB_ERR_PLUGIN,
                              "%s: not a regular file", library);
-    st = hob__library_check(os, *out_fd, stat.size, job->library_real, &reason,
-                            job->error);
-    return st ? st : check_hash(job, *out_fd);
+    job->library_sha256 = job->found.candidate.sha256;
+    *out_size = stat.size;
+    return HOB_OK;
 }
 
-/* Make DIR and what lies above it up to the data folder's own parents. */
+static hob_status check_library(struct job *job)
+{
+    enum hob__reason reason;
+    bool exports = false;
+    uint64_t size = 0;
+    hob_status st =
+        job->package ? open_packed(job, &size) : open_library(job, &size);
+
+    if (!st)
+        st = hob__library_check(job->library_os, job->library_fd, size,
+                                job->library_real, &reason, job->error);
+    if (!st)
+        st = hob__library_exports(job->library_os, job->library_fd, size,
+                                  job->library_real, "hob_plugin_entry",
+                                  &exports, job->error);
+    if (!st && !exports)
+        st = hob_error_set(job->error, HOB_ERR_PLUGIN,
+                           "%s: does not export hob_plugin_entry: it is no "
+                           "plugin",
+                           job->library_real);
+    return st ? st : check_hash(job);
+}
+
 static hob_status make_dirs(const struct job *job, const char *dir)
 {
-    char *path = strdup(dir), *slash;
-    int code = 0;
+    int code = hob__make_dirs(job->os, dir);
 
-    if (!path)
-        return no_memory(job);
-    for (slash = strchr(path + 1, '/'); !code; slash = strchr(slash + 1, '/')) {
-        if (slash)
-            *slash = '\0';
-        code = job->os->make_dir(job->os->self, path, 0755);
-        code = code == -EEXIST ? 0 : code;
-        if (!slash)
-            break;
-        *slash = '/';
-    }
-    free(path);
     return code ? fail_code(job, dir, code) : HOB_OK;
 }
 
 /* From here to end() nobody else installs or removes in the data folder: two
- * at once could leave a manifest without its library. The file stays. */
+ * at once could leave a manifest without its library. */
 static hob_status lock_folder(struct job *job)
 {
     struct hob__arena *arena = &job->loader.arena;
     const char *dir = hob__arena_printf(arena, "%s/hob", job->data_dir);
-    const char *path = hob__arena_printf(arena, "%s/hob/.lock", job->data_dir);
-    hob_status st = dir && path ? make_dirs(job, dir) : no_memory(job);
-    int code;
+    int code = dir ? hob__lock_dir(job->os, arena, dir, &job->lock) : -ENOMEM;
 
-    if (st)
-        return st;
-    code = job->os->create(job->os->self, path, HOB_OS_CREATE_APPEND, 0644);
-    if (code < 0)
-        return fail_code(job, path, code);
-    job->lock = code;
-    code = job->os->lock(job->os->self, job->lock);
-    return code ? fail_code(job, path, code) : HOB_OK;
+    return code ? fail_code(job, dir ? dir : job->data_dir, code) : HOB_OK;
 }
 
-/* Copy FD, or SIZE bytes of DATA if FD is negative, to the new file OUT. */
-static int copy_content(const struct hob_os_ops *os, int fd, const char *data,
-                        size_t size, int out)
+/* Copy the library to the new file OUT; what was checked is what is copied. */
+static int copy_library(const struct job *job, int out)
 {
-    char *chunk = fd < 0 ? NULL : malloc(COPY_CHUNK);
+    const struct hob_os_ops *from = job->library_os, *to = job->os;
+    char *chunk = malloc(COPY_CHUNK), hex[65];
+    struct hob__sha256 sha;
     uint64_t offset = 0;
     int64_t n;
 
-    if (fd < 0) {
-        n = os->write(os->self, out, data, size);
-        return n < 0 ? (int)n : 0;
-    }
     if (!chunk)
         return -ENOMEM;
-    while ((n = os->read(os->self, fd, chunk, COPY_CHUNK, offset)) > 0) {
+    hob__sha256_init(&sha);
+    while ((n = from->read(from->self, job->library_fd, chunk, COPY_CHUNK,
+                           offset)) > 0) {
         offset += (uint64_t)n;
-        n = os->write(os->self, out, chunk, (size_t)n);
+        hob__sha256_update(&sha, chunk, (size_t)n);
+        n = to->write(to->self, out, chunk, (size_t)n);
         if (n < 0)
             break;
     }
     free(chunk);
-    return n < 0 ? (int)n : 0;
+    hob__sha256_hex(&sha, hex);
+    if (n < 0)
+        return (int)n;
+    /* Somebody writes to it just now. */
+    return job->library_sha256 && strcmp(hex, job->library_sha256) ? -EBUSY : 0;
 }
 
-/* Write a file aside, whole and on the disk; *OUT_ASIDE is its name. */
-static hob_status write_aside(struct job *job, const char *path, int fd,
+/* Write a file aside, whole and on the disk: SIZE bytes of DATA, or the
+ * library if DATA is NULL. *OUT_ASIDE is its name. */
+static hob_status write_aside(struct job *job, const char *path,
                               const char *data, size_t size, uint32_t mode,
                               const char **out_aside)
 {
@@ -326,6 +433,7 @@ static hob_status write_aside(struct job *job, const char *path, int fd,
     struct hob__arena *arena = &job->loader.arena;
     const char *aside = hob__arena_printf(arena, "%s.new-%" PRId64, path,
                                           os->process(os->self));
+    int64_t n;
     int out, code;
 
     if (!aside)
@@ -338,16 +446,18 @@ static hob_status write_aside(struct job *job, const char *path, int fd,
     }
     if (out < 0)
         return fail_code(job, aside, out);
-    code = copy_content(os, fd, data, size, out);
-    if (!code)
-        code = os->sync(os->self, out);
+    n = data ? os->write(os->self, out, data, size) : copy_library(job, out);
+    code = n < 0 ? (int)n : os->sync(os->self, out);
     os->close(os->self, out);
     if (!code) {
         *out_aside = aside;
         return HOB_OK;
     }
     (void)os->remove(os->self, aside);
-    return fail_code(job, aside, code);
+    return code == -EBUSY ? hob_error_set(job->error, HOB_ERR_IO,
+                                          "%s: it changed while it was copied",
+                                          job->library_real)
+                          : fail_code(job, aside, code);
 }
 
 /* The manifest with "library" as it is after the installation. */
@@ -399,7 +509,7 @@ static hob_status put_in_place(const struct job *job, const char *library,
     return fail_code(job, job->manifest_path, code);
 }
 
-static hob_status write_all(struct job *job, int fd)
+static hob_status write_all(struct job *job)
 {
     const struct hob_os_ops *os = job->os;
     struct hob__text text = HOB__TEXT_INIT;
@@ -414,10 +524,10 @@ static hob_status write_all(struct job *job, int fd)
     if (!st)
         st = make_dirs(job, parent);
     if (!st)
-        st = write_aside(job, job->library_path, fd, NULL, 0, 0755, &library);
+        st = write_aside(job, job->library_path, NULL, 0, 0755, &library);
     if (!st)
-        st = write_aside(job, job->manifest_path, -1, text.data, text.length,
-                         0644, &manifest);
+        st = write_aside(job, job->manifest_path, text.data, text.length, 0644,
+                         &manifest);
     if (!st)
         st = put_in_place(job, library, manifest);
     if (st && library)
@@ -455,7 +565,6 @@ hob_status hob__install(const struct hob_os_ops *os, const char *data_dir,
 {
     struct job job;
     char *json = NULL;
-    int fd = -1;
     hob_status st = begin(&job, os, data_dir, where, error);
 
     if (out_json)
@@ -465,13 +574,11 @@ hob_status hob__install(const struct hob_os_ops *os, const char *data_dir,
     if (!st)
         st = check_manifest(&job);
     if (!st)
-        st = check_library(&job, &fd);
+        st = check_library(&job);
     if (!st)
         st = describe(&job, &json);
     if (!st)
-        st = write_all(&job, fd);
-    if (fd >= 0)
-        job.os->close(job.os->self, fd);
+        st = write_all(&job);
     end(&job);
     if (!st && out_json)
         *out_json = json;

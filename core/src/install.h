@@ -9,6 +9,8 @@
 
 #include <hob/install.h>
 
+#include <stdbool.h>
+
 /*
  * As hob_install(). OS is NULL for the real one; DATA_DIR stands for the
  * compiled-in folder of --system, or is NULL. *OUT_JSON is from malloc().
@@ -23,5 +25,13 @@ HOB_MUST_CHECK hob_status hob__remove(const struct hob_os_ops *os,
                                       const char *data_dir, const char *id,
                                       uint32_t where, char **out_json,
                                       hob_error *error);
+
+/* As hob_enable() and hob_disable(); SYSCONF_DIR stands for the compiled-in
+ * folder, or is NULL. */
+HOB_MUST_CHECK hob_status hob__set_enabled(const struct hob_os_ops *os,
+                                           const char *sysconf_dir,
+                                           const char *id, uint32_t where,
+                                           bool enabled, char **out_json,
+                                           hob_error *error);
 
 #endif

@@ -274,6 +274,9 @@ void hob__loader_close(struct hob__loader *loader)
     if (!loader)
         return;
     for (i = 0; i < loader->count; i++) {
+        /* Its readers are gone; it is const only for them. */
+        hob__plugin_release((struct hob__plugin *)(uintptr_t)atomic_load(
+            &loader->slots[i].plugin));
         hob__manifest_free(loader->slots[i].manifest);
         (void)pthread_cond_destroy(&loader->slots[i].changed);
     }

@@ -127,6 +127,11 @@ hob_status hob__discover_note(struct hob__discovery *discovery,
 HOB_MUST_CHECK hob_status hob__select(struct hob__loader *loader,
                                       struct hob__found *found, uint32_t count);
 
+/* Say why ENV and CONF switch plugin ID off; OK: it is on (selection.c). */
+enum hob__reason hob__enabled_reason(const struct hob__env *env,
+                                     const struct hob__conf *conf,
+                                     const char *id);
+
 /* Read the config files and options into LOADER->conf (conf_files.c). */
 HOB_MUST_CHECK hob_status hob__conf_read_files(
     struct hob__loader *loader, const struct hob__loader_options *options,

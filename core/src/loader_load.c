@@ -280,6 +280,8 @@ static hob_status load(struct hob__loader *loader,
     if (plugin)
         st = hob__library_load(loader, candidate, host, plugin, &notes, &reason,
                                &own);
+    if (st)
+        hob__plugin_release(plugin);
     settle(loader, candidate, plugin, st, reason, notes.data,
            hob__error_text(&own));
     if (st == HOB_ERR_MEMORY)

@@ -10,6 +10,21 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* How many bytes of TRIPLE the target names; 0: it does not match. */
+static size_t match_length(const struct hob__manifest_target *target,
+                           const char *triple)
+{
+    size_t length;
+
+    if (!target->triple)
+        return 1;
+    length = strlen(target->triple);
+    if (strncmp(triple, target->triple, length) != 0 ||
+        (triple[length] != '\0' && triple[length] != '-'))
+        return 0;
+    return length;
+}
+
 static hob_status read_version(struct hob__reader *reader,
                                const struct hob__json_value *root)
 {
@@ -182,6 +197,7 @@ static hob_status read_all(struct hob__reader *reader, bool is_static)
                                         "ops",
                                         "types",
                                         "features",
+                                        "instance",
                                         "implements",
                                         "unlisted",
                                         "requires",
@@ -257,6 +273,7 @@ void hob__manifest_free(struct hob__manifest *manifest)
 {
     if (!manifest)
         return;
+    hob__types_release(&manifest->types);
     hob__arena_release(&manifest->arena);
     free(manifest);
 }
@@ -288,4 +305,22 @@ hob__manifest_find_op(const struct hob__manifest *manifest, const char *name)
             return &manifest->ops[i];
     }
     return NULL;
+}
+
+const struct hob__manifest_target *
+hob__manifest_target(const struct hob__manifest *manifest, const char *triple)
+{
+    const struct hob__manifest_target *best = NULL;
+    size_t best_length = 0;
+    uint32_t i;
+
+    for (i = 0; i < manifest->target_count; i++) {
+        size_t length = match_length(&manifest->targets[i], triple);
+
+        if (length > best_length) {
+            best_length = length;
+            best = &manifest->targets[i];
+        }
+    }
+    return best;
 }

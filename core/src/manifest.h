@@ -16,6 +16,7 @@
 #include "arena.h"
 #include "reasons.h"
 #include "semver.h"
+#include "type_defs.h"
 
 #include <hob/status.h>
 
@@ -106,24 +107,20 @@ struct hob__manifest_selector {
 struct hob__manifest_op {
     const char *name;      /* as written, without the namespace: "square" */
     const char *full_name; /* "demo.square"; the bare name without namespace */
-    const char *signature; /* "(x: Float) -> x" */
-    const char *infer;     /* name of the inference rule, or NULL */
+    const char *signature; /* as written: "(boxes: Boxes) -> x" */
+    const char *flat;      /* without type names; else the same */
+    const char *infer;     /* name of the inference rule, or NULL; "function"
+                              stands for expressions too */
     const char *fuse;      /* elementwise reduce view inline opaque, or NULL */
     const char *doc;       /* or NULL */
-    struct hob__strings aliases;
     struct hob__strings uses; /* the ops that its body calls */
     bool has_body;
     bool dynamic;       /* result sizes depend on data; no infer needed */
     bool deterministic; /* default true */
+    bool capture;       /* may be captured and replayed; default true */
+    bool random;        /* its last two parameters are _seed and _offset */
     struct hob__manifest_selector *selectors;
     uint32_t selector_count;
-    struct hob__place place;
-};
-
-/* One member of "types": its definition is kept as JSON text. */
-struct hob__manifest_type {
-    const char *name;
-    const char *json;
     struct hob__place place;
 };
 
@@ -175,8 +172,7 @@ struct hob__manifest {
     const char *name_space; /* extension: the prefix of its ops, or NULL */
     struct hob__manifest_op *ops;
     uint32_t op_count;
-    struct hob__manifest_type *types;
-    uint32_t type_count;
+    struct hob__types types; /* has memory of its own */
     struct hob__manifest_feature *features;
     uint32_t feature_count;
     struct hob__manifest_implements *implements;
@@ -197,7 +193,7 @@ struct hob__manifest {
     const char *description;
 
     struct hob__strings notes; /* unknown keys and the like: debug records */
-    struct hob__arena arena;   /* everything above lives here */
+    struct hob__arena arena;   /* everything else lives here */
 };
 
 /*
@@ -226,5 +222,9 @@ const char *hob__manifest_selector_name(const struct hob__manifest *manifest);
 /* Return the op whose bare or full name is NAME, or NULL. */
 const struct hob__manifest_op *
 hob__manifest_find_op(const struct hob__manifest *manifest, const char *name);
+
+/* Return the builds for platform TRIPLE, the most specific, or NULL. */
+const struct hob__manifest_target *
+hob__manifest_target(const struct hob__manifest *manifest, const char *triple);
 
 #endif

@@ -14,6 +14,7 @@
 #include "manifest_read.h"
 #include "schema.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 /* Does a call of HAVE give all that a function written for MODEL reads? */
@@ -100,15 +101,58 @@ static hob_status check_infer(struct hob__reader *reader,
     return HOB_OK;
 }
 
+/* The core writes to the last two parameters of a random op. */
+static hob_status check_random(struct hob__reader *reader,
+                               const struct hob__json_value *object,
+                               const struct hob__manifest_op *op,
+                               const struct hob__signature *signature)
+{
+    uint32_t count = signature->param_count;
+    bool fits = count >= 2 && signature->result_count;
+
+    if (!op->random)
+        return HOB_OK;
+    fits = fits && !strcmp(signature->params[count - 2].name, "_seed") &&
+           signature->params[count - 2].type == HOB__TYPE_I64 &&
+           !strcmp(signature->params[count - 1].name, "_offset") &&
+           signature->params[count - 1].type == HOB__TYPE_I64;
+    return fits ? HOB_OK
+                : hob__reader_fail(
+                      reader, hob__json_member(reader->doc, object, "random"),
+                      HOB__REASON_MANIFEST_FIELD,
+                      "a random op ends in (.., _seed: i64?, _offset: i64?)");
+}
+
+/* What the library's table says, if the signature has types. */
+static hob_status lay_flat(struct hob__reader *reader,
+                           struct hob__manifest_op *op,
+                           const struct hob__signature *signature)
+{
+    bool typed = false;
+    char *text;
+
+    op->flat = op->signature;
+    for (uint32_t i = 0; i < signature->item_count; i++)
+        typed = typed || signature->items[i].def;
+    for (uint32_t i = 0; i < signature->result_item_count; i++)
+        typed = typed || signature->result_items[i].def;
+    if (!typed)
+        return HOB_OK;
+    text = hob__signature_text(signature);
+    op->flat = text ? hob__arena_strdup(reader->arena, text) : NULL;
+    free(text);
+    return op->flat ? HOB_OK : hob__reader_no_memory(reader);
+}
+
 hob_status hob__reader_signature(struct hob__reader *reader,
                                  const struct hob__json_value *object,
-                                 const struct hob__manifest_op *op)
+                                 struct hob__manifest_op *op)
 {
     struct hob__signature signature;
     const char *message = NULL;
     int column = 0;
-    hob_status st =
-        hob__signature_parse(op->signature, &signature, &column, &message);
+    hob_status st = hob__signature_parse_with(
+        op->signature, &reader->manifest->types, &signature, &column, &message);
 
     if (st == HOB_ERR_MEMORY)
         return hob__reader_no_memory(reader);
@@ -117,7 +161,11 @@ hob_status hob__reader_signature(struct hob__reader *reader,
             reader, hob__json_member(reader->doc, object, "signature"),
             HOB__REASON_MANIFEST_FIELD, "\"%s\", column %d: %s", op->signature,
             column, message);
-    st = check_infer(reader, object, op, &signature);
+    st = check_random(reader, object, op, &signature);
+    if (!st)
+        st = check_infer(reader, object, op, &signature);
+    if (!st)
+        st = lay_flat(reader, op, &signature);
     hob__signature_release(&signature);
     return st;
 }

@@ -133,6 +133,21 @@ static hob_status read_fuse(struct hob__reader *reader,
     return st;
 }
 
+/* A name; expressions have become a function of the library. */
+static hob_status read_infer(struct hob__reader *reader,
+                             const struct hob__json_value *object,
+                             struct hob__manifest_op *op)
+{
+    const struct hob__json_value *infer =
+        hob__json_member(reader->doc, object, "infer");
+
+    if (infer && infer->type == HOB__JSON_OBJECT) {
+        op->infer = "function";
+        return HOB_OK;
+    }
+    return hob__reader_string(reader, object, "infer", false, &op->infer);
+}
+
 /* The fields that are plain text or flags. */
 static hob_status read_op_fields(struct hob__reader *reader,
                                  const struct hob__json_value *object,
@@ -142,12 +157,11 @@ static hob_status read_op_fields(struct hob__reader *reader,
         hob__reader_string(reader, object, "signature", true, &op->signature);
 
     op->deterministic = true;
+    op->capture = true;
     if (!st)
-        st = hob__reader_string(reader, object, "infer", false, &op->infer);
+        st = read_infer(reader, object, op);
     if (!st)
         st = hob__reader_string(reader, object, "doc", false, &op->doc);
-    if (!st)
-        st = hob__reader_strings(reader, object, "aliases", &op->aliases);
     if (!st)
         st = hob__reader_strings(reader, object, "uses", &op->uses);
     if (!st)
@@ -155,6 +169,10 @@ static hob_status read_op_fields(struct hob__reader *reader,
     if (!st)
         st = hob__reader_bool(reader, object, "deterministic",
                               &op->deterministic);
+    if (!st)
+        st = hob__reader_bool(reader, object, "capture", &op->capture);
+    if (!st)
+        st = hob__reader_bool(reader, object, "random", &op->random);
     return st ? st : hob__reader_signature(reader, object, op);
 }
 
@@ -177,12 +195,16 @@ static hob_status read_op(struct hob__reader *reader,
                           const struct hob__json_value *object,
                           struct hob__manifest_op *op)
 {
-    /* "implementations" is for the generator: which functions to name. */
-    static const char *const known[] = {
-        "op",      "signature",     "infer",    "body",
-        "uses",    "fuse",          "doc",      "aliases",
-        "dynamic", "deterministic", "backends", "implementations",
-        NULL};
+    /* "implementations", "aliases" and "consumes" are for the generator: the
+     * library's table has what comes of them. */
+    static const char *const known[] = {"op",       "signature",
+                                        "infer",    "body",
+                                        "uses",     "fuse",
+                                        "doc",      "aliases",
+                                        "dynamic",  "deterministic",
+                                        "backends", "capture",
+                                        "consumes", "implementations",
+                                        "random",   NULL};
     hob_status st = hob__reader_expect(reader, object, HOB__JSON_OBJECT);
 
     if (st)
@@ -252,32 +274,14 @@ static hob_status read_ops(struct hob__reader *reader,
 static hob_status read_types(struct hob__reader *reader,
                              const struct hob__json_value *map)
 {
-    struct hob__manifest *manifest = reader->manifest;
-    const struct hob__json_value *member;
-    hob_status st = hob__reader_expect(reader, map, HOB__JSON_OBJECT);
+    hob_status st = hob__types_read(reader->doc, map, &reader->manifest->types,
+                                    reader->error);
 
-    if (st || !map)
-        return st;
-    manifest->types =
-        hob__arena_array(reader->arena, map->count, sizeof(*manifest->types));
-    if (!manifest->types)
+    if (st == HOB_ERR_MEMORY)
         return hob__reader_no_memory(reader);
-    for (member = hob__json_first(reader->doc, map); member;
-         member = hob__json_next(reader->doc, member)) {
-        struct hob__manifest_type *type =
-            &manifest->types[manifest->type_count++];
-        size_t length;
-        const char *text = hob__json_text(reader->doc, member, &length);
-
-        hob__json_place(reader->doc, member, &type->place.line,
-                        &type->place.column);
-        type->name = hob__arena_strdup(reader->arena,
-                                       hob__json_key(reader->doc, member));
-        type->json = hob__arena_strndup(reader->arena, text, length);
-        if (!type->name || !type->json)
-            return hob__reader_no_memory(reader);
-    }
-    return HOB_OK;
+    if (st)
+        reader->reason = HOB__REASON_MANIFEST_FIELD;
+    return st;
 }
 
 static hob_status read_features(struct hob__reader *reader,
@@ -352,9 +356,9 @@ hob_status hob__reader_extension(struct hob__reader *reader,
             HOB__REASON_MANIFEST_FIELD, "\"%s\" is no namespace: use a-z 0-9 _",
             manifest->name_space);
     if (!st)
-        st = read_ops(reader, ops);
-    if (!st)
         st = read_types(reader, hob__json_member(reader->doc, root, "types"));
+    if (!st)
+        st = read_ops(reader, ops);
     if (!st)
         st = read_features(reader,
                            hob__json_member(reader->doc, root, "features"));

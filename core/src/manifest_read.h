@@ -94,10 +94,10 @@ hob_status hob__reader_extension(struct hob__reader *reader,
 hob_status hob__reader_implements(struct hob__reader *reader,
                                   const struct hob__json_value *root);
 
-/* Check OP's signature and that its infer function fits; OBJECT declares it.
- * In manifest_infer.c. */
+/* Check OP's signature and that its infer function fits, and lay it flat;
+ * OBJECT declares it. In manifest_infer.c. */
 hob_status hob__reader_signature(struct hob__reader *reader,
                                  const struct hob__json_value *object,
-                                 const struct hob__manifest_op *op);
+                                 struct hob__manifest_op *op);
 
 #endif

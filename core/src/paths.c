@@ -181,3 +181,44 @@ hob_status hob__file_read(const struct hob_os_ops *os, const char *path,
     os->close(os->self, fd);
     return st;
 }
+
+int hob__make_dirs(const struct hob_os_ops *os, const char *dir)
+{
+    char *path = strdup(dir), *slash;
+    int code = 0;
+
+    if (!path)
+        return -ENOMEM;
+    for (slash = strchr(path + 1, '/'); !code; slash = strchr(slash + 1, '/')) {
+        if (slash)
+            *slash = '\0';
+        code = os->make_dir(os->self, path, 0755);
+        code = code == -EEXIST ? 0 : code;
+        if (!slash)
+            break;
+        *slash = '/';
+    }
+    free(path);
+    return code;
+}
+
+int hob__lock_dir(const struct hob_os_ops *os, struct hob__arena *arena,
+                  const char *dir, int *out_fd)
+{
+    const char *path = hob__path_join(arena, dir, ".lock");
+    int code = path ? hob__make_dirs(os, dir) : -ENOMEM;
+
+    *out_fd = -1;
+    if (code)
+        return code;
+    code = os->create(os->self, path, HOB_OS_CREATE_APPEND, 0644);
+    if (code < 0)
+        return code;
+    *out_fd = code;
+    code = os->lock(os->self, *out_fd);
+    if (!code)
+        return 0;
+    os->close(os->self, *out_fd);
+    *out_fd = -1;
+    return code;
+}

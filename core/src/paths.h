@@ -46,4 +46,14 @@ HOB_MUST_CHECK hob_status hob__file_read(const struct hob_os_ops *os,
                                          enum hob__reason *out_reason,
                                          hob_error *error);
 
+/* Make DIR and all that it lies in; 0 or a negative errno value. */
+int hob__make_dirs(const struct hob_os_ops *os, const char *dir);
+
+/*
+ * Make DIR and wait until nobody else holds the file ".lock" in it. *OUT_FD is
+ * closed to give it back; the file stays. 0 or a negative errno value.
+ */
+int hob__lock_dir(const struct hob_os_ops *os, struct hob__arena *arena,
+                  const char *dir, int *out_fd);
+
 #endif

@@ -5,6 +5,8 @@
 
 #include "plugin.h"
 
+#include "plugin_lists.h"
+
 #include <inttypes.h>
 #include <stddef.h>
 #include <string.h>
@@ -15,12 +17,6 @@ enum {
     BACKEND_SIZE_MIN = offsetof(struct hob_backend, sync),
     DECORATOR_SIZE_MIN = offsetof(struct hob_decorator, state_release),
     EXTENSION_SIZE_MIN = offsetof(struct hob_extension, implements)
-};
-
-struct check {
-    const char *path;
-    enum hob__reason *out_reason;
-    hob_error *error;
 };
 
 /* Stand in for what a plugin leaves out, so that callers test nothing. */
@@ -75,37 +71,25 @@ static void *stub_state_retain(void *layer, void *state)
     return state;
 }
 
-static hob_status refuse(const struct check *check, enum hob__reason reason,
-                         const char *what)
+static hob_status refuse(const struct hob__plugin_checking *check,
+                         enum hob__reason reason, const char *what)
 {
     *check->out_reason = reason;
     return hob_error_set(check->error, HOB_ERR_PLUGIN, "%s: %s", check->path,
                          what);
 }
 
-static hob_status lacks(const struct check *check, const char *member)
-{
-    *check->out_reason = HOB__REASON_REQUIRED_FN;
-    return hob_error_set(check->error, HOB_ERR_PLUGIN, "%s: member %s is NULL",
-                         check->path, member);
-}
-
 /* Copy what both sides know of SOURCE; the rest of TARGET is zero (NEG-5). */
-static hob_status copy_table(const struct check *check, const char *name,
-                             const void *source, void *target,
+static hob_status copy_table(const struct hob__plugin_checking *check,
+                             const char *name, const void *source, void *target,
                              uint32_t target_size, uint32_t least)
 {
     uint32_t size;
 
     memcpy(&size, source, sizeof(size));
     memset(target, 0, target_size);
-    if (size < least) {
-        *check->out_reason = HOB__REASON_SIZE;
-        return hob_error_set(check->error, HOB_ERR_PLUGIN,
-                             "%s: the %s table has %" PRIu32
-                             " bytes, at least %" PRIu32 " are needed",
-                             check->path, name, size, least);
-    }
+    if (size < least)
+        return hob__plugin_too_short(check, name, size, least);
     memcpy(target, source, size < target_size ? size : target_size);
     return HOB_OK;
 }
@@ -128,13 +112,13 @@ void hob__abi_check(const struct hob__plugin_host *host, uint32_t major,
     *out_reason = HOB__REASON_OK;
     if (major != host->abi_major)
         *out_reason = HOB__REASON_MAJOR;
-    else if (major == 0 ? minor_built != host->abi_minor
-                        : minor_required > host->abi_minor)
+    else if (minor_required > host->abi_minor ||
+             (major == 0 && minor_built != host->abi_minor))
         *out_reason = HOB__REASON_MINOR;
 }
 
 /* The first members, which every version has at the same place. */
-static hob_status check_head(const struct check *check,
+static hob_status check_head(const struct hob__plugin_checking *check,
                              const struct hob_plugin *table,
                              const struct hob__plugin_host *host)
 {
@@ -150,26 +134,22 @@ static hob_status check_head(const struct check *check,
                              table->abi_minor_built, table->abi_major,
                              table->abi_minor_required, host->abi_major,
                              host->abi_minor);
-    if (table->struct_size < PLUGIN_SIZE_MIN) {
-        *check->out_reason = HOB__REASON_SIZE;
-        return hob_error_set(check->error, HOB_ERR_PLUGIN,
-                             "%s: the plugin table has %" PRIu32
-                             " bytes, at least %d are needed",
-                             check->path, table->struct_size, PLUGIN_SIZE_MIN);
-    }
+    if (table->struct_size < PLUGIN_SIZE_MIN)
+        return hob__plugin_too_short(check, "the plugin table",
+                                     table->struct_size, PLUGIN_SIZE_MIN);
     if (table->sanitizers & ~host->sanitizers)
         return refuse(check, HOB__REASON_SANITIZER,
                       "built with a sanitizer that this process lacks");
     return HOB_OK;
 }
 
-static hob_status check_identity(const struct check *check,
+static hob_status check_identity(const struct hob__plugin_checking *check,
                                  const struct hob_plugin *table,
                                  const struct hob__manifest *manifest,
                                  struct hob__text *notes)
 {
     if (!table->id || !table->version)
-        return lacks(check, table->id ? "version" : "id");
+        return hob__plugin_lacks(check, table->id ? "version" : "id");
     if (strcmp(table->id, manifest->id) != 0) {
         *check->out_reason = HOB__REASON_ID_MISMATCH;
         return hob_error_set(check->error, HOB_ERR_PLUGIN,
@@ -183,80 +163,57 @@ static hob_status check_identity(const struct check *check,
     return HOB_OK;
 }
 
-static hob_status check_entries(const struct check *check,
-                                const struct hob_backend *backend)
-{
-    uint32_t i;
-
-    if (backend->entry_count && !backend->entries)
-        return lacks(check, "backend.entries");
-    for (i = 0; i < backend->entry_count; i++) {
-        const struct hob_entry *entry = &backend->entries[i];
-
-        if (entry->op && entry->signature && entry->execute)
-            continue;
-        *check->out_reason = HOB__REASON_REQUIRED_FN;
-        return hob_error_set(check->error, HOB_ERR_PLUGIN,
-                             "%s: member backend.entries[%" PRIu32
-                             "].%s is NULL",
-                             check->path, i,
-                             !entry->op          ? "op"
-                             : !entry->signature ? "signature"
-                                                 : "execute");
-    }
-    return HOB_OK;
-}
-
-static hob_status check_backend(const struct check *check,
+static hob_status check_backend(const struct hob__plugin_checking *check,
                                 struct hob__plugin *plugin)
 {
     struct hob_backend *backend = &plugin->backend;
-    hob_status st = copy_table(check, "backend", plugin->table.backend, backend,
-                               sizeof(*backend), BACKEND_SIZE_MIN);
+    hob_status st =
+        copy_table(check, "the backend table", plugin->table.backend, backend,
+                   sizeof(*backend), BACKEND_SIZE_MIN);
 
     if (st)
         return st;
     plugin->table.backend = backend;
     if (!backend->device_count)
-        return lacks(check, "backend.device_count");
+        return hob__plugin_lacks(check, "backend.device_count");
     if (!backend->device_open)
-        return lacks(check, "backend.device_open");
+        return hob__plugin_lacks(check, "backend.device_open");
     if (!backend->device_close)
-        return lacks(check, "backend.device_close");
+        return hob__plugin_lacks(check, "backend.device_close");
     if (!backend->alloc)
-        return lacks(check, "backend.alloc");
+        return hob__plugin_lacks(check, "backend.alloc");
     if (!backend->free)
-        return lacks(check, "backend.free");
+        return hob__plugin_lacks(check, "backend.free");
     if (!backend->upload)
-        return lacks(check, "backend.upload");
+        return hob__plugin_lacks(check, "backend.upload");
     if (!backend->download)
-        return lacks(check, "backend.download");
+        return hob__plugin_lacks(check, "backend.download");
     if (!backend->device_info)
         backend->device_info = stub_device_info;
     if (!backend->sync)
         backend->sync = stub_sync;
     if (!backend->interface)
         backend->interface = stub_interface;
-    return check_entries(check, backend);
+    return hob__plugin_copy_entries(check, backend);
 }
 
-static hob_status check_decorator(const struct check *check,
+static hob_status check_decorator(const struct hob__plugin_checking *check,
                                   struct hob__plugin *plugin)
 {
     struct hob_decorator *decorator = &plugin->decorator;
     hob_status st =
-        copy_table(check, "decorator", plugin->table.decorator, decorator,
-                   sizeof(*decorator), DECORATOR_SIZE_MIN);
+        copy_table(check, "the decorator table", plugin->table.decorator,
+                   decorator, sizeof(*decorator), DECORATOR_SIZE_MIN);
 
     if (st)
         return st;
     plugin->table.decorator = decorator;
     if (!decorator->layer_open)
-        return lacks(check, "decorator.layer_open");
+        return hob__plugin_lacks(check, "decorator.layer_open");
     if (!decorator->layer_close)
-        return lacks(check, "decorator.layer_close");
+        return hob__plugin_lacks(check, "decorator.layer_close");
     if (!decorator->call)
-        return lacks(check, "decorator.call");
+        return hob__plugin_lacks(check, "decorator.call");
     if (!decorator->state_release)
         decorator->state_release = stub_state_release;
     if (!decorator->state_retain)
@@ -266,57 +223,23 @@ static hob_status check_decorator(const struct check *check,
     return HOB_OK;
 }
 
-/* A signature may be left out only in "implements": there the declarer's. */
-static hob_status check_ops(const struct check *check, const char *list,
-                            const struct hob_extension_op *ops, uint32_t count)
-{
-    uint32_t i, j;
-
-    for (i = 0; i < count; i++) {
-        const char *member = NULL;
-
-        if (!ops[i].name)
-            member = "name";
-        else if (!ops[i].signature)
-            member = "signature";
-        else if (ops[i].impl_count && !ops[i].impls)
-            member = "impls";
-        for (j = 0; !member && j < ops[i].impl_count; j++)
-            member = ops[i].impls[j].selector ? NULL : "impls.selector";
-        if (!member)
-            continue;
-        *check->out_reason = HOB__REASON_REQUIRED_FN;
-        return hob_error_set(check->error, HOB_ERR_PLUGIN,
-                             "%s: member extension.%s[%" PRIu32 "].%s is NULL",
-                             check->path, list, i, member);
-    }
-    return HOB_OK;
-}
-
-static hob_status check_extension(const struct check *check,
+static hob_status check_extension(const struct hob__plugin_checking *check,
                                   struct hob__plugin *plugin)
 {
     struct hob_extension *extension = &plugin->extension;
     hob_status st =
-        copy_table(check, "extension", plugin->table.extension, extension,
-                   sizeof(*extension), EXTENSION_SIZE_MIN);
+        copy_table(check, "the extension table", plugin->table.extension,
+                   extension, sizeof(*extension), EXTENSION_SIZE_MIN);
 
     if (st)
         return st;
     plugin->table.extension = extension;
-    if (extension->op_count && !extension->ops)
-        return lacks(check, "extension.ops");
-    if (extension->implements_count && !extension->implements)
-        return lacks(check, "extension.implements");
-    st = check_ops(check, "ops", extension->ops, extension->op_count);
-    return st ? st
-              : check_ops(check, "implements", extension->implements,
-                          extension->implements_count);
+    return hob__plugin_copy_ops(check, extension);
 }
 
 /* Parts that this core does not know, which today are all (NEG-7). The walk is
  * bounded, since a list that a plugin built wrongly may be a ring. */
-static hob_status check_parts(const struct check *check,
+static hob_status check_parts(const struct hob__plugin_checking *check,
                               const struct hob_plugin_part *part)
 {
     enum { PARTS_MAX = 64 };
@@ -337,7 +260,7 @@ static hob_status check_parts(const struct check *check,
 }
 
 /* The table must be what the manifest's kind says; it may be more. */
-static hob_status check_kind(const struct check *check,
+static hob_status check_kind(const struct hob__plugin_checking *check,
                              const struct hob__plugin *plugin)
 {
     static const char *const texts[] = {
@@ -354,7 +277,7 @@ static hob_status check_kind(const struct check *check,
                   texts[plugin->manifest->kind]);
 }
 
-static hob_status check_tables(const struct check *check,
+static hob_status check_tables(const struct hob__plugin_checking *check,
                                struct hob__plugin *plugin)
 {
     hob_status st = check_kind(check, plugin);
@@ -378,7 +301,8 @@ hob_status hob__plugin_check(const struct hob_plugin *table, const char *path,
                              struct hob__text *notes,
                              enum hob__reason *out_reason, hob_error *error)
 {
-    const struct check check = {path, out_reason, error};
+    const struct hob__plugin_checking check = {path, &out_plugin->copies,
+                                               out_reason, error};
     hob_status st;
 
     *out_reason = HOB__REASON_OK;
@@ -400,6 +324,17 @@ hob_status hob__plugin_check(const struct hob_plugin *table, const char *path,
     if (!st)
         st = check_tables(&check, out_plugin);
     if (st)
-        memset(&out_plugin->table, 0, sizeof(out_plugin->table));
+        hob__plugin_release(out_plugin);
     return st;
+}
+
+void hob__plugin_release(struct hob__plugin *plugin)
+{
+    if (!plugin)
+        return;
+    hob__arena_release(&plugin->copies);
+    memset(&plugin->table, 0, sizeof(plugin->table));
+    memset(&plugin->backend, 0, sizeof(plugin->backend));
+    memset(&plugin->decorator, 0, sizeof(plugin->decorator));
+    memset(&plugin->extension, 0, sizeof(plugin->extension));
 }

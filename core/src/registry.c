@@ -73,6 +73,7 @@ static void derive(struct hob__op *op)
     for (uint32_t i = 0; i < signature->param_count; i++) {
         op->partner[i] = HOB__NO_PARTNER;
         has_scalar |= signature->params[i].type == HOB__TYPE_SCALAR;
+        op->has_variants |= signature->params[i].tag_param != HOB__NO_TAG;
         if (!is_tensor(&signature->params[i]))
             continue;
         for (uint32_t k = i; k--;)
@@ -92,13 +93,13 @@ static void derive(struct hob__op *op)
 
 /* Parse OP's signature and enter its name. */
 static hob_status enter(struct hob__registry *registry, struct hob__op *op,
-                        hob_error *error)
+                        const struct hob__types *types, hob_error *error)
 {
     const char *message = NULL;
     int column = 0;
 
-    if (hob__signature_parse(op->decl->signature, &op->signature, &column,
-                             &message))
+    if (hob__signature_parse_with(op->decl->signature, types, &op->signature,
+                                  &column, &message))
         return hob_error_set(error, HOB_ERR_FORMAT,
                              "op %s: signature \"%s\", column %d: %s", op->name,
                              op->decl->signature, column, message);
@@ -119,8 +120,9 @@ static hob_status add_builtins(struct hob__registry *registry, hob_error *error)
         op->id = decl->id;
         op->fuse = decl->fuse;
         op->flags = decl->flags;
+        op->flat = decl->signature;
         op->decl = decl;
-        status = enter(registry, op, error);
+        status = enter(registry, op, NULL, error);
     }
     return status;
 }
@@ -147,7 +149,8 @@ static hob_status add_extension_op(struct hob__registry *registry,
     op->own.family = candidate->manifest->id;
     op->own.id = id;
     op->own.fuse = fuse_of(manifest->fuse);
-    op->own.flags = manifest->dynamic ? HOB__OP_DYNAMIC : 0;
+    op->own.flags = (uint8_t)((manifest->dynamic ? HOB__OP_DYNAMIC : 0) |
+                              (manifest->random ? HOB__OP_RANDOM : 0));
     op->own.signature = manifest->signature;
     op->own.doc = manifest->doc ? manifest->doc : "";
     op->own.infer = manifest->infer ? hob__infer_find(manifest->infer) : NULL;
@@ -159,7 +162,8 @@ static hob_status add_extension_op(struct hob__registry *registry,
     op->decl = &op->own;
     op->candidate = candidate;
     op->manifest = manifest;
-    return enter(registry, op, error);
+    op->flat = manifest->flat;
+    return enter(registry, op, &candidate->manifest->types, error);
 }
 
 /* One broken or repeated op refuses its whole extension: half of one would
@@ -211,6 +215,9 @@ hob_status hob__registry_init(hob_runtime *runtime, hob_error *error)
     hob_status status;
 
     pthread_mutex_init(&registry->lock, NULL);
+    registry->no_memory.status = HOB_ERR_MEMORY;
+    registry->no_memory.message =
+        (char *)(uintptr_t) "no memory to look up the op";
     for (uint32_t i = 0; i < candidates; i++) {
         const struct hob__candidate *candidate =
             hob__loader_get(runtime->loader, i);
@@ -246,6 +253,7 @@ void hob__registry_release(struct hob__registry *registry)
         struct hob__route *route = registry->routes;
 
         registry->routes = route->next;
+        hob__prepared_clear(&route->kept);
         free(route->message);
         free(route);
     }

@@ -14,6 +14,7 @@
 
 #include "device.h"
 #include "loader.h"
+#include "prepared.h"
 #include "schema.h"
 
 #include <pthread.h>
@@ -27,10 +28,12 @@ struct hob__op {
     uint8_t fuse;
     uint8_t flags; /* enum hob__op_flags */
     uint8_t is_extension;
-    uint8_t scalar_like; /* parameter whose dtype scalars take */
+    uint8_t scalar_like;  /* parameter whose dtype scalars take */
+    uint8_t has_variants; /* some parameters are fields of an enum's variant */
     /* The earlier tensor parameter of the same kind, whose dtype this one
      * must have. */
     uint8_t partner[HOB_MAX_PARAMS];
+    const char *flat; /* the signature's text, without type names */
     struct hob__signature signature;
     const struct hob__op_decl *decl; /* a built-in's; else &own */
     struct hob__op_decl own;
@@ -44,6 +47,10 @@ struct hob__route {
     /* base: the kernel, or NULL for the body */
     const struct hob_entry *entry;
     void *entry_instance; /* passed to prepare and execute */
+    uint32_t consumes;    /* bit i: the kernel may write over parameter i */
+    uint32_t alias_count; /* of the extension that the kernel is from */
+    const uint8_t (*aliases)[2];
+    struct hob__prepared_list kept; /* with HOB_ENTRY_KEEP */
     /* decorator: an extension's implementation for it, or NULL */
     const struct hob_op_impl *impl;
     hob_body_fn body;  /* allowed at this layer; NULL if not */
@@ -57,8 +64,10 @@ struct hob__registry {
     uint32_t op_count;   /* one past the highest number */
     uint32_t *by_name;   /* open addressing over names */
     uint32_t by_name_size;
-    pthread_mutex_t lock; /* routes */
+    pthread_mutex_t lock; /* routes, and what they keep */
     struct hob__route *routes;
+    struct hob__route no_memory; /* what a device without memory for a route
+                                    answers */
 };
 
 /* Fill RUNTIME's registry from the built-in table and the manifests. */
@@ -78,8 +87,7 @@ const char *hob__registry_nearest(const struct hob__registry *registry,
  * How OP runs at the top layer of DEVICE. Never NULL: a failure is a route
  * with a status. Loads what it needs on first use.
  */
-const struct hob__route *hob__route_get(hob_device *device,
-                                        const struct hob__op *op);
+struct hob__route *hob__route_get(hob_device *device, const struct hob__op *op);
 
 /* Open the library of extension op OP and find its table. */
 HOB_MUST_CHECK hob_status hob__op_load(hob_runtime *runtime,

@@ -206,6 +206,7 @@ void hob_runtime_ops(hob_runtime *runtime,
         memset(&record, 0, sizeof(record));
         record.name = op->name;
         record.signature = op->decl->signature;
+        record.flat = op->flat;
         record.doc = op->decl->doc;
         record.family = op->decl->family;
         record.fuse = fuse_name(op->fuse);
@@ -234,9 +235,19 @@ hob_status hob_op_find(hob_runtime *runtime, const char *name, uint32_t *out_id,
                          nearest ? nearest : "", nearest ? "\"?" : "");
 }
 
+const char *hob_op_signature(hob_runtime *runtime, uint32_t op)
+{
+    const struct hob__registry *registry = &runtime->registry;
+
+    return op < registry->op_count && registry->ops[op].decl
+               ? registry->ops[op].flat
+               : NULL;
+}
+
 hob_status hob_call_op(hob_scope *scope, uint32_t op, const hob_value *args,
                        uint32_t arg_count, hob_tensor **out,
                        uint32_t out_capacity, uint32_t *out_count)
 {
-    return hob__call(scope, op, args, arg_count, out, out_capacity, out_count);
+    return hob__call(scope, op, args, arg_count, out, out_capacity, out_count,
+                     NULL, 0);
 }

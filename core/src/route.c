@@ -48,6 +48,7 @@ static int lists(const hob_device *layer, const struct hob__op *op)
 struct choice {
     const struct hob_entry *entry;
     const struct hob_op_impl *impl;
+    const struct hob_extension_op *table; /* of an extension; else NULL */
     void *instance;
     const char *plugin;
     int match;
@@ -90,7 +91,7 @@ static int fits(const hob_device *layer, const struct hob__op *op,
     int column = 1;
     int fit;
 
-    if (!strcmp(signature, op->decl->signature))
+    if (!strcmp(signature, op->flat))
         return 1;
     if (hob__signature_parse(signature, &have, &column, &message)) {
         fit = 0;
@@ -103,8 +104,7 @@ static int fits(const hob_device *layer, const struct hob__op *op,
                        HOB__SEVERITY_ERROR, "dispatch",
                        "SIGNATURE(%s): the entry of %s is for \"%s\", the op "
                        "is \"%s\" (column %d: %s): not used",
-                       op->name, plugin, signature, op->decl->signature, column,
-                       message);
+                       op->name, plugin, signature, op->flat, column, message);
     return fit;
 }
 
@@ -116,10 +116,14 @@ static void consider_backend(hob_device *layer, const struct hob__op *op,
 
     for (uint32_t i = 0; i < backend->entry_count; i++) {
         const struct hob_entry *entry = &backend->entries[i];
-        struct choice choice = {
-            entry,  NULL,        layer->instance,
-            plugin, MATCH_EXACT, layer->plugin->candidate->priority,
-            1};
+        struct choice choice = {entry,
+                                NULL,
+                                NULL,
+                                layer->instance,
+                                plugin,
+                                MATCH_EXACT,
+                                layer->plugin->candidate->priority,
+                                1};
 
         if (!strcmp(entry->op, op->name) &&
             fits(layer, op, plugin, entry->signature))
@@ -139,6 +143,7 @@ static void consider_impls(hob_device *layer, const struct hob__op *op,
         const struct hob_op_impl *impl = &table->impls[i];
         struct choice choice = {impl->entry,
                                 impl,
+                                table,
                                 instance->instance,
                                 plugin,
                                 match(layer, impl->selector),
@@ -253,15 +258,15 @@ static void resolve(hob_device *layer, const struct hob__op *op,
     route->entry = layer->decorator ? NULL : best.entry;
     route->impl = layer->decorator ? best.impl : NULL;
     route->entry_instance = best.instance;
+    if (best.table) {
+        route->consumes = best.table->consumes;
+        route->aliases = best.table->aliases;
+        route->alias_count = best.table->alias_count;
+    }
     route->body = body_at(layer, op, table);
 out:
     hob_error_release(&why);
 }
-
-/* What a device without memory for a route answers. */
-static const struct hob__route no_memory = {
-    .status = HOB_ERR_MEMORY,
-    .message = (char *)(uintptr_t) "no memory to look up the op"};
 
 /* A failure that says nothing of the next attempt, as for the loader. */
 static int may_pass(hob_status status)
@@ -270,24 +275,23 @@ static int may_pass(hob_status status)
            status == HOB_ERR_FORKED;
 }
 
-const struct hob__route *hob__route_get(hob_device *layer,
-                                        const struct hob__op *op)
+struct hob__route *hob__route_get(hob_device *layer, const struct hob__op *op)
 {
     struct hob__registry *registry = &layer->runtime->registry;
-    const struct hob__route *known =
+    struct hob__route *known =
         atomic_load_explicit(&layer->routes[op->id], memory_order_acquire);
-    const struct hob__route *none = NULL;
+    struct hob__route *none = NULL;
     struct hob__route *route;
 
     if (known)
         return known;
     route = calloc(1, sizeof(*route));
     if (!route)
-        return &no_memory;
+        return &registry->no_memory;
     resolve(layer, op, route);
     if (route->status && !route->message) {
         free(route);
-        return &no_memory;
+        return &registry->no_memory;
     }
     pthread_mutex_lock(&registry->lock);
     route->next = registry->routes;

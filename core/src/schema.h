@@ -52,7 +52,7 @@ struct hob__op_decl {
     uint8_t flags; /* enum hob__op_flags */
     uint8_t alias_count;
     uint8_t reserved;
-    const char *signature;
+    const char *signature; /* as written */
     const char *doc;
     hob_infer_fn infer;
     hob__view_fn view; /* for HOB__FUSE_VIEW */

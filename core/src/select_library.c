@@ -11,39 +11,6 @@
 
 #include <string.h>
 
-/* How many bytes of TRIPLE the target names; 0: it does not match. */
-static size_t match_length(const struct hob__manifest_target *target,
-                           const char *triple)
-{
-    size_t length;
-
-    if (!target->triple)
-        return 1;
-    length = strlen(target->triple);
-    if (strncmp(triple, target->triple, length) != 0 ||
-        (triple[length] != '\0' && triple[length] != '-'))
-        return 0;
-    return length;
-}
-
-static const struct hob__manifest_target *
-best_target(const struct hob__manifest *manifest, const char *triple)
-{
-    const struct hob__manifest_target *best = NULL;
-    size_t best_length = 0;
-    uint32_t i;
-
-    for (i = 0; i < manifest->target_count; i++) {
-        size_t length = match_length(&manifest->targets[i], triple);
-
-        if (length > best_length) {
-            best_length = length;
-            best = &manifest->targets[i];
-        }
-    }
-    return best;
-}
-
 const char *hob__cpu_lacks(const struct hob_os_ops *os,
                            const struct hob__strings *features)
 {
@@ -112,7 +79,7 @@ hob_status hob__select_library(struct hob__loader *loader,
 
     if (found->candidate.entry)
         return HOB_OK;
-    target = best_target(manifest, loader->os->triple);
+    target = hob__manifest_target(manifest, loader->os->triple);
     if (!target)
         return hob__found_set(loader, found, HOB__STATE_SKIPPED,
                               HOB__REASON_NOT_FOR_THIS_PLATFORM, "this is %s",

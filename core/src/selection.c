@@ -46,26 +46,32 @@ static bool any_matches(const struct hob__strings *patterns, const char *id)
 }
 
 /* Environment first, then the config; what names one id beats a pattern. */
-static hob_status check_enabled(struct hob__loader *loader,
-                                struct hob__found *found)
+enum hob__reason hob__enabled_reason(const struct hob__env *env,
+                                     const struct hob__conf *conf,
+                                     const char *id)
 {
-    const struct hob__env *env = &loader->env;
-    const struct hob__conf *conf = &loader->conf;
-    const struct hob__conf_plugin *own = found->candidate.conf;
+    const struct hob__conf_plugin *own = hob__conf_find(conf, id);
     enum hob__tristate enabled = own ? own->enabled : HOB__UNSET;
     const struct hob__strings *only =
         env->only.count ? &env->only : &conf->only;
-    const char *id = found->candidate.id;
-    enum hob__reason reason = HOB__REASON_OK;
 
     if (any_matches(&env->disable, id))
-        reason = HOB__REASON_DISABLED_ENV;
-    else if (only->count && !any_matches(only, id))
-        reason = HOB__REASON_NOT_SELECTED;
-    else if (enabled == HOB__NO ||
-             (enabled == HOB__UNSET && any_matches(&conf->disabled, id) &&
-              !any_matches(&conf->enabled, id)))
-        reason = HOB__REASON_DISABLED_CONFIG;
+        return HOB__REASON_DISABLED_ENV;
+    if (only->count && !any_matches(only, id))
+        return HOB__REASON_NOT_SELECTED;
+    if (enabled == HOB__NO ||
+        (enabled == HOB__UNSET && any_matches(&conf->disabled, id) &&
+         !any_matches(&conf->enabled, id)))
+        return HOB__REASON_DISABLED_CONFIG;
+    return HOB__REASON_OK;
+}
+
+static hob_status check_enabled(struct hob__loader *loader,
+                                struct hob__found *found)
+{
+    enum hob__reason reason =
+        hob__enabled_reason(&loader->env, &loader->conf, found->candidate.id);
+
     if (!reason)
         return HOB_OK;
     return hob__found_set(loader, found, HOB__STATE_DISABLED, reason, NULL);

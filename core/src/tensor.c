@@ -178,7 +178,8 @@ static void retain_states(hob_tensor *tensor, const hob_tensor *source,
 {
     for (int32_t k = 1; k <= levels; k++) {
         const hob_device *layer = source->device->at[k];
-        void *state = source->state[k - 1];
+        /* A decorator may be giving the source its word just now. */
+        void *state = __atomic_load_n(&source->state[k - 1], __ATOMIC_ACQUIRE);
 
         if (state && layer->decorator->state_retain)
             tensor->state[k - 1] =

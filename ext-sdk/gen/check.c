@@ -60,7 +60,48 @@ static hob_status check_ids(const struct gen_schema *schema, hob_error *error)
     return HOB_OK;
 }
 
-/* Bare names in an extension's "uses" are built-in ops: not known here. */
+/* The names of the built-in ops, for extensions: made from core/ops. */
+static const char *const builtin_names[] = {
+#include "builtin_names.inc"
+};
+
+/* In an extension a bare name is a built-in op, and one of another namespace
+ * another extension's, which is not known here. */
+static hob_status check_builtin(const struct gen_op *op,
+                                const struct hob__json_value *item,
+                                const char *name, hob_error *error)
+{
+    const size_t count = sizeof(builtin_names) / sizeof(builtin_names[0]);
+    const char *meant;
+
+    for (size_t i = 0; i < count; i++)
+        if (!strcmp(builtin_names[i], name))
+            return HOB_OK;
+    meant = hob__nearest_name(name, builtin_names, count);
+    return gen_fail(op->source, item, error,
+                    "there is no built-in op \"%s\"%s%s%s; an extension's "
+                    "has its namespace before it",
+                    name, meant ? "; \"" : "", meant ? meant : "",
+                    meant ? "\" is meant?" : "");
+}
+
+/* "implements" names an op of Hob or one of another extension. */
+static hob_status check_implements(const struct gen_schema *schema,
+                                   hob_error *error)
+{
+    hob_status st = HOB_OK;
+
+    for (uint32_t i = 0; i < schema->implements_count && !st; i++) {
+        const struct gen_op *op = &schema->implements[i];
+
+        if (!strchr(op->name, '.'))
+            st = check_builtin(
+                op, hob__json_member(op->source->doc, op->place, "op"),
+                op->name, error);
+    }
+    return st;
+}
+
 static hob_status check_use(const struct gen_schema *schema,
                             const struct gen_op *op,
                             const struct hob__json_value *item,
@@ -72,6 +113,8 @@ static hob_status check_use(const struct gen_schema *schema,
 
     if (st || find_op(schema, name))
         return st;
+    if (schema->is_extension && !strchr(name, '.'))
+        return check_builtin(op, item, name, error);
     if (schema->is_extension) {
         length = strlen(schema->name_space);
         if (strncmp(name, schema->name_space, length) != 0 ||
@@ -264,8 +307,12 @@ hob_status gen_check(const struct gen_schema *schema, hob_error *error)
     if (!st)
         st = check_uses(schema, error);
     if (!st)
+        st = check_implements(schema, error);
+    if (!st)
         st = check_impl_names(schema, error);
     if (!st && schema->is_extension)
         st = check_wrapper_names(schema, error);
+    if (!st && schema->is_extension)
+        st = gen_check_names(schema, error);
     return st;
 }

@@ -12,36 +12,14 @@
 const char *const gen_fuse_names[GEN_FUSE_COUNT] = {"opaque", "elementwise",
                                                     "reduce", "view", "inline"};
 
-/*
- * Words that no C or C++ parameter may have, and the names that the generated
- * functions use themselves. A parameter of such a name gets a '_' behind it.
- */
-static const char *const taken_words[] = {
-    "alignas",  "alignof",   "and",       "and_eq",    "args",     "asm",
-    "auto",     "bitand",    "bitor",     "bool",      "break",    "call",
-    "case",     "catch",     "char",      "class",     "compl",    "concept",
-    "const",    "consteval", "constexpr", "constinit", "continue", "decltype",
-    "default",  "delete",    "do",        "double",    "else",     "enum",
-    "explicit", "export",    "extern",    "false",     "float",    "for",
-    "friend",   "goto",      "host",      "if",        "inline",   "int",
-    "long",     "mutable",   "namespace", "new",       "noexcept", "not",
-    "not_eq",   "nullptr",   "op",        "operator",  "or",       "or_eq",
-    "out",      "private",   "protected", "public",    "ref",      "register",
-    "requires", "restrict",  "return",    "scope",     "short",    "signed",
-    "sizeof",   "static",    "status",    "struct",    "switch",   "template",
-    "this",     "throw",     "true",      "try",       "typedef",  "typeid",
-    "typename", "union",     "unsigned",  "using",     "virtual",  "void",
-    "volatile", "wchar_t",   "while",     "xor",       "xor_eq",   "out_count",
-    "capacity"};
-
 static const char *const builtin_keys[] = {
     "op",   "id",      "signature", "infer",   "fuse", "body",
     "uses", "dynamic", "random",    "aliases", "doc",  "deterministic"};
 
 static const char *const extension_keys[] = {
-    "op",   "signature",     "infer",    "fuse",
-    "body", "uses",          "dynamic",  "aliases",
-    "doc",  "deterministic", "backends", "implementations"};
+    "op",      "signature", "infer",         "fuse",     "body",
+    "uses",    "dynamic",   "random",        "aliases",  "consumes",
+    "capture", "doc",       "deterministic", "backends", "implementations"};
 
 static const char *const family_keys[] = {"family", "ops"};
 
@@ -57,30 +35,15 @@ bool gen_is_lower_name(const char *name)
     return !*name;
 }
 
-static bool is_taken(const char *name)
-{
-    for (size_t i = 0; i < COUNT_OF(taken_words); i++) {
-        if (!strcmp(taken_words[i], name))
-            return true;
-    }
-    /* out_0, out_1, ... are the results. */
-    return !strncmp(name, "out_", 4) && name[4] >= '0' && name[4] <= '9';
-}
-
-static bool has_count(const struct hob__param *param)
-{
-    return param->type == HOB__TYPE_TENSORS || param->type == HOB__TYPE_SHAPE ||
-           param->type == HOB__TYPE_I64S || param->type == HOB__TYPE_F64S;
-}
-
-/* Whether "LIST_count" of a list parameter is another parameter's name. */
-static bool is_count_of(const struct gen_op *op, uint32_t list,
+/* Whether "LIST_count" of a list among the parameters is NAME. */
+static bool is_count_of(const struct gen_op *op, uint32_t item,
                         const char *name)
 {
-    size_t length = strlen(op->arg_names[list]);
+    const struct hob__item *list = &op->signature.items[item];
+    size_t length = strlen(op->item_names[item]);
 
-    return has_count(&op->signature.params[list]) &&
-           !strncmp(op->arg_names[list], name, length) &&
+    return !list->def && gen_has_count(&op->signature.params[list->first]) &&
+           !strncmp(op->item_names[item], name, length) &&
            !strcmp(name + length, "_count");
 }
 
@@ -88,50 +51,100 @@ static hob_status check_arg_names(const struct gen_op *op,
                                   const struct hob__json_value *value,
                                   hob_error *error)
 {
-    for (uint32_t i = 0; i < op->signature.param_count; i++) {
-        for (uint32_t k = 0; k < op->signature.param_count; k++) {
-            if (i != k && (is_count_of(op, i, op->arg_names[k]) ||
-                           !strcmp(op->arg_names[i], op->arg_names[k])))
+    const struct hob__signature *signature = &op->signature;
+
+    for (uint32_t i = 0; i < signature->item_count; i++) {
+        const char *name = op->item_names[i];
+
+        for (uint32_t k = 0; k < signature->item_count; k++) {
+            if (i != k && (is_count_of(op, i, op->item_names[k]) ||
+                           !strcmp(name, op->item_names[k])))
                 return gen_fail(op->source, value, error,
                                 "parameters \"%s\" and \"%s\" get one name in "
                                 "C; rename one of them",
-                                op->signature.params[i].name,
-                                op->signature.params[k].name);
+                                signature->items[i].name,
+                                signature->items[k].name);
+        }
+        for (uint32_t k = 0; k < signature->result_item_count; k++) {
+            if (!strcmp(name, op->out_names[k]) ||
+                is_count_of(op, i, op->out_names[k]))
+                return gen_fail(op->source, value, error,
+                                "parameter \"%s\" and a result get one name "
+                                "in C, %s; rename one of them",
+                                signature->items[i].name, op->out_names[k]);
+        }
+    }
+    for (uint32_t i = 0; i < signature->result_item_count; i++) {
+        for (uint32_t k = 0; k < i; k++) {
+            if (!strcmp(op->out_names[i], op->out_names[k]))
+                return gen_fail(op->source, value, error,
+                                "two results get one name in C, %s; rename "
+                                "one of them",
+                                op->out_names[i]);
         }
     }
     return HOB_OK;
 }
 
-hob_status gen_read_signature(struct gen_op *op, hob_error *error)
+/* Names with dots are those of flat signatures, which "implements" holds. */
+static hob_status check_no_dots(const struct gen_op *op,
+                                const struct hob__json_value *value,
+                                hob_error *error)
+{
+    const struct hob__signature *signature = &op->signature;
+    const char *bad = NULL;
+
+    for (uint32_t i = 0; i < signature->item_count; i++)
+        if (strchr(signature->items[i].name, '.'))
+            bad = signature->items[i].name;
+    for (uint32_t i = 0; i < signature->result_item_count; i++) {
+        const char *name = signature->result_items[i].name;
+
+        if (name && (strchr(name, '.') || (name[0] >= '0' && name[0] <= '9')))
+            bad = name;
+    }
+    return bad ? gen_fail(op->source, value, error,
+                          "\"%s\" is a flat name, as fields of structs have "
+                          "in \"implements\": declare a type instead",
+                          bad)
+               : HOB_OK;
+}
+
+/* What the tables carry: flat where types are used, else as written. */
+static hob_status make_flat(struct gen_op *op, hob_error *error)
+{
+    bool has_types = false;
+
+    for (uint32_t i = 0; i < op->signature.item_count; i++)
+        has_types = has_types || op->signature.items[i].def;
+    for (uint32_t i = 0; i < op->signature.result_item_count; i++)
+        has_types = has_types || op->signature.result_items[i].def;
+    op->flat_text = has_types ? hob__signature_text(&op->signature)
+                              : strdup(op->signature_text);
+    return op->flat_text ? HOB_OK : gen_no_memory(error);
+}
+
+hob_status gen_read_signature(const struct gen_schema *schema,
+                              struct gen_op *op, bool is_own, hob_error *error)
 {
     const struct hob__json_value *value =
         hob__json_member(op->source->doc, op->place, "signature");
     const char *message;
     int column;
-    hob_status st = hob__signature_parse(op->signature_text, &op->signature,
-                                         &column, &message);
+    hob_status st = hob__signature_parse_with(
+        op->signature_text, &schema->types, &op->signature, &column, &message);
 
     if (st == HOB_ERR_MEMORY)
         return gen_no_memory(error);
     if (st)
         return gen_fail_inside(op->source, value, column, error, message);
-    for (uint32_t i = 0; i < op->signature.param_count; i++) {
-        const struct hob__param *param = &op->signature.params[i];
-        struct hob__text name = HOB__TEXT_INIT;
-
-        if (param->type == HOB__TYPE_NAMED)
-            return gen_fail(op->source, value, error,
-                            "parameter \"%s\": struct and enum types such as "
-                            "%s are not supported yet; pass their fields as "
-                            "parameters, or use enum(a, b)",
-                            param->name, param->kind);
-        hob__text_puts(&name, param->name);
-        hob__text_puts(&name, is_taken(param->name) ? "_" : "");
-        op->arg_names[i] = hob__text_take(&name);
-        if (!op->arg_names[i])
-            return gen_no_memory(error);
-    }
-    return check_arg_names(op, value, error);
+    op->prefix = schema->prefix;
+    st = is_own ? check_no_dots(op, value, error) : HOB_OK;
+    if (!st)
+        st = gen_place(op, error);
+    if (!st)
+        st = check_arg_names(op, value, error);
+    return st ? st : make_flat(op, error);
 }
 
 static hob_status read_fuse(struct gen_op *op, bool required, hob_error *error)
@@ -142,6 +155,15 @@ static hob_status read_fuse(struct gen_op *op, bool required, hob_error *error)
 
     if (st)
         return st;
+    if (!required && (!strcmp(name, "elementwise") || !strcmp(name, "reduce") ||
+                      !strcmp(name, "view")))
+        return gen_fail(
+            op->source, hob__json_member(op->source->doc, op->place, "fuse"),
+            error,
+            "\"%s\" is a promise about loops that fusion knows of "
+            "built-in ops only; an extension's op is \"opaque\", or "
+            "\"inline\": its body is fused",
+            name);
     while (op->fuse < GEN_FUSE_COUNT &&
            strcmp(gen_fuse_names[op->fuse], name) != 0)
         op->fuse++;
@@ -152,56 +174,6 @@ static hob_status read_fuse(struct gen_op *op, bool required, hob_error *error)
                     "\"%s\" is no fusion rule; there are opaque, elementwise, "
                     "reduce, view and inline",
                     name);
-}
-
-/* One [result, param]: the result may take the parameter's memory. */
-static hob_status read_alias(struct gen_op *op,
-                             const struct hob__json_value *pair,
-                             hob_error *error)
-{
-    const struct hob__json_doc *doc = op->source->doc;
-    const struct hob__signature *signature = &op->signature;
-    int64_t result = 0, param = 0;
-    const struct hob__json_value *item;
-    hob_status st = hob__json_expect(doc, pair, HOB__JSON_ARRAY, error);
-
-    if (st)
-        return st;
-    if (pair->count != 2 || op->alias_count == HOB_MAX_RESULTS)
-        return gen_fail(op->source, pair, error,
-                        "[result, parameter] expected, at most 8 of them");
-    item = hob__json_first(doc, pair);
-    st = hob__json_int(doc, item, 0, signature->result_count - 1, &result,
-                       error);
-    item = hob__json_next(doc, item);
-    if (!st)
-        st = hob__json_int(doc, item, 0,
-                           signature->param_count ? signature->param_count - 1
-                                                  : 0,
-                           &param, error);
-    if (st)
-        return st;
-    if (param >= signature->param_count ||
-        signature->params[param].type != HOB__TYPE_TENSOR)
-        return gen_fail(op->source, item, error, "parameter %d is no tensor",
-                        (int)param);
-    op->aliases[op->alias_count].result = (uint8_t)result;
-    op->aliases[op->alias_count++].param = (uint8_t)param;
-    return HOB_OK;
-}
-
-static hob_status read_aliases(struct gen_op *op, hob_error *error)
-{
-    const struct hob__json_value *list = NULL, *pair;
-    hob_status st = gen_get_member(op->source, op->place, "aliases",
-                                   HOB__JSON_ARRAY, false, &list, error);
-
-    if (st || !list)
-        return st;
-    for (pair = hob__json_first(op->source->doc, list); pair && !st;
-         pair = hob__json_next(op->source->doc, pair))
-        st = read_alias(op, pair, error);
-    return st;
 }
 
 static hob_status read_uses(struct gen_op *op, hob_error *error)
@@ -259,15 +231,30 @@ static hob_status check_view(const struct gen_op *op, hob_error *error)
 static hob_status read_infer(struct gen_schema *schema, struct gen_op *op,
                              hob_error *error)
 {
-    hob_status st = gen_get_string(op->source, op->place, "infer", !op->dynamic,
-                                   &op->infer, error);
+    const struct hob__json_value *value =
+        hob__json_member(op->source->doc, op->place, "infer");
+    hob_status st;
 
+    if (schema->is_extension && value && value->type == HOB__JSON_OBJECT) {
+        op->infer_object = value;
+        return gen_read_infer_object(op, error);
+    }
+    if (!value && !op->dynamic)
+        return gen_fail(op->source, op->place, error,
+                        "field \"infer\" is missing%s",
+                        schema->is_extension
+                            ? ": sizes of results are known before the call, "
+                              "unless \"dynamic\" is true"
+                            : "");
+    st = gen_get_string(op->source, op->place, "infer", false, &op->infer,
+                        error);
     if (st || !op->infer)
         return st;
     if (!gen_is_lower_name(op->infer))
-        return gen_fail(op->source,
-                        hob__json_member(op->source->doc, op->place, "infer"),
-                        error, "\"%s\" is no name: use a-z 0-9 _", op->infer);
+        return gen_fail(op->source, value, error,
+                        "\"%s\" is no name: use a-z 0-9 _%s", op->infer,
+                        schema->is_extension ? ", or an object with \"shape\""
+                                             : "");
     op->infer_function = schema->is_extension && !strcmp(op->infer, "function");
     return HOB_OK;
 }
@@ -303,7 +290,7 @@ hob_status gen_read_op(struct gen_schema *schema,
                        const struct hob__json_value *object, struct gen_op *op,
                        hob_error *error)
 {
-    bool is_extension = schema->is_extension, deterministic;
+    bool is_extension = schema->is_extension, ignored;
     hob_status st = gen_check_keys(
         source, object, is_extension ? extension_keys : builtin_keys,
         is_extension ? COUNT_OF(extension_keys) : COUNT_OF(builtin_keys),
@@ -317,7 +304,7 @@ hob_status gen_read_op(struct gen_schema *schema,
         st = gen_get_string(source, object, "signature", true,
                             &op->signature_text, error);
     if (!st)
-        st = gen_read_signature(op, error);
+        st = gen_read_signature(schema, op, true, error);
     if (!st)
         st = gen_get_bool(source, object, "dynamic", &op->dynamic, error);
     if (!st)
@@ -325,14 +312,15 @@ hob_status gen_read_op(struct gen_schema *schema,
     if (!st)
         st = gen_get_bool(source, object, "body", &op->body, error);
     if (!st)
-        st = gen_get_bool(source, object, "deterministic", &deterministic,
-                          error);
+        st = gen_get_bool(source, object, "deterministic", &ignored, error);
+    if (!st)
+        st = gen_get_bool(source, object, "capture", &ignored, error);
     if (!st)
         st = read_infer(schema, op, error);
     if (!st)
         st = read_fuse(op, !is_extension, error);
     if (!st)
-        st = read_aliases(op, error);
+        st = gen_read_memory(op, error);
     if (!st)
         st = read_uses(op, error);
     if (!st)
@@ -469,8 +457,9 @@ static void release_ops(struct gen_op *ops, uint32_t count)
 {
     for (uint32_t i = 0; i < count; i++) {
         hob__signature_release(&ops[i].signature);
-        for (uint32_t k = 0; k < HOB_MAX_PARAMS; k++)
-            free(ops[i].arg_names[k]);
+        gen_place_release(&ops[i]);
+        free(ops[i].flat_text);
+        free(ops[i].infer_code);
         free(ops[i].impls);
         free(ops[i].full_name);
         free(ops[i].c_name);
@@ -488,6 +477,7 @@ void gen_schema_release(struct gen_schema *schema)
         free(schema->sources[i]);
     }
     free(schema->sources);
+    hob__types_release(&schema->types);
     free(schema->prefix);
     memset(schema, 0, sizeof(*schema));
 }

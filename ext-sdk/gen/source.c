@@ -156,7 +156,8 @@ hob_status gen_check_keys(const struct gen_source *source,
 
         while (i < known_count && strcmp(known[i], key) != 0)
             i++;
-        if (i < known_count || !strncmp(key, "x-", 2))
+        if (i < known_count || !strncmp(key, "x-", 2) ||
+            !strcmp(key, "$schema"))
             continue;
         near = hob__nearest_name(key, known, known_count);
         return gen_fail(source, member, error, "unknown key \"%s\"%s%s%s", key,

@@ -54,7 +54,7 @@ static void table_entry(struct hob__text *out, const struct gen_op *op)
                          op->dynamic && op->random ? " | " : "",
                          op->random ? "HOB__OP_RANDOM" : "");
     hob__text_puts(out, ",\n        .signature = ");
-    gen_c_string(out, op->signature_text);
+    gen_c_string(out, op->flat_text);
     hob__text_puts(out, ",\n        .doc = ");
     gen_c_string(out, op->doc);
     if (op->infer)
@@ -104,7 +104,7 @@ void gen_table(struct hob__text *out, const struct gen_schema *schema)
                         "#include \"infer.h\"\n\n"
                         "#include <hob/ops.h>\n\n"
                         "#include <string.h>\n\n");
-    gen_body_helper(out, "static");
+    gen_body_helpers(out, schema->ops, schema->op_count, "static");
     for (uint32_t i = 0; i < schema->op_count; i++) {
         const struct gen_op *op = &schema->ops[i];
         struct hob__text name = HOB__TEXT_INIT;

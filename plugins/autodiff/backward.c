@@ -234,13 +234,16 @@ static void fill_step(const struct ad_walk *walk, const struct ad_entry *entry,
     meta = node->ret_metas;
     for (uint32_t i = 0; i < node->ret_count; i++)
         ad_node_meta_next(&meta, &step->ret_metas[i]);
+    call->struct_size = sizeof(*call);
+    call->reserved = 0;
     call->host = walk->layer->host;
     call->op_name = node->op_name;
     call->args = node->args;
     call->arg_count = node->arg_count;
     call->input_count = node->input_count;
     call->ret_count = node->ret_count;
-    call->reserved = 0;
+    call->plain_count = node->plain_count;
+    call->plains = node->plains;
     call->inputs = step->inputs;
     call->input_metas = step->input_metas;
     call->rets = step->rets;

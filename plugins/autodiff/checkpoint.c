@@ -115,7 +115,8 @@ static hob_status replay_one(struct ad_walk *walk, struct ad_node *node)
     status = host->calln(scope, node->op, args, node->arg_count, values,
                          node->ret_count, &count);
     for (uint32_t i = 0; i < node->ret_count && !status; i++)
-        host->tensor_ref(values[i]);
+        if (values[i]) /* NULL: absent */
+            host->tensor_ref(values[i]);
     if (!status && ad_map_put(&walk->values, node, values)) {
         for (uint32_t i = 0; i < node->ret_count; i++)
             host->tensor_unref(values[i]);

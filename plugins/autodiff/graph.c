@@ -44,7 +44,8 @@ void ad_node_meta_next(const int64_t **cursor, struct hob_meta *out)
 
 void ad_node_ret_meta_put(int64_t **cursor, hob_tensor *tensor)
 {
-    *cursor = meta_put_tensor(*cursor, tensor);
+    *cursor = tensor ? meta_put_tensor(*cursor, tensor)
+                     : meta_put(*cursor, HOB_DTYPE_NONE, 0, NULL);
 }
 
 /* ---- making ---- */
@@ -191,8 +192,8 @@ struct ad_node *ad_node_new(struct ad_pool *pool, const struct hob_call *call)
     measure(call, &layout);
     bytes = sizeof(*node) + layout.inputs * sizeof(struct ad_input) +
             call->ret_count * (sizeof(hob_tensor *) + sizeof(struct ad_slot)) +
-            call->arg_count * sizeof(hob_value) + layout.meta_words * 8 +
-            layout.payload_bytes;
+            (call->arg_count + (size_t)call->plain_count) * sizeof(hob_value) +
+            layout.meta_words * 8 + layout.payload_bytes;
     if (layout.inputs > UINT16_MAX || bytes > UINT32_MAX)
         return NULL;
     node = ad_pool_take(pool, bytes);
@@ -208,7 +209,7 @@ struct ad_node *ad_node_new(struct ad_pool *pool, const struct hob_call *call)
     node->arg_count = call->arg_count;
     node->input_count = (uint16_t)layout.inputs;
     node->ret_count = call->ret_count;
-    node->reserved = 0;
+    node->plain_count = call->plain_count;
 
     at = (char *)(node + 1);
     node->inputs = (struct ad_input *)(void *)at;
@@ -219,6 +220,10 @@ struct ad_node *ad_node_new(struct ad_pool *pool, const struct hob_call *call)
     at += call->ret_count * sizeof(struct ad_slot);
     node->args = (hob_value *)(void *)at;
     at += call->arg_count * sizeof(hob_value);
+    node->plains = (hob_value *)(void *)at;
+    at += call->plain_count * sizeof(hob_value);
+    for (uint32_t i = 0; i < call->plain_count; i++)
+        node->plains[i] = call->plains[i];
     node->metas = (int64_t *)(void *)at;
     at += layout.meta_words * 8;
 

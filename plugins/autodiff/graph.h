@@ -61,7 +61,7 @@ enum ad_node_flags {
 
 /*
  * One allocation, laid out behind the struct: inputs, saved results, slots,
- * args, packed metadata (inputs first, then results), payloads of args.
+ * args, plains, packed metadata (inputs first, then results), payloads of args.
  */
 struct ad_node {
     atomic_uint refs;    /* edges, walks, and one for all handles */
@@ -79,13 +79,14 @@ struct ad_node {
     uint16_t arg_count;
     uint16_t input_count;
     uint16_t ret_count;
-    uint16_t reserved;
+    uint16_t plain_count;
     uint32_t bytes; /* of the allocation */
     struct ad_input *inputs;
     hob_tensor **rets; /* saved results, NULL where not saved */
     struct ad_slot *slots;
-    hob_value *args; /* without tensors; the tags and counts stay */
-    int64_t *metas;  /* of the inputs; see ad_node_meta_next() */
+    hob_value *args;   /* without tensors; the tags and counts stay */
+    hob_value *plains; /* the results that are no tensors */
+    int64_t *metas;    /* of the inputs; see ad_node_meta_next() */
     int64_t *ret_metas;
 };
 
@@ -99,8 +100,8 @@ struct ad_node *ad_leaf_new(struct ad_pool *pool);
  */
 struct ad_node *ad_node_new(struct ad_pool *pool, const struct hob_call *call);
 
-/* Write the metadata of result INDEX again, in order from 0 on, where it is
- * known only now. *CURSOR starts at node->ret_metas. */
+/* Write the metadata of a result again, in order from 0 on, where it is known
+ * only now; NULL is one that is absent. *CURSOR starts at node->ret_metas. */
 void ad_node_ret_meta_put(int64_t **cursor, hob_tensor *tensor);
 
 /* Read the metadata at *CURSOR and move it on. Start at node->metas. */

@@ -138,6 +138,8 @@ static hob_status attach(const struct ad_layer *layer, struct ad_node *node,
 
         if (call->flags & HOB_CALL_DYNAMIC)
             ad_node_ret_meta_put(&meta, tensor);
+        if (!tensor) /* absent: its slot stays unused */
+            continue;
         if (save >> i & 1) {
             node->rets[i] = host->alias(tensor, layer->level - 1);
             if (!node->rets[i])
@@ -148,8 +150,11 @@ static hob_status attach(const struct ad_layer *layer, struct ad_node *node,
     atomic_store_explicit(&node->handles, handles, memory_order_relaxed);
     for (uint32_t i = 0; i < node->ret_count; i++) {
         hob_tensor *tensor = call->rets[i].u.tensor;
-        struct ad_slot *old = ad_slot_of(layer, tensor);
+        struct ad_slot *old;
 
+        if (!tensor)
+            continue;
+        old = ad_slot_of(layer, tensor);
         /* A body may have handed an argument through as its result. */
         host->set_state(tensor, layer->level,
                         is_float(hob_tensor_dtype(tensor)) ? &node->slots[i]

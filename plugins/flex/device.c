@@ -4,6 +4,7 @@
 #include "options.h"
 
 #include <stdarg.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -118,9 +119,20 @@ static hob_status choose_kernels(struct flex_device *device, const char *name,
 
 /* ---- the interface flex.compute ---- */
 
+/* The caller may know less of a gemm than we do, or more. */
 static hob_status compute_gemm(void *instance, const struct flex_gemm *gemm)
 {
-    return flex_gemm(instance, gemm);
+    const size_t least = offsetof(struct flex_gemm, bias); /* of version 1 */
+    struct flex_gemm known;
+
+    if (gemm->struct_size < least)
+        return HOB_ERR_ARGUMENT;
+    memset(&known, 0, sizeof(known));
+    memcpy(&known, gemm,
+           gemm->struct_size < sizeof(known) ? gemm->struct_size
+                                             : sizeof(known));
+    known.struct_size = sizeof(known);
+    return flex_gemm(instance, &known);
 }
 
 static void *compute_scratch_take(void *instance, uint64_t bytes)

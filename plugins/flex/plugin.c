@@ -74,7 +74,7 @@ static hob_status flex_download(void *device, void *host_data, const void *data,
 }
 
 static const struct hob_backend backend_head = {
-    .struct_size = sizeof(backend_head),
+    HOB_BACKEND_INIT_HEAD,
     .device_count = flex_device_count,
     .device_info = flex_device_info,
     .device_open = flex_device_open,

@@ -96,14 +96,16 @@ try 0 --version
 out_has "^hob [0-9]"
 try 2 fly
 err_has 'no command "fly"'
-for command in plugins why devices ops config eval install remove; do
+for command in plugins why devices ops config eval install remove enable \
+    disable; do
     try 0 $command --help
     out_has "usage: hob $command"
 done
 for command in "plugins x" "why" "why a b" "devices x" "ops a b" "ops --x" \
     "config x" "eval" "eval a b" "eval --device" "eval --cases" \
     "eval --x" "eval --cases a --device flex --device flex" "install" \
-    "install a b" "install --user --system a" "remove" "remove a b"; do
+    "install a b" "install --user --system a" "remove" "remove a b" \
+    "enable" "enable a b" "disable --user --system a" "disable --off a"; do
     # shellcheck disable=SC2086
     try 2 $command
     err_has "^usage: hob "
@@ -116,6 +118,7 @@ cat >"$work/ext/mock.json" <<END
  "kind": "extension", "abi": ABI, "library": "mock_extension.so",
  "namespace": "demo",
  "ops": [{"op": "square", "signature": "(x: Float) -> x",
+          "infer": "same", "doc": "x * x.",
           "backends": ["*"], "body": true}]}
 END
 abi=$(sed -n 's/^ *"abi": *\({[^}]*}\),*$/\1/p' \
@@ -273,6 +276,215 @@ else
     fail "install and remove at once: $halves of $round are half done"
 fi
 "$hob" remove mock --user >"$work/racing" 2>&1
+
+# ---- packages ----
+
+sdk=$HOB_TEST_BUILDDIR/../ext-sdk/hob-sdk
+pack()
+{
+    "$sdk" pack "$@" >"$work/out" 2>"$work/err"
+}
+
+package=$work/mock.hobx
+if pack "$work/ext" -o "$package"; then pass "hob-sdk pack"
+else fail "hob-sdk pack"; fi
+out_has "^$package$"
+cp "$package" "$work/first.hobx"
+touch -d '2001-01-01' "$work/ext/mock_extension.so" "$work/ext/mock.json"
+pack "$work/ext/mock.json" -o "$package"
+if cmp -s "$package" "$work/first.hobx"; then pass "  the same bytes again"
+else fail "  the same bytes again"; fi
+if [ "$(tar tf "$package" | tr '\n' ' ')" = \
+    "hob-package.json manifest.json mock_extension.so " ]; then
+    pass "  tar lists it"
+else
+    fail "  tar lists it"
+fi
+mkdir "$work/unpacked"
+if tar --version 2>/dev/null | grep -q GNU && (
+    cd "$work/unpacked" && tar xf "$package" &&
+        tar cf again.hobx --format=ustar --mode=644 --mtime=@0 --owner=0 \
+            --group=0 --numeric-owner -b 1 \
+            hob-package.json manifest.json mock_extension.so
+); then
+    if cmp -s "$package" "$work/unpacked/again.hobx"; then
+        pass "  GNU tar writes the same bytes"
+    else
+        fail "  GNU tar writes the same bytes"
+    fi
+else
+    skipped=$((skipped + 1))
+fi
+(cd "$work/ext" && "$sdk" pack >"$work/out" 2>"$work/err")
+out_has "^mock-1.0.0-[a-z0-9_]*-[a-z0-9_-]*\.hobx$"
+rm -f "$work"/ext/*.hobx
+
+try 0 install --user "$package"
+out_has "^installed mock 1.0.0"
+try 0 ops demo.square
+try 0 install --user "$package" --json
+json_is /library "$XDG_DATA_HOME/hob/lib/mock/mock_extension.so"
+if cmp -s "$mock" "$XDG_DATA_HOME/hob/lib/mock/mock_extension.so"; then
+    pass "  the library is what was packed"
+else
+    fail "  the library is what was packed"
+fi
+try 0 remove --user mock
+
+# All builds for this platform go along, and one of them is installed.
+mkdir "$work/builds" "$work/builds/fast"
+cp "$mock" "$work/builds/fast/m.so"
+cp "$mock" "$work/builds/m.so"
+builds='{"windows-x86_64": "m.dll", "linux": [{"path": "m.so"},'
+builds="$builds"' {"path": "fast/m.so", "cpu": ["no_such_feature"]},'
+builds="$builds"' {"path": "m.so", "cpu": ["nor_such_a_one"]}]}'
+sed "s#\"mock_extension.so\"#$builds#" "$work/ext/mock.json" \
+    >"$work/builds/mock.json"
+pack "$work/builds" -o "$work/builds.hobx"
+if [ "$(tar tf "$work/builds.hobx" | tr '\n' ' ')" = \
+    "hob-package.json manifest.json fast/m.so m.so " ]; then
+    pass "  packs every build"
+else
+    fail "  packs every build"
+fi
+try 0 install --user "$work/builds.hobx"
+out_has "$XDG_DATA_HOME/hob/lib/mock/m.so"
+try 0 ops demo.square
+try 0 remove --user mock
+
+# A package of which one byte is other, is missing, or is too many.
+size=$(wc -c <"$package")
+for at in 100 600 1100 1700 9000 $((size - 1)); do
+    cp "$package" "$work/bad.hobx"
+    printf '\377' | dd of="$work/bad.hobx" bs=1 seek="$at" conv=notrunc 2>/dev/null
+    try 1 install --user "$work/bad.hobx"
+    err_has "bad.hobx"
+    head -c "$at" "$package" >"$work/bad.hobx"
+    try 1 install --user "$work/bad.hobx"
+    err_has "it ends inside of"
+done
+{ cat "$package"; echo; } >"$work/bad.hobx"
+try 1 install --user "$work/bad.hobx"
+err_has "1 bytes follow its end"
+if [ -e "$XDG_DATA_HOME/hob/plugins.d/mock.json" ] ||
+    [ -e "$XDG_DATA_HOME/hob/lib/mock" ]; then
+    fail "  installs nothing"
+else
+    pass "  installs nothing"
+fi
+
+# What cannot be packed.
+# bad_pack FILE MESSAGE
+bad_pack()
+{
+    if pack "$1" -o "$work/none.hobx"; then fail "hob-sdk pack $1 is refused"
+    elif [ -e "$work/none.hobx" ]; then fail "hob-sdk pack $1 writes nothing"
+    else pass "hob-sdk pack $1 is refused"; fi
+    err_has "$2"
+}
+
+bad_pack "$work/nowhere" "nowhere: no such file"
+bad_pack "$work/bad" "gone.so: no such file"
+mkdir "$work/two" && cp "$work/ext/mock.json" "$work/two/a.json" &&
+    cp "$work/ext/mock.json" "$work/two/b.json"
+bad_pack "$work/two" "more than one"
+bad_pack "$work/ext/mock_extension.so" "mock_extension.so"
+change()
+{
+    sed "s#\"mock_extension.so\"#$2#" "$work/ext/mock.json" >"$work/$1"
+}
+change up.json '"../ext/mock_extension.so"'
+bad_pack "$work/up.json" 'leads out of its folder'
+change abs.json "\"$work/ext/mock_extension.so\""
+bad_pack "$work/abs.json" 'is absolute'
+change system.json '"system:libc.so.6"'
+bad_pack "$work/system.json" 'has a character that is none of'
+change far.json '{"windows-x86_64": "x.dll"}'
+bad_pack "$work/far.json" '/library: nothing for linux'
+change text.json '"up.json"'
+bad_pack "$work/text.json" 'up.json: '
+zeros=0000000000000000000000000000000000000000000000000000000000000000
+change hash.json \
+    "{\"linux\": [{\"path\": \"ext/mock_extension.so\", \"sha256\": \"$zeros\"}]}"
+bad_pack "$work/hash.json" 'the manifest says 0000'
+sed 's/"square"/"Square"/' "$work/ext/mock.json" >"$work/name.json"
+bad_pack "$work/name.json" 'name.json:4:'
+cp "$HOB_TEST_BUILDDIR/mock/.libs/mock_no_entry.so" "$work/plain.so"
+change entry.json '"plain.so"'
+bad_pack "$work/entry.json" 'does not export hob_plugin_entry'
+mkdir "$work/locked2" && chmod a-w "$work/locked2"
+if [ "$(id -u)" -ne 0 ]; then
+    if pack "$work/ext" -o "$work/locked2/x.hobx"; then
+        fail "hob-sdk pack into a folder that is not ours"
+    fi
+    err_has "locked2/x.hobx: cannot write"
+fi
+
+# ---- enable and disable ----
+
+"$hob" install --user "$work/ext" >/dev/null
+config=$XDG_CONFIG_HOME/hob/hob.json
+kept=$(cat "$config")
+rm "$config"
+if [ "$(id -u)" -eq 0 ]; then
+    try 1 disable mock
+    err_has "root has to choose"
+fi
+try 0 disable --user mock
+out_has "^disabled mock"
+out_has "$config"
+try 0 why mock
+out_has DISABLED_CONFIG
+try 0 disable --user mock
+out_has "mock is disabled already"
+try 0 disable --user mock --json
+json_is /changed false
+json_is /enabled false
+try 0 enable --user mock --json
+json_is /changed true
+json_is /file "$config"
+json_is /overridden_by null
+try 0 why mock
+out_has DISCOVERED
+HOB_PLUGINS_DISABLE=mock
+export HOB_PLUGINS_DISABLE
+try 0 enable --user mock
+out_has "mock is enabled already"
+out_has "but HOB_PLUGINS_DISABLE has it the other way"
+unset HOB_PLUGINS_DISABLE
+try 1 disable --user mocc
+err_has 'did you mean "mock"?'
+cat >"$config" <<'END'
+{
+    "x-mine":   [1,2,  3],
+    "plugins": {
+        "disabled": [ "mo*" ]
+    }
+}
+END
+try 0 enable --user mock
+cat >"$work/wanted" <<'END'
+{
+    "x-mine":   [1,2,  3],
+    "plugins": {
+        "disabled": [ "mo*" ],
+        "mock": {"enabled": true}
+    }
+}
+END
+if cmp -s "$config" "$work/wanted"; then pass "  keeps the rest of the file"
+else fail "  keeps the rest of the file"; cat "$config"; fi
+printf '{"plugins":\n  {"mock": oops}}' >"$config"
+try 1 disable --user mock
+err_has "hob.json:2:12: "
+if [ "$(cat "$config")" = '{"plugins":
+  {"mock": oops}}' ]; then
+    pass "  leaves a broken file alone"
+else
+    fail "  leaves a broken file alone"
+fi
+echo "$kept" >"$config"
+"$hob" remove --user mock >/dev/null
 
 # ---- eval ----
 

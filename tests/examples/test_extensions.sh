@@ -6,38 +6,15 @@
 # a moved installation, the .pc files and the generator besides the examples.
 set -u
 
-top=$HOB_TEST_BUILDDIR/..
-prefix=$(sed -n 's/^prefix=//p' "$top/core/hob.pc")
-# Out of reach of other users, or the loader would not trust it.
-work=$(mktemp -d) || exit 99
-trap 'rm -r -f "$work"' EXIT
-stage=$work/stage$prefix
-
-# The flags of the make that runs the tests are not meant for these.
-unset MAKEFLAGS MFLAGS MAKELEVEL
-if ! make -s -C "$top" install DESTDIR="$work/stage" >"$work/log" 2>&1; then
-    tail -n 40 "$work/log"
-    echo "FAIL: make install DESTDIR"
-    exit 1
-fi
+. "$HOB_TEST_SRCDIR/examples/stage.sh"
 if [ -e "$stage/lib/hob/plugins/flex.la" ]; then
     echo "FAIL: a .la file was installed beside the plugins"
     exit 1
 fi
 
-PKG_CONFIG="pkg-config --define-variable=prefix=$stage"
-pc=$(find "$stage" -name hob-sdk.pc)
-PKG_CONFIG_PATH=$(dirname "$pc")
-export PKG_CONFIG PKG_CONFIG_PATH
-if [ "$($PKG_CONFIG --variable=libdir hob)" = \
-    "$(sed -n 's/^libdir=//p' "$top/core/hob.pc")" ]; then
-    echo "skipped: libdir is not below prefix"
-    exit 77
-fi
-
 passed=0
 failed=0
-for name in square linear_relu flash_attention; do
+for name in square linear_relu flash_attention vision; do
     cp -R "$HOB_TEST_SRCDIR/../ext-sdk/examples/$name" "$work/$name" &&
         chmod -R u+w "$work/$name" || exit 99
     if make -s -C "$work/$name" check O="$work/$name/out" \

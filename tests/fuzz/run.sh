@@ -9,7 +9,7 @@ set -eu
 root=$(cd "$(dirname "$0")/../.." && pwd)
 seconds=${1:-60}
 [ $# -eq 0 ] || shift
-[ $# -gt 0 ] || set -- npy safetensors signature
+[ $# -gt 0 ] || set -- npy package safetensors signature types expression
 work=$(mktemp -d)
 trap 'rm -r -f "$work"' EXIT
 
@@ -17,10 +17,31 @@ trap 'rm -r -f "$work"' EXIT
 sources() {
     case $1 in
     npy) echo npy_header.c error.c ;;
+    package)
+        echo package.c arena.c error.c json.c json_scan.c paths.c reasons.c \
+            sha256.c text.c
+        ;;
     safetensors)
         echo safetensors_header.c error.c json.c json_scan.c reasons.c text.c
         ;;
-    signature) echo signature.c error.c text.c ;;
+    signature)
+        echo signature.c signature_default.c signature_result.c \
+            signature_scan.c signature_text.c type_defs.c error.c text.c
+        ;;
+    types)
+        echo signature.c signature_default.c signature_result.c \
+            signature_scan.c signature_text.c type_defs.c type_defs_read.c \
+            error.c json.c json_scan.c reasons.c text.c
+        ;;
+    expression)
+        echo signature.c signature_default.c signature_result.c \
+            signature_scan.c signature_text.c type_defs.c error.c json.c \
+            json_scan.c reasons.c text.c
+        for name in cursor declare emit expression place shape \
+            source types; do
+            echo "../../ext-sdk/gen/$name.c"
+        done
+        ;;
     *)
         echo "no target $1" >&2
         exit 2
@@ -36,6 +57,17 @@ seed() {
 'fortran_order': True, 'shape': (2, 3), }"
         head -c 24 /dev/zero
         ;;
+    package)
+        (
+            cd "$work" && printf '{}' >manifest.json && printf '%s' \
+                '{"hob_package":1,"id":"a","version":"1.0.0","platform":"b",' \
+                '"files":[{"path":"manifest.json","size":2,"sha256":"4413' \
+                '6fa355b3678a1146ad16f7e8649e94fb4fc21fe77e8310c060f61' \
+                'caaff8a"}]}' >hob-package.json
+            tar cf - --format=ustar --mode=644 --mtime=@0 --owner=0 --group=0 \
+                --numeric-owner -b 1 hob-package.json manifest.json
+        )
+        ;;
     safetensors)
         printf '\207\000\000\000\000\000\000\000%s' '{"__metadata__":{"a":"b"'\
 '},"x":{"dtype":"F32","shape":[2,2],"data_offsets":[0,16]},"y":{"dtype":"U8",'\
@@ -43,6 +75,13 @@ seed() {
         head -c 17 /dev/zero
         ;;
     signature) printf '(x: Float, axes: [i64] = [], k: i64? = 1) -> x' ;;
+    expression)
+        printf 'if(has(n) and not b, x[-1] * 2 + min(k, 3) %% q, rank(x))'
+        ;;
+    types)
+        printf '{"B": {"struct": {"c": "Float", "n": "i64"}}, "E": {"enum": '\
+'{"D": "B", "S": {"v": "Int?"}, "N": null}}}\n(b: B, e: E) -> (B, E, x: f32)'
+        ;;
     esac
 }
 
@@ -53,7 +92,7 @@ for target in "$@"; do
     done
     # shellcheck disable=SC2086
     clang -std=c11 -D_GNU_SOURCE -g -O1 -I"$root/core/include" \
-        -I"$root/core/src" -I"$root/ext-sdk/include" \
+        -I"$root/core/src" -I"$root/ext-sdk/include" -I"$root/ext-sdk/gen" \
         -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all \
         -o "$work/fuzz_$target" "$root/tests/fuzz/fuzz_$target.c" $files \
         -lcjson -lm

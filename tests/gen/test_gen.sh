@@ -37,6 +37,23 @@ compiles()
         fail "$3 -std=$2 $4"
 }
 
+# runs LANGUAGE STANDARD COMPILER: run_types.c, with sanitizers if it has them.
+runs()
+{
+    command -v "${3%% *}" >/dev/null 2>&1 || {
+        echo "skipped: no $3"
+        return
+    }
+    set -- "$1" "$2" "$3" -fsanitize=address,undefined
+    echo 'int main(void) { return 0; }' >"$dir/probe.c"
+    $3 -x "$1" $4 "$dir/probe.c" -o "$dir/probe" >/dev/null 2>&1 &&
+        "$dir/probe" >/dev/null 2>&1 || set -- "$1" "$2" "$3" -g
+    $3 -x "$1" "-std=$2" -pedantic -Wall -Wextra -Werror $4 \
+        -I"$dir" -I"$src/../core/include" -I"$src/../ext-sdk/include" \
+        -I"$dir/include" "$src/gen/run_types.c" -o "$dir/run_types" &&
+        "$dir/run_types" || fail "run_types.c as $1"
+}
+
 # status WANTED COMMAND..: its exit status; output is kept in $dir/text.
 status()
 {
@@ -73,9 +90,12 @@ for unit in ops demo; do
     compiles c++ c++11 clang++ "$dir/$unit.c"
 done
 
-# The glue is C11 and needs the real hob/ops.h for nothing but bodies.
+# The glue is C11 or C++17 and needs the real hob/ops.h for nothing but bodies.
 echo '#include "demo_glue.h"' >"$dir/glue.c"
 compiles c c11 "${CC:-cc}" "$dir/glue.c"
+compiles c c11 clang "$dir/glue.c"
+compiles c++ c++17 "${CXX:-c++}" "$dir/glue.c"
+compiles c++ c++17 clang++ "$dir/glue.c"
 {
     echo '#define DEMO_PROTOTYPES_ONLY'
     echo '#include "demo_glue.h"'
@@ -89,11 +109,48 @@ cat "$dir/text"
 compiles c c99 "${CC:-cc}" "$dir/ops.c"
 compiles c++ c++11 "${CXX:-c++}" "$dir/ops.c"
 
-# The manifest that docs/SCHEMA.md shows.
+# The manifest that docs/SCHEMA.md shows, which uses everything.
 sed -n '/^```json$/,/^```$/{/^```/!p}' "$src/../docs/SCHEMA.md" >"$dir/doc.json"
-status 0 "$sdk" gen extension "$dir/doc.json" --header "$dir/doc.h"
+status 0 "$sdk" gen extension "$dir/doc.json" --header "$dir/doc.h" \
+    --glue "$dir/doc_glue.h"
 cat "$dir/text"
 grep -q acme_linear_relu "$dir/doc.h" || fail "the manifest of SCHEMA.md"
+echo '#include "doc.h"' >"$dir/doc.c"
+echo '#include "doc_glue.h"' >"$dir/doc_glue.c"
+compiles c c99 "${CC:-cc}" "$dir/doc.c"
+compiles c++ c++11 "${CXX:-c++}" "$dir/doc.c"
+compiles c c11 "${CC:-cc}" "$dir/doc_glue.c"
+compiles c c11 clang "$dir/doc_glue.c"
+compiles c++ c++17 "${CXX:-c++}" "$dir/doc_glue.c"
+compiles c++ c++17 clang++ "$dir/doc_glue.c"
+# Without the header the glue has the types itself.
+status 0 "$sdk" gen extension "$dir/doc.json" --glue "$dir/doc_glue.h"
+rm "$dir/doc.h"
+compiles c c11 "${CC:-cc}" "$dir/doc_glue.c"
+# Every op, type and key of it is one that the document explains.
+for word in consumes aliases keep instance random capture dynamic let where; do
+    grep -q "\"$word\"" "$dir/doc.json" || fail "SCHEMA.md shows no $word"
+done
+
+# What is generated from types.json, run over a host made for the purpose.
+status 0 "$sdk" gen extension "$src/gen/types.json" \
+    --header "$dir/types.h" --glue "$dir/types_glue.h"
+cat "$dir/text"
+runs c c11 "${CC:-cc}"
+runs c++ c++17 "${CXX:-c++}"
+# The helpers for kernels: C and C++.
+for header in infer kernel; do
+    echo "#include <hob/ext/$header.h>" >"$dir/$header.c"
+    compiles c c99 "${CC:-cc}" "$dir/$header.c"
+    compiles c++ c++11 "${CXX:-c++}" "$dir/$header.c"
+done
+
+# Editors are told of the schema.
+sed '1s#{#{"$schema": "plugin.schema.json",#' "$src/gen/extension.json" \
+    >"$dir/schema.json"
+grep -q schema "$dir/schema.json" || fail "no \$schema to test with"
+status 0 "$sdk" gen extension "$dir/schema.json"
+cat "$dir/text"
 
 # The command line.
 status 2 "$sdk"
@@ -104,8 +161,33 @@ status 2 "$sdk" gen builtin --ops-dir
 status 2 "$sdk" gen builtin --glue x
 status 2 "$sdk" frobnicate
 status 0 "$sdk" --help
-grep -q '^usage: hob-sdk gen' "$dir/text" || fail "--help"
+grep -q 'hob-sdk gen extension' "$dir/text" || fail "--help"
 status 0 "$sdk" --version
+status 0 "$sdk" new --help
+status 0 "$sdk" pack --help
+status 2 "$sdk" pack -o
+status 2 "$sdk" pack a b
+status 2 "$sdk" pack --deep
+status 2 "$sdk" new
+
+# The checker is another program: that beside this one, else in libexec/hob.
+mkdir -p "$dir/tree/bin" "$dir/tree/libexec/hob"
+cp "$sdk" "$dir/tree/bin/hob-sdk"
+status 1 "$dir/tree/bin/hob-sdk" check x.so
+grep -q "hob-sdk-check is not installed" "$dir/text" || fail "no checker"
+checker="$dir/tree/libexec/hob/hob-sdk-check"
+{
+    echo '#!/bin/sh'
+    echo 'echo "$# $*"; exit 7'
+} >"$checker"
+chmod +x "$checker"
+status 7 "$dir/tree/bin/hob-sdk" check "a b" --json
+grep -q "^2 a b --json" "$dir/text" || fail "what the checker is given"
+status 7 "$dir/tree/bin/hob-sdk" check --help
+sed 's/ 7/ 8/' "$checker" >"$dir/tree/bin/hob-sdk-check"
+chmod +x "$dir/tree/bin/hob-sdk-check"
+status 8 "$dir/tree/bin/hob-sdk" check
+
 status 1 "$sdk" gen builtin --ops-dir "$dir/none"
 grep -q "$dir/none: No such file" "$dir/text" || fail "missing folder"
 mkdir "$dir/empty"

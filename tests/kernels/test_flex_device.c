@@ -7,6 +7,7 @@
 #include <flex/flex.h>
 
 #include <check.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -78,6 +79,56 @@ START_TEST(test_level_can_be_forced)
     ck_assert_ptr_null(flex_device_interface(device, FLEX_COMPUTE_NAME, 99));
     flex_device_close(device);
     ck_assert_uint_eq(host.live_blocks, 0);
+}
+END_TEST
+
+/* Who calls gemm may have been built with an older or a newer header. */
+START_TEST(test_gemm_takes_other_sizes)
+{
+    const uint32_t sizes[] = {8,
+                              offsetof(struct flex_gemm, beta),
+                              offsetof(struct flex_gemm, bias),
+                              offsetof(struct flex_gemm, epilogue),
+                              sizeof(struct flex_gemm),
+                              sizeof(struct flex_gemm) + 24};
+    const uint32_t least = offsetof(struct flex_gemm, bias);
+    const double a = 3, b = 4;
+    double c;
+    const struct flex_gemm full = {.dtype = HOB_DTYPE_F64,
+                                   .m = 1,
+                                   .n = 1,
+                                   .k = 1,
+                                   .a = &a,
+                                   .a_row = 1,
+                                   .a_column = 1,
+                                   .b = &b,
+                                   .b_row = 1,
+                                   .b_column = 1,
+                                   .c = &c,
+                                   .ldc = 1,
+                                   .alpha = 1};
+    void *device = NULL;
+    char *message = NULL;
+    const struct flex_compute *compute;
+
+    ck_assert_int_eq(flex_device_open(&instance, 0, NULL, &device, &message),
+                     HOB_OK);
+    compute =
+        flex_device_interface(device, FLEX_COMPUTE_NAME, FLEX_COMPUTE_VERSION);
+    for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+        void *gemm = malloc(sizes[i]);
+
+        /* What a newer caller has behind is not zero. */
+        memset(gemm, 0x5a, sizes[i]);
+        memcpy(gemm, &full, sizes[i] < sizeof(full) ? sizes[i] : sizeof(full));
+        memcpy(gemm, &sizes[i], sizeof(sizes[i]));
+        c = -1;
+        ck_assert_int_eq(compute->gemm(device, gemm),
+                         sizes[i] < least ? HOB_ERR_ARGUMENT : HOB_OK);
+        ck_assert_double_eq(c, sizes[i] < least ? -1 : 12);
+        free(gemm);
+    }
+    flex_device_close(device);
 }
 END_TEST
 
@@ -205,6 +256,7 @@ int main(void)
     tcase_add_loop_test(cases, test_bad_options_are_named, 0,
                         (int)(sizeof(bad_options) / sizeof(bad_options[0])));
     tcase_add_test(cases, test_level_can_be_forced);
+    tcase_add_test(cases, test_gemm_takes_other_sizes);
     tcase_add_test(cases, test_other_ordinals_are_refused);
     tcase_add_test(cases, test_blocks_are_aligned_and_reused);
     tcase_add_test(cases, test_cache_keeps_to_its_bound);

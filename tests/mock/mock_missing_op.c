@@ -3,7 +3,7 @@
 #include "mock.h"
 
 static const struct hob_extension extension = {
-    .struct_size = sizeof(struct hob_extension),
+    HOB_EXTENSION_INIT_HEAD,
 };
 
 static const struct hob_plugin table = {

@@ -3,7 +3,7 @@
 #include "mock.h"
 
 static const struct hob_backend backend = {
-    .struct_size = sizeof(struct hob_backend),
+    HOB_BACKEND_INIT_HEAD,
     .device_count = mock_device_count,
     .device_open = mock_device_open,
     .device_close = mock_device_close,

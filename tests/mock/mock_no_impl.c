@@ -22,7 +22,7 @@ static const struct hob_extension_op ops[] = {
 };
 
 static const struct hob_extension extension = {
-    .struct_size = sizeof(struct hob_extension),
+    HOB_EXTENSION_INIT_HEAD,
     .op_count = 1,
     .ops = ops,
 };

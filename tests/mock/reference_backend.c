@@ -7,7 +7,7 @@
 const char *const reference_backend_manifest =
     "{\"manifest_version\": 1, \"id\": \"reference\", \"version\": \"0.1.0\","
     " \"kind\": \"backend\","
-    " \"abi\": {\"major\": 0, \"required_minor\": 1, \"built_minor\": 1},"
+    " \"abi\": {\"major\": 0, \"required_minor\": 2, \"built_minor\": 2},"
     " \"backend\": {\"selector\": \"reference\"}}";
 
 static const uint32_t masks_num_num[] = {HOB_MASK_NUM, HOB_MASK_NUM};
@@ -182,7 +182,7 @@ static hob_status reference_download(void *device, void *host_data,
 }
 
 static const struct hob_backend backend = {
-    .struct_size = sizeof(backend),
+    HOB_BACKEND_INIT_HEAD,
     .entry_count = sizeof(entries) / sizeof(entries[0]),
     .entries = entries,
     .device_count = reference_device_count,

@@ -105,7 +105,7 @@ static const struct hob_entry entries[] = {
 };
 
 static const struct hob_backend plain_backend = {
-    .struct_size = sizeof(struct hob_backend),
+    HOB_BACKEND_INIT_HEAD,
     .entry_count = 1,
     .entries = entries,
     .device_count = device_count,
@@ -120,7 +120,7 @@ static const struct hob_backend plain_backend = {
 };
 
 static const struct hob_backend apart_backend = {
-    .struct_size = sizeof(struct hob_backend),
+    HOB_BACKEND_INIT_HEAD,
     .entry_count = 1,
     .entries = entries,
     .device_count = device_count,
@@ -162,12 +162,12 @@ static const struct hob_plugin *apart_entry(const struct hob_host *host)
 const struct hob_static_plugin plain_backends[2] = {
     {"{\"manifest_version\": 1, \"id\": \"plain\", \"version\": \"1.0.0\","
      " \"kind\": \"backend\","
-     " \"abi\": {\"major\": 0, \"required_minor\": 1, \"built_minor\": 1},"
+     " \"abi\": {\"major\": 0, \"required_minor\": 2, \"built_minor\": 2},"
      " \"backend\": {\"selector\": \"plain\"}}",
      plain_entry},
     {"{\"manifest_version\": 1, \"id\": \"apart\", \"version\": \"1.0.0\","
      " \"kind\": \"backend\","
-     " \"abi\": {\"major\": 0, \"required_minor\": 1, \"built_minor\": 1},"
+     " \"abi\": {\"major\": 0, \"required_minor\": 2, \"built_minor\": 2},"
      " \"backend\": {\"selector\": \"apart\"}}",
      apart_entry},
 };

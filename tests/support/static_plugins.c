@@ -166,7 +166,7 @@ static const struct hob_entry flat_entries[] = {
      .execute = contiguous_execute}};
 
 static const struct hob_backend calc_backend = {
-    .struct_size = sizeof(struct hob_backend),
+    HOB_BACKEND_INIT_HEAD,
     .entry_count = sizeof(calc_entries) / sizeof(calc_entries[0]),
     .entries = calc_entries,
     .device_count = device_count,
@@ -179,7 +179,7 @@ static const struct hob_backend calc_backend = {
     .flags = HOB_BACKEND_HOST_MEMORY};
 
 static const struct hob_backend flat_backend = {
-    .struct_size = sizeof(struct hob_backend),
+    HOB_BACKEND_INIT_HEAD,
     .entry_count = sizeof(flat_entries) / sizeof(flat_entries[0]),
     .entries = flat_entries,
     .device_count = device_count,
@@ -479,7 +479,7 @@ static const struct hob_extension_op ext_ops[] = {
      .impl_count = 1}};
 
 static const struct hob_extension ext_table = {
-    .struct_size = sizeof(struct hob_extension),
+    HOB_EXTENSION_INIT_HEAD,
     .op_count = sizeof(ext_ops) / sizeof(ext_ops[0]),
     .ops = ext_ops};
 
@@ -510,7 +510,7 @@ static const struct hob_plugin *broken_entry(const struct hob_host *host)
 static const struct hob_extension_op hollow_ops[] = {
     {.name = "hollow.op", .signature = "(x: Float) -> x", .infer = infer_same}};
 static const struct hob_extension hollow_table = {
-    .struct_size = sizeof(struct hob_extension),
+    HOB_EXTENSION_INIT_HEAD,
     .op_count = 1,
     .ops = hollow_ops};
 static const struct hob_plugin hollow = {HOB_PLUGIN_INIT_HEAD, .id = "hollow",
@@ -528,7 +528,7 @@ static const struct hob_plugin *hollow_entry(const struct hob_host *host)
 #define HEAD(id, kind)                                                         \
     "{\"manifest_version\":1,\"id\":\"" id "\",\"version\":\"1.0.0\","         \
     "\"kind\":\"" kind "\","                                                   \
-    "\"abi\":{\"major\":0,\"required_minor\":1,\"built_minor\":1},"
+    "\"abi\":{\"major\":0,\"required_minor\":2,\"built_minor\":2},"
 
 const struct hob_static_plugin test_static_plugins[] = {
     {HEAD("calc", "backend") "\"backend\":{\"selector\":\"calc\"}}",
@@ -556,7 +556,7 @@ const struct hob_static_plugin test_static_plugins[] = {
      greedy_entry},
     {"{\"manifest_version\":1,\"id\":\"ext\",\"version\":\"1.2.3\","
      "\"kind\":\"extension\","
-     "\"abi\":{\"major\":0,\"required_minor\":1,\"built_minor\":1},"
+     "\"abi\":{\"major\":0,\"required_minor\":2,\"built_minor\":2},"
      "\"namespace\":\"t\",\"features\":{\"fast\":false},\"ops\":["
      "{\"op\":\"only_other\",\"signature\":\"(x: Float) -> x\","
      "\"infer\":\"same\",\"backends\":[\"other\",\"absent\","

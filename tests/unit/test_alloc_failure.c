@@ -12,11 +12,14 @@
 #include "error.h"
 #include "install.h"
 #include "loader_fixture.h"
+#include "package_builder.h"
+#include "paths.h"
 #include "static_plugins.h"
 
 #include <cjson/cJSON.h>
 #include <check.h>
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -112,13 +115,13 @@ static void setup(void)
     fixture_write(&fix, DATA "d.json",
                   "{\"manifest_version\":1,\"id\":\"deco\",\"version\":"
                   "\"1.0.0\",\"kind\":\"decorator\",\"abi\":{\"major\":0,"
-                  "\"required_minor\":1},\"library\":{\"linux\":[{\"path\":"
+                  "\"required_minor\":2},\"library\":{\"linux\":[{\"path\":"
                   "\"d.so\",\"cpu\":[]}]},\"decorator\":{\"selector\":\"deco\","
                   "\"options\":{\"c\":[\"a\",\"b\"]}},\"unlisted\":\"pass\"}");
     fixture_write(&fix, DATA "e.json",
                   "{\"manifest_version\":1,\"id\":\"demo\",\"version\":"
                   "\"1.0.0\",\"kind\":\"extension\",\"abi\":{\"major\":0,"
-                  "\"required_minor\":1},\"library\":\"e.so\",\"namespace\":"
+                  "\"required_minor\":2},\"library\":\"e.so\",\"namespace\":"
                   "\"demo\",\"features\":{\"f\":true},\"types\":{\"T\":{}},"
                   "\"ops\":[{\"op\":\"f\",\"signature\":\"(x: Float) -> x\","
                   "\"backends\":[\"a\",{\"selector\":\"b\",\"when\":"
@@ -199,6 +202,29 @@ START_TEST(test_alloc_failure_load)
 }
 END_TEST
 
+/* The plugin of the folder "src" as "src.hobx". */
+static void pack_source(void)
+{
+    static const char *const paths[] = {"manifest.json", "m.so"};
+    char *manifest = fixture_manifest("mock", "m.so", "");
+    char *library = malloc(1 << 20);
+    FILE *file = fopen(fixture_path(&fix, "src/m.so"), "rb");
+    const void *contents[2] = {manifest, library};
+    struct built_package built;
+    size_t sizes[2];
+
+    ck_assert_ptr_nonnull(file);
+    sizes[0] = strlen(manifest);
+    sizes[1] = fread(library, 1, 1 << 20, file);
+    (void)fclose(file);
+    built = build_package("mock", "1.0.0", fix.os.triple, 2, paths, contents,
+                          sizes, NULL);
+    fixture_write_bytes(&fix, "src.hobx", built.data, built.size);
+    free(built.data);
+    free(library);
+    free(manifest);
+}
+
 START_TEST(test_alloc_failure_install)
 {
     char *json;
@@ -207,12 +233,14 @@ START_TEST(test_alloc_failure_install)
 
     fixture_mock(&fix, "src/m.so", "mock_backend");
     fixture_backend(&fix, "src/m.json", "mock", "m.so", "");
+    pack_source();
     for (i = 0;; i++) {
         hob_error error = HOB_ERROR_INIT;
 
         has_failed = false;
         budget = i;
-        st = hob__install(&fix.os, NULL, fixture_path(&fix, "src"),
+        st = hob__install(&fix.os, NULL,
+                          fixture_path(&fix, _i ? "src.hobx" : "src"),
                           HOB_INSTALL_USER, &json, &error);
         budget = -1;
         ck_assert_int_eq(fix.open_count, 0);
@@ -224,6 +252,42 @@ START_TEST(test_alloc_failure_install)
     ck_assert_ptr_nonnull(json);
     free(json);
     ck_assert_int_gt(i, 10);
+}
+END_TEST
+
+START_TEST(test_alloc_failure_enable)
+{
+    const char *path = fixture_path(&fix, "home/.config/hob/hob.json");
+    char *json, *text;
+    size_t size;
+    hob_status st;
+    long i;
+
+    for (i = 0;; i++) {
+        struct hob_os_stat stat;
+        enum hob__reason reason;
+
+        has_failed = false;
+        budget = i;
+        st = hob__set_enabled(&fix.os, fix.options.sysconf_dir, "deco",
+                              HOB_INSTALL_USER, false, &json, NULL);
+        budget = -1;
+        ck_assert_int_eq(fix.open_count, 0);
+        ck_assert_int_eq(hob__file_read(&fix.os, path, 1 << 20, &text, &size,
+                                        &stat, &reason, NULL),
+                         HOB_OK);
+        if (!st)
+            break;
+        ck_assert(has_failed);
+        ck_assert_ptr_null(json);
+        free(text);
+    }
+    ck_assert_ptr_nonnull(json);
+    text[size - 1] = '\0';
+    ck_assert_ptr_nonnull(strstr(text, "\"deco\": {\"enabled\": false}"));
+    free(text);
+    free(json);
+    ck_assert_int_gt(i, 20);
 }
 END_TEST
 
@@ -383,7 +447,8 @@ int main(void)
     tcase_set_timeout(tc, 120);
     tcase_add_test(tc, test_alloc_failure_open);
     tcase_add_test(tc, test_alloc_failure_load);
-    tcase_add_test(tc, test_alloc_failure_install);
+    tcase_add_loop_test(tc, test_alloc_failure_install, 0, 2);
+    tcase_add_test(tc, test_alloc_failure_enable);
     tcase_add_test(tc, test_alloc_failure_reports);
     tcase_add_test(tc, test_alloc_failure_runtime);
     tcase_add_test(tc, test_alloc_failure_of_a_route_passes);

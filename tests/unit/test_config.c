@@ -193,7 +193,7 @@ START_TEST(test_config_features_and_conditions)
 {
     static const char text[] =
         "{\"manifest_version\":1,\"id\":\"demo\",\"version\":\"1.0.0\","
-        "\"kind\":\"extension\",\"abi\":{\"major\":0,\"required_minor\":1},"
+        "\"kind\":\"extension\",\"abi\":{\"major\":0,\"required_minor\":2},"
         "\"library\":\"d.so\",\"namespace\":\"demo\",\"features\":{\"cuda\":"
         "true,"
         "\"extra\":false},\"ops\":[{\"op\":\"f\",\"signature\":\"(x: Float) -> "

@@ -586,7 +586,7 @@ static void write_extension(const char *path, const char *id, const char *space,
     (void)snprintf(whole, sizeof(whole),
                    "{\"manifest_version\":1,\"id\":\"%s\",\"version\":"
                    "\"1.0.0\",\"kind\":\"extension\",\"abi\":{\"major\":0,"
-                   "\"required_minor\":1},\"library\":\"m.so\","
+                   "\"required_minor\":2},\"library\":\"m.so\","
                    "\"namespace\":\"%s\",\"ops\":[{\"op\":\"%s\","
                    "\"signature\":\"(x: Any) -> x\",\"infer\":\"same\","
                    "\"body\":true,\"backends\":[\"mock\"]}]%s}",
@@ -619,7 +619,7 @@ START_TEST(test_discovery_priority_decides_between_ids)
     fixture_write(&fix, DATA "b.json",
                   "{\"manifest_version\":1,\"id\":\"better\",\"version\":"
                   "\"1.0.0\",\"kind\":\"backend\",\"abi\":{\"major\":0,"
-                  "\"required_minor\":1},\"library\":\"m.so\",\"backend\":"
+                  "\"required_minor\":2},\"library\":\"m.so\",\"backend\":"
                   "{\"selector\":\"mock\",\"priority\":5}}");
     fixture_open(&fix);
     ck_assert_str_eq(

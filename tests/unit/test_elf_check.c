@@ -160,6 +160,35 @@ START_TEST(test_elf_check_sanitizer)
 }
 END_TEST
 
+static bool exports(const char *name)
+{
+    bool found = false;
+    int fd;
+
+    fixture_write_bytes(&fix, "x.so", image, image_size);
+    fd = fix.os.open_read(fix.os.self, fixture_path(&fix, "x.so"));
+    ck_assert_int_eq(hob__library_exports(&fix.os, fd, image_size, "x.so", name,
+                                          &found, NULL),
+                     HOB_OK);
+    fix.os.close(fix.os.self, fd);
+    return found;
+}
+
+START_TEST(test_elf_check_exports)
+{
+    ck_assert(exports("hob_plugin_entry"));
+    ck_assert(!exports("hob_plugin_entry_"));
+    ck_assert(!exports("plugin_entry"));
+    /* What it needs is not what it offers. */
+    ck_assert(!exports("__cxa_finalize"));
+    /* Without section headers nobody can tell before it is opened. */
+    memset(image + 40, 0, 8);
+    ck_assert(exports("anything"));
+    fix.os.triple = "windows-x86_64";
+    ck_assert(exports("anything"));
+}
+END_TEST
+
 START_TEST(test_elf_check_windows_library)
 {
     memset(image, 0, 256);
@@ -251,6 +280,7 @@ int main(void)
     tcase_add_test(tc, test_elf_check_short_file);
     tcase_add_test(tc, test_elf_check_survives_any_cut_and_damage);
     tcase_add_loop_test(tc, test_elf_check_sanitizer, 0, 3);
+    tcase_add_test(tc, test_elf_check_exports);
     tcase_add_test(tc, test_elf_check_windows_library);
     tcase_add_test(tc, test_elf_check_mach_o_library);
     tcase_add_test(tc, test_elf_check_ldcache);

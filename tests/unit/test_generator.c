@@ -130,11 +130,18 @@ static const struct bad {
      "4:20: /ops/0/signature: no such type"},
     {FAMILY(OP("a", "1", "(x: Num) -> z", "")),
      "4:28: /ops/0/signature: no parameter, dtype or kind"},
-    {FAMILY(OP("a", "1", "(x: Str\\u003f)", "")),
+    {FAMILY(OP("a", "1", "(x: str\\u003f)", "")),
      "4:15: /ops/0/signature: character 10 of the string: '->'"},
     {FAMILY(OP("a", "1", "(x: Config) -> f32", "")),
-     "4:15: /ops/0/signature: parameter \"x\": struct and enum types such as "
-     "Config are not supported yet"},
+     "4:20: /ops/0/signature: no such type: Float Int"},
+    {FAMILY(OP("a", "1", "(out_0: Num) -> (f32, f32)", "")),
+     "4:15: /ops/0/signature: parameter \"out_0\" and a result get one name"},
+    {FAMILY(OP("a", "1", "(x: Num) -> (lse: x, _lse: f32)", "")),
+     "4:15: /ops/0/signature: two results get one name in C, out_lse"},
+    {FAMILY(OP("a", "1", "(x.y: Num) -> x.y", "")),
+     "4:15: /ops/0/signature: \"x.y\" is a flat name"},
+    {FAMILY(OP("a", "1", "(x: Num) -> (1: x, x)", "")),
+     "4:15: /ops/0/signature: \"1\" is a flat name"},
     {FAMILY(OP("a", "1", "(x: [i64], x_count: i64) -> f32", "")),
      "4:15: /ops/0/signature: parameters \"x\" and \"x_count\" get one name"},
     {FAMILY(OP("a", "1", "(new: i64, new_: i64) -> f32", "")),
@@ -220,7 +227,8 @@ static const struct bad bad_manifests[] = {
     {HEAD "\"opz\": []}", "3:8: /opz: unknown key \"opz\"; \"ops\" is meant?"},
     {HEAD "\"name\": \"n\"}", "1:1: neither \"ops\" nor \"implements\""},
     {HEAD "\"types\": {\"Config\": {}}}",
-     "3:10: /types: struct and enum types are not supported yet"},
+     "3:21: /types/Config: a type is either"},
+    {HEAD "\"instance\": 1}", "3:13: /instance: true or false expected"},
     {EXT(SQUARE(X, "[]", "\"id\": 1")), "6:7: /ops/0/id: unknown key"},
     {EXT(SQUARE(X, "[]", "\"body\": true")),
      "5:25: /ops/0/backends: the op lists no backend"},
@@ -245,7 +253,82 @@ static const struct bad bad_manifests[] = {
      "6:43: /ops/0/implementations/cube: \"cube\" is implemented, but not "
      "listed"},
     {EXT(SQUARE("(x: Config) -> f32", "[\"flex\"]", "\"body\": true")),
-     "4:31: /ops/0/signature: parameter \"x\": struct and enum types"},
+     "4:36: /ops/0/signature: no such type"},
+    {EXT(SQUARE(X, "[\"flex\", \"flex\"]", "\"body\": true")),
+     "5:34: /ops/0/backends/1: \"flex\" is listed twice"},
+    {EXT(SQUARE(X,
+                "[\"flex\", {\"selector\": \"flex\", \"when\": "
+                "\"plugin:a\"}]",
+                "\"body\": true")),
+     "5:34: /ops/0/backends/1: \"flex\" is listed twice"},
+    {EXT(SQUARE(X, "[{\"selector\": \"cube\", \"when\": \"feature:cuda\"}]",
+                "\"body\": true")),
+     "5:55: /ops/0/backends/0/when: there is no feature \"cuda\": declare it, "
+     "as in \"features\": {\"cuda\": false}"},
+    {EXT(SQUARE(X, "[{\"selector\": \"cube\", \"when\": \"plugin:\"}]",
+                "\"body\": true")),
+     "5:55: /ops/0/backends/0/when: \"plugin:\" is no condition"},
+    {EXT(SQUARE(X, "[\"flex\"]", "\"body\": true, \"uses\": [\"sqare\"]")),
+     "6:24: /ops/0/uses/0: there is no built-in op \"sqare\"; \"square\" is "
+     "meant?"},
+    {EXT(SQUARE(X, "[\"flex\"]", "\"body\": true, \"fuse\": \"reduce\"")),
+     "6:23: /ops/0/fuse: \"reduce\" is a promise about loops"},
+    {EXT(SQUARE(X, "[\"flex\"]", "\"body\": true, \"fuse\": \"lazy\"")),
+     "6:23: /ops/0/fuse: \"lazy\" is no fusion rule"},
+    {EXT(SQUARE(X, "[\"flex\"]",
+                "\"fuse\": \"inline\", \"implementations\": {\"flex\": "
+                "{\"kernel\": true}}")),
+     "6:9: /ops/0/fuse: \"inline\" fuses the body, and there is none"},
+    {EXT(SQUARE(X, "[\"flex\", \"fusion\"]",
+                "\"body\": true, \"fuse\": \"inline\",\n"
+                "\"implementations\": {\"fusion\": {\"layer\": true}}")),
+     "6:23: /ops/0/fuse: an op has one rule for fusion"},
+    {EXT(SQUARE(X, "[\"flex\", \"fusion\"]",
+                "\"body\": true,\n"
+                "\"implementations\": {\"fusion\": {\"kernel\": true}}")),
+     "7:31: /ops/0/implementations/fusion: fusion is a decorator"},
+    {EXT("{\"op\": \"a\", \"signature\": \"" X "\", \"doc\": \"d\",\n"
+         "\"body\": true, \"backends\": [\"flex\"], \"dynamic\": true,\n"
+         "\"fuse\": \"opaque\"}"),
+     "6:9: /ops/0/fuse: \"opaque\" needs to know the sizes"},
+    {EXT("{\"op\": \"a\", \"signature\": \"" X "\", \"doc\": \"d\",\n"
+         "\"body\": true, \"backends\": [\"flex\"]}"),
+     "4:1: /ops/0: field \"infer\" is missing: sizes of results are known"},
+    {EXT(SQUARE("(n: i64) -> f32", "[\"flex\", \"cube-cuda\"]",
+                "\"body\": true")),
+     "5:25: /ops/0/backends: \"square\" has no tensor parameter, and nothing "
+     "else says on which backend it runs: list exactly one"},
+    {EXT(SQUARE("(n: i64) -> f32", "[\"*\"]", "\"body\": true")),
+     "5:25: /ops/0/backends: \"square\" has no tensor parameter, and nothing"},
+    {EXT(SQUARE("(n: i64) -> f32", "[\"cube\"]", "\"body\": true")),
+     "5:25: /ops/0/backends: \"square\" has no tensor parameter, and nothing"},
+    {EXT(SQUARE("(n: i64) -> f32", "[\"mine\"]",
+                "\"implementations\": {\"mine\": {\"layer\": true}}")),
+     "5:25: /ops/0/backends: \"square\" has no tensor parameter, and nothing"},
+    {EXT(SQUARE("(n: i64) -> f32", "[\"flex\", \"autodiff\"]",
+                "\"body\": true")),
+     "5:25: /ops/0/backends: \"square\" has no tensor parameter, so autodiff "
+     "has nothing to track"},
+    {EXT(SQUARE("(d: device?) -> f32", "[\"*\"]", "\"body\": true")),
+     "5:25: /ops/0/backends: \"square\" has no tensor parameter, and nothing"},
+    {EXT(SQUARE(X, "[\"flex\"]", "\"body\": true, \"random\": true")),
+     "4:1: /ops/0: a random op ends in"},
+    {EXT(SQUARE(X, "[\"flex\"]", "\"body\": true, \"consumes\": [\"y\"]")),
+     "6:28: /ops/0/consumes/0: there is no parameter \"y\""},
+    {EXT(SQUARE("(x: Num, n: i64) -> x", "[\"flex\"]",
+                "\"body\": true, \"consumes\": [1]")),
+     "6:28: /ops/0/consumes/0: parameter 1 is no tensor"},
+    {EXT(SQUARE("(x: Num, n: i64) -> x", "[\"flex\"]",
+                "\"body\": true, \"consumes\": [\"n\"]")),
+     "6:28: /ops/0/consumes/0: \"n\" is no tensor and has none"},
+    {EXT(SQUARE(X, "[\"flex\"]",
+                "\"body\": true, \"aliases\": [[\"y\", \"x\"]]")),
+     "6:28: /ops/0/aliases/0/0: no result that is a tensor is called \"y\""},
+    {EXT(SQUARE("(xs: [Num]) -> f32", "[\"flex\"]",
+                "\"body\": true, \"aliases\": [[0, \"xs\"]]")),
+     "6:31: /ops/0/aliases/0/1: \"xs\" is a list"},
+    {EXT(SQUARE(X, "[\"flex\"]", "\"body\": true, \"capture\": 1")),
+     "6:26: /ops/0/capture: true or false expected"},
     {EXT(SQUARE(X, "[\"flex\"]",
                 "\"body\": true, \"uses\": [\"mul\", \"demo.cube\"]")),
      "6:31: /ops/0/uses/1: there is no op \"demo.cube\""},
@@ -293,6 +376,13 @@ static const struct bad bad_manifests[] = {
     {IMPL("flex", "{\"kernel\": true, \"dtypes\": [[\"f32\"], [\"f32\"]]}"),
      "6:66: /ops/0/implementations/flex/dtypes/1: none of them is a dtype of "
      "\"n: Int\""},
+    {IMPL("flex", "{\"kernel\": true, \"keep\": true}"),
+     "6:54: /ops/0/implementations/flex/keep: \"keep\" keeps what "
+     "\"prepare\" returns"},
+    {HEAD "\"implements\": [\n{\"op\": \"ad\", \"selector\": \"flex\", "
+          "\"signature\": \"" X "\", \"kernel\": true}]}",
+     "4:8: /implements/0/op: there is no built-in op \"ad\"; \"add\" is "
+     "meant?"},
     {HEAD "\"implements\": [\n{\"op\": \"add\", \"selector\": \"flex\"}]}",
      "4:1: /implements/0: field \"signature\" is missing"},
     {HEAD "\"implements\": [\n{\"op\": \"add\", \"selector\": \"a-b\", "
@@ -300,6 +390,16 @@ static const struct bad bad_manifests[] = {
           "{\"op\": \"add\", \"selector\": \"a_b\", \"signature\": \"" X
           "\", \"kernel\": true}]}",
      "5:1: /implements/1: add for \"a_b\" and add for \"a-b\" get one name"},
+    {EXT("{\"op\": \"open\", \"signature\": \"" X
+         "\", \"infer\": \"same\", \"doc\": \"d\", \"body\": true, "
+         "\"backends\": [\"*\"]}"),
+     "4:1: /ops/0: demo.open gets the name demo_open in C, and the table of"},
+    {EXT("{\"op\": \"a\", \"signature\": \"" X
+         "\", \"infer\": \"same\", \"doc\": \"d\", \"body\": true, "
+         "\"backends\": [\"*\"]},\n{\"op\": \"a_unpack\", \"signature\": \"" X
+         "\", \"infer\": \"same\", \"doc\": \"d\", \"body\": true, "
+         "\"backends\": [\"*\"]}"),
+     "5:1: /ops/1: demo.a_unpack gets the name demo_a_unpack in C, and demo.a"},
     {EXT("{\"op\": \"a\", \"signature\": \"" X
          "\", \"infer\": \"same\", \"doc\": \"d\", \"body\": true, "
          "\"backends\": [\"*\"]},\n{\"op\": \"a_body\", \"signature\": \"" X
@@ -308,6 +408,279 @@ static const struct bad bad_manifests[] = {
      "5:1: /ops/1: demo.a_body and a function of demo.a get one name in C, "
      "demo_a_body"},
 };
+
+/* ---- types ---- */
+
+#define TYPED(types, sig)                                                      \
+    HEAD "\"types\": {\n" types "},\n\"ops\": [\n" SQUARE(                     \
+        sig, "[\"flex\", \"autodiff\"]", "\"body\": true") "]}"
+#define BOXES "\"Boxes\": {\"struct\": {\"coords\": \"Float\", \"n\": \"i64\"}}"
+#define WITH_BOXES(impls)                                                      \
+    HEAD "\"types\": {" BOXES "},\n\"ops\": [\n" SQUARE(                       \
+        "(b: Boxes) -> Boxes", "[\"flex\", \"autodiff\"]",                     \
+        "\"body\": true, \"implementations\": {" impls "}") "]}"
+
+static const struct bad bad_types[] = {
+    {TYPED("\"E\": {\"enum\": {\"RowA\": null, \"Row_a\": null}}",
+           "(e: E, x: Num) -> x"),
+     "4:6: /types/E: E gets the name DEMO_E_ROW_A in C, and something else of "
+     "E too"},
+    {TYPED("\"RowPair\": {\"struct\": {\"x\": \"Int\"}},\n"
+           "\"Row_pair\": {\"struct\": {\"x\": \"Int\"}}",
+           "(e: RowPair) -> f32"),
+     "5:13: /types/Row_pair: Row_pair gets the name demo_row_pair in C, and "
+     "RowPair too"},
+    {TYPED("\"Square\": {\"enum\": {\"ArgE\": null}}",
+           "(e: Square, x: Num) -> x"),
+     "6:1: /ops/0: demo.square gets the name DEMO_SQUARE_ARG_E in C, and "
+     "Square too"},
+    {TYPED("\"S\": {\"struct\": {\"x\": \"[i64]\", \"x_count\": \"i64\"}}",
+           "(s: S, x: Num) -> x"),
+     "4:6: /types/S: fields \"x\" and \"x_count\" get one name"},
+    {TYPED(BOXES, "(b: Boxes?) -> f32"),
+     "6:36: /ops/0/signature: an argument of an extension type is always"},
+    {TYPED(BOXES, "(b: Boxes, c: Box) -> f32"),
+     "6:46: /ops/0/signature: no such type"},
+    {TYPED(BOXES, "(b: Boxes, b_n: i64) -> f32"),
+     "6:31: /ops/0/signature: two parameters, results or fields get the name "
+     "b_n in struct demo_square_call"},
+    {TYPED(BOXES, "(x: Float, out_n: i64) -> Boxes"),
+     "6:31: /ops/0/signature: two parameters, results or fields get the name "
+     "out_n in struct demo_square_call"},
+    {WITH_BOXES("\"autodiff\": {\"backward\": {\"save\": [\"b.n\"]}}"),
+     "7:70: /ops/0/implementations/autodiff/backward/save/0: \"b.n\" is no "
+     "tensor and has none"},
+    {WITH_BOXES("\"autodiff\": {\"backward\": {\"save\": [\"b.coord\"]}}"),
+     "7:70: /ops/0/implementations/autodiff/backward/save/0: there is no "
+     "parameter \"b.coord\""},
+    {WITH_BOXES("\"autodiff\": {\"backward\": {\"save_results\": [\"n\"]}}"),
+     "7:78: /ops/0/implementations/autodiff/backward/save_results/0: no result "
+     "that is a tensor is called \"n\""},
+    {WITH_BOXES("\"flex\": {\"kernel\": true, \"dtypes\": [[\"f32\"], "
+                "[\"i32\"]]}"),
+     "7:70: /ops/0/implementations/flex/dtypes: dtypes expected, or one list "
+     "of them for each of the 1 tensor parameters"},
+};
+
+START_TEST(test_generator_refuses_types)
+{
+    refuse(bad_types[_i].text, true, bad_types[_i].expected);
+}
+END_TEST
+
+START_TEST(test_generator_knows_fields)
+{
+    struct gen_schema schema;
+    hob_error error = HOB_ERROR_INIT;
+    const struct gen_op *op;
+
+    write_text(HEAD
+               "\"types\": {" BOXES
+               ", \"Pair\": {\"struct\": {\"l\": \"Boxes\", \"r\": "
+               "\"Boxes\"}}},\n\"ops\": [\n" SQUARE(
+                   "(p: Pair, x: Float) -> Pair", "[\"flex\", \"autodiff\"]",
+                   "\"body\": true, \"consumes\": [\"p.r\"], \"aliases\": "
+                   "[[\"r.coords\", \"p.l.coords\"]], \"implementations\": "
+                   "{\"autodiff\": {\"backward\": {\"save_for\": {\"p\": "
+                   "[\"p.r\", \"x\"]}, \"save_results\": [\"l\", 1]}}}") "]}");
+    ck_assert_msg(!read_schema(&schema, true, &error), "%s", error.message);
+    op = &schema.ops[0];
+    ck_assert_str_eq(op->flat_text,
+                     "(p.l.coords: Float, p.l.n: i64, p.r.coords: Float, "
+                     "p.r.n: i64, x: Float) -> (l.coords: Float, r.coords: "
+                     "Float, l.n: value(i64), r.n: value(i64))");
+    ck_assert_uint_eq(op->consumes, 4);
+    ck_assert_uint_eq(op->alias_count, 1);
+    ck_assert_uint_eq(op->aliases[0].result, 1);
+    ck_assert_uint_eq(op->aliases[0].param, 0);
+    ck_assert_uint_eq(op->impls[0].save_args, 0x14);
+    ck_assert_uint_eq(op->impls[0].save_for[0], 0x14);
+    ck_assert_uint_eq(op->impls[0].save_for[1], 0);
+    ck_assert_uint_eq(op->impls[0].save_for[2], 0x14);
+    ck_assert_uint_eq(op->impls[0].save_rets, 3);
+    gen_schema_release(&schema);
+}
+END_TEST
+
+/* ---- infer ---- */
+
+#define SIG                                                                    \
+    "(x: Float, k: i64, y: Any?, size: [i64], mode: enum(both, left), f: "     \
+    "f64, s: str, dt: dtype, n: i64?, b: bool)"
+#define INFER_AS(result, json)                                                 \
+    EXT("{\"op\": \"e\", \"signature\": \"" SIG " -> " result                  \
+        "\", \"doc\": \"d\",\n\"body\": true, \"backends\": [\"flex\"], "      \
+        "\"infer\":\n" json "}")
+#define INFER(json) INFER_AS("x", json)
+/* One size; it begins in column 12. */
+#define SIZE(expression) INFER("{\"shape\": [\"" expression "\"]}")
+#define AT(column) "6:" column ": /ops/0/infer/shape/0: "
+
+static const struct bad bad_infers[] = {
+    {INFER("[]"), "6:1: /ops/0/infer: string expected, found array"},
+    {INFER("{}"), "6:1: /ops/0/infer: field \"shape\" is missing"},
+    {INFER("{\"shapes\": []}"),
+     "6:12: /ops/0/infer/shapes: unknown key \"shapes\"; \"shape\" is meant?"},
+    {INFER("{\"shape\": 3}"),
+     "6:11: /ops/0/infer/shape: a parameter, \"broadcast(a, b)\" or an array"},
+    {INFER("{\"shape\": [-1]}"), "6:12: /ops/0/infer/shape/0: -1 is not in"},
+    {INFER("{\"shape\": [1.5]}"), "6:12: /ops/0/infer/shape/0: integer"},
+    {INFER("{\"shape\": [true]}"), "6:12: /ops/0/infer/shape/0: string"},
+    {INFER("{\"shape\": [1, 1, 1, 1, 1, 1, 1, 1, 1]}"),
+     "6:11: /ops/0/infer/shape: a tensor has at most 8 dimensions"},
+    {INFER("{\"shape\": \"z\"}"),
+     "6:12: /ops/0/infer/shape: there is no parameter and no \"let\" called z"},
+    {INFER("{\"shape\": \"k\"}"), "6:12: /ops/0/infer/shape: k has no shape"},
+    {INFER("{\"shape\": \"x[0]\"}"),
+     "6:13: /ops/0/infer/shape: a shape of one dimension is an array of one"},
+    {INFER("{\"shape\": \"3\"}"), "6:12: /ops/0/infer/shape: a parameter, b"},
+    {INFER("{\"shape\": \"broadcast(x, k)\"}"),
+     "6:25: /ops/0/infer/shape: k is no tensor"},
+    {INFER("{\"shape\": \"broadcast(x\"}"),
+     "6:23: /ops/0/infer/shape: ')' expected after the tensors"},
+    {INFER("{\"shape\": \"broadcast()\"}"),
+     "6:22: /ops/0/infer/shape: the name of a tensor parameter expected"},
+    {SIZE(""), AT("13") "the expression ends too early"},
+    {SIZE("x"), AT("13") "x is no number: x[0] is its first size"},
+    {SIZE("s"), AT("13") "s is no number that shapes can depend on"},
+    {SIZE("f"), AT("13") "an integer expected, this is an f64"},
+    {SIZE("b"), AT("13") "an integer expected, this is true or false"},
+    {SIZE("mode"), AT("13") "an integer expected, this is an enum"},
+    {SIZE("true"), AT("13") "an integer expected, this is true or false"},
+    {SIZE("siz[0]"),
+     AT("13") "there is no parameter and no \"let\" called siz; "
+              "size is meant?"},
+    {SIZE("k +"), AT("16") "the expression ends too early"},
+    {SIZE("k k"), AT("15") "nothing expected here"},
+    {SIZE("k + true"), AT("17") "an integer expected, this is true"},
+    {SIZE("true + k"), AT("13") "an integer expected, this is true"},
+    {SIZE("k * f"), AT("17") "an integer expected, this is an f64"},
+    {SIZE("-b"), AT("13") "an integer expected, this is true"},
+    {SIZE("(k"), AT("15") "')' expected to close the bracket"},
+    {SIZE("x[k]"), AT("15") "an integer expected; a slice stands alone"},
+    {SIZE("x[0"), AT("16") "']' expected after the index"},
+    {SIZE("x[]"), AT("15") "an integer expected"},
+    {SIZE("k[0]"), AT("13") "k has no dimensions and no items"},
+    {SIZE("x[99999999999999999999]"), AT("15") "this integer is out of range"},
+    {SIZE("9223372036854775808"), AT("13") "this integer is out of range"},
+    {SIZE("x[1:] + 1"), AT("19") "nothing expected here"},
+    {SIZE("k[1:]"), AT("13") "k has no dimensions and no items"},
+    {SIZE("1 + x[1:]"), AT("13") "the name of a parameter expected before a"},
+    {SIZE("x[a:]"), AT("15") "':' expected in a slice"},
+    {SIZE("rank(k)"), AT("18") "k is no tensor"},
+    {SIZE("rank(3)"), AT("18") "the name of a parameter expected"},
+    {SIZE("rank(x"), AT("19") "')' expected after the name"},
+    {SIZE("len(x)"), AT("17") "x is no list"},
+    {SIZE("has(x)"), AT("17") "x is always there"},
+    {SIZE("has(n)"), AT("13") "an integer expected, this is true or false"},
+    {SIZE("size(x)"), AT("13") "there is no function size: there are rank"},
+    {SIZE("min(k)"), AT("18") "',' expected after the first number"},
+    {SIZE("min(k, b)"), AT("20") "an integer expected, this is true"},
+    {SIZE("min(k, 1, 2)"), AT("21") "')' expected after the second number"},
+    {SIZE("if(k, 1, 2)"),
+     AT("16") "true or false expected, this is an integer"},
+    {SIZE("if(b, 1)"), AT("20") "',' expected after the first value"},
+    {SIZE("if(b, 1, b)"), AT("22") "an integer here and true or false there"},
+    {SIZE("k < 1"), AT("13") "an integer expected, this is true or false"},
+    {SIZE("if(b < b, 1, 2)"), AT("18") "only numbers are smaller"},
+    {SIZE("if(k == b, 1, 2)"), AT("21") "an integer here and true or false"},
+    {SIZE("if(mode == right, 1, 2)"), AT("24") "there is no parameter and no"},
+    {SIZE("if(left == mode, 1, 2)"), AT("16") "there is no parameter and no"},
+    {SIZE("if(not k, 1, 2)"), AT("20") "true or false expected, this is an i"},
+    {SIZE("if(b and k, 1, 2)"),
+     AT("22") "true or false expected, this is an i"},
+    {SIZE("if(k or b, 1, 2)"), AT("16") "true or false expected, this is an i"},
+    {SIZE("1.5"), AT("13") "an integer expected, this is an f64"},
+    {SIZE("(1.5.2)"), AT("17") "')' expected to close the bracket"},
+    {SIZE("1e"), AT("13") "this is no number, or it is out of range"},
+    {SIZE("k # 1"), AT("15") "nothing expected here"},
+    {INFER("{\"shape\": \"x\", \"let\": {\"k\": \"1\"}}"),
+     "6:29: /ops/0/infer/let/k: \"k\" is a parameter: take another name"},
+    {INFER("{\"shape\": \"x\", \"let\": {\"a.b\": \"1\"}}"),
+     "6:31: /ops/0/infer/let/a.b: \"a.b\" is no name"},
+    {INFER("{\"shape\": \"x\", \"let\": {\"not\": \"1\"}}"),
+     "6:31: /ops/0/infer/let/not: \"not\" is no name"},
+    {INFER("{\"shape\": \"x\", \"let\": {\"m\": \"m2\", \"m2\": \"1\"}}"),
+     "6:30: /ops/0/infer/let/m: there is no parameter and no \"let\" called "
+     "m2"},
+    {INFER("{\"shape\": \"x\", \"let\": {\"m\": \"mode\"}}"),
+     "6:30: /ops/0/infer/let/m: an enum cannot be kept: compare it"},
+    {INFER("{\"shape\": \"x\", \"where\": [[\"b\"]]}"),
+     "6:26: /ops/0/infer/where/0: [condition, what to say"},
+    {INFER("{\"shape\": \"x\", \"where\": [[\"k\", \"m\"]]}"),
+     "6:28: /ops/0/infer/where/0/0: true or false expected"},
+    {INFER("{\"shape\": \"x\", \"where\": [[\"b\", 1]]}"),
+     "6:32: /ops/0/infer/where/0/1: string expected"},
+    {INFER("{\"shape\": \"x\", \"dtype\": \"f32\"}"),
+     "6:25: /ops/0/infer/dtype: the signature gives the dtype, that of \"x\""},
+    {INFER("{\"shape\": \"x\", \"dtype\": \"y\"}"),
+     "6:25: /ops/0/infer/dtype: the signature gives the dtype"},
+    {INFER_AS("Float", "{\"shape\": \"x\"}"),
+     "6:1: /ops/0/infer: the signature says \"Float\" only: add \"dtype\""},
+    {INFER_AS("Float", "{\"shape\": \"x\", \"dtype\": \"f31\"}"),
+     "6:25: /ops/0/infer/dtype: \"f31\" is no tensor parameter"},
+    {INFER_AS("Float", "{\"shape\": \"x\", \"dtype\": \"k\"}"),
+     "6:25: /ops/0/infer/dtype: \"k\" is neither a tensor nor a dtype"},
+    {INFER_AS("Float", "{\"shape\": \"x\", \"dtype\": \"i32\"}"),
+     "6:25: /ops/0/infer/dtype: it need not be of the kind \"Float\""},
+    {INFER_AS("Float", "{\"shape\": \"x\", \"dtype\": \"y\"}"),
+     "6:25: /ops/0/infer/dtype: it need not be of the kind \"Float\""},
+    {INFER_AS("f32", "{\"shape\": \"x\", \"dtype\": \"f64\"}"),
+     "6:25: /ops/0/infer/dtype: the signature gives the dtype"},
+    {INFER_AS("[x]", "{\"shape\": \"x\"}"),
+     "6:1: /ops/0/infer: how long a list of results is"},
+    {INFER_AS("(x, x)", "{\"shape\": \"x\"}"),
+     "6:1: /ops/0/infer: there are several results"},
+    {INFER_AS("(x, x)", "{\"results\": [{\"shape\": \"x\"}]}"),
+     "6:13: /ops/0/infer/results: there are 2 results, and 1 are given"},
+    {INFER_AS("(x, x)", "{\"results\": {\"0\": {\"shape\": \"x\"}}}"),
+     "6:13: /ops/0/infer/results: result \"out_1\" is missing"},
+    {INFER_AS("(a: x, x)", "{\"results\": {\"b\": {\"shape\": \"x\"}}}"),
+     "6:19: /ops/0/infer/results/b: there is no result \"b\""},
+    {INFER_AS("(a: x, x)", "{\"results\": 1}"),
+     "6:13: /ops/0/infer/results: object expected"},
+    {INFER_AS("(a: x, x)", "{\"results\": [1, 2]}"),
+     "6:14: /ops/0/infer/results/0: object expected"},
+    {INFER("{\"shape\": \"x\", \"results\": {}}"),
+     "6:1: /ops/0/infer: either \"results\", or"},
+    {INFER("{\"shape\": \"x\", \"when\": \"b\"}"),
+     "6:24: /ops/0/infer/when: the signature does not say '?'"},
+    {INFER_AS("x?", "{\"shape\": \"x\"}"),
+     "6:1: /ops/0/infer: this result is optional: say {\"when\": condition"},
+    {INFER_AS("(x, value(i64))", "{\"results\": [{\"shape\": \"x\"}, \"f\"]}"),
+     "6:31: /ops/0/infer/results/1: an integer expected, this is an f64"},
+    {INFER_AS("(x, value(i64))", "{\"results\": [{\"shape\": \"x\"}, {}]}"),
+     "6:30: /ops/0/infer/results/1: field \"value\" is missing"},
+    {INFER_AS("(x, value(enum(p, q)))",
+              "{\"results\": [{\"shape\": \"x\"}, \"mode\"]}"),
+     "6:31: /ops/0/infer/results/1: this is another enum's"},
+    {INFER_AS("(x, value(dtype))",
+              "{\"results\": [{\"shape\": \"x\"}, \"k\"]}"),
+     "6:30: /ops/0/infer/results/1: \"k\" is neither a tensor nor a dtype"},
+};
+
+START_TEST(test_generator_refuses_infer)
+{
+    refuse(bad_infers[_i].text, true, bad_infers[_i].expected);
+}
+END_TEST
+
+/* Brackets and signs nest, but not without end. */
+START_TEST(test_generator_bounds_expressions)
+{
+    static const char *const parts[] = {"(", "-", "if(b, ", "not "};
+    char text[8192];
+
+    for (int i = 0; i < 4; i++) {
+        (void)strcpy(text, INFER("{\"shape\": [\""));
+        text[strlen(text) - 3] = '\0'; /* "}]}" */
+        for (int k = 0; k < 1000; k++)
+            (void)strcat(text, parts[i]);
+        (void)strcat(text, "1\"]}}]}");
+        refuse(text, true, "6:");
+    }
+}
+END_TEST
 
 START_TEST(test_generator_refuses_manifest)
 {
@@ -360,5 +733,11 @@ int main(void)
     tcase_add_loop_test(tc, test_generator_refuses_manifest, 0,
                         COUNT_OF(bad_manifests));
     tcase_add_test(tc, test_generator_reads_implementations);
+    tcase_add_loop_test(tc, test_generator_refuses_types, 0,
+                        COUNT_OF(bad_types));
+    tcase_add_test(tc, test_generator_knows_fields);
+    tcase_add_loop_test(tc, test_generator_refuses_infer, 0,
+                        COUNT_OF(bad_infers));
+    tcase_add_test(tc, test_generator_bounds_expressions);
     return hob_check_main(suite);
 }

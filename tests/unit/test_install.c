@@ -6,6 +6,7 @@
 
 #include "install.h"
 #include "loader_fixture.h"
+#include "package_builder.h"
 
 #include <check.h>
 #include <errno.h>
@@ -217,6 +218,170 @@ START_TEST(test_install_remove_takes_ids_only)
 }
 END_TEST
 
+/* ---- packages ---- */
+
+static char *read_mock(size_t *out_size)
+{
+    FILE *file = fopen(fixture_path(&fix, "src/lib/m.so"), "rb");
+    char *data = malloc(1 << 20);
+
+    ck_assert_ptr_nonnull(file);
+    *out_size = fread(data, 1, 1 << 20, file);
+    ck_assert_uint_lt(*out_size, 1 << 20);
+    (void)fclose(file);
+    return data;
+}
+
+/* Write "p.hobx" whose index says ID and PLATFORM, whose manifest is that of
+ * "mock" with LIBRARY, and which holds the mock as "lib/m.so", of SIZE bytes
+ * if that is not 0. */
+static void write_package(const char *id, const char *platform,
+                          const char *library, size_t size)
+{
+    static const char *const paths[] = {"manifest.json", "lib/m.so"};
+    char *manifest = fixture_manifest("mock", library, "");
+    size_t sizes[2];
+    const void *contents[2];
+    struct built_package built;
+
+    contents[0] = manifest;
+    sizes[0] = strlen(manifest);
+    contents[1] = read_mock(&sizes[1]);
+    if (size)
+        sizes[1] = size;
+    built =
+        build_package(id, "1.0.0", platform, 2, paths, contents, sizes, NULL);
+    fixture_write_bytes(&fix, "p.hobx", built.data, built.size);
+    free(built.data);
+    free((void *)contents[1]);
+    free(manifest);
+}
+
+START_TEST(test_install_a_package)
+{
+    const struct hob__plugin *plugin = NULL;
+    hob_error error = HOB_ERROR_INIT;
+    char *json = NULL;
+    hob_status st;
+
+    write_package("mock", fix.os.triple, "lib/m.so", 0);
+    st = install("p.hobx", HOB_INSTALL_USER, &json, &error);
+    ck_assert_msg(!st, "%s", error.message);
+    ck_assert_ptr_nonnull(strstr(json, "user/hob/lib/mock/m.so"));
+    free(json);
+    ck_assert_int_eq(fix.open_count, 0);
+    fixture_open(&fix);
+    ck_assert_int_eq(hob__loader_load(fix.loader,
+                                      hob__loader_get(fix.loader, 0), &host,
+                                      &plugin, NULL),
+                     HOB_OK);
+    ck_assert_ptr_nonnull(strstr(plugin->path, "user/hob/lib/mock/m.so"));
+}
+END_TEST
+
+static const struct bad_package {
+    const char *id;
+    const char *platform; /* NULL: this one */
+    const char *library;
+    size_t size; /* of the library; 0: all of it */
+    hob_status status;
+    const char *message;
+} bad_packages[] = {
+    {"other", NULL, "lib/m.so", 0, HOB_ERR_FORMAT,
+     "its index is that of other 1.0.0, its manifest that of mock 1.0.0"},
+    {"mock", "windows-x86_64", "lib/m.so", 0, HOB_ERR_PLUGIN,
+     "p.hobx: it is for windows-x86_64, this is linux"},
+    {"mock", NULL, "lib/n.so", 0, HOB_ERR_PLUGIN, "is not in the package"},
+    {"mock", NULL, "/lib/m.so", 0, HOB_ERR_PLUGIN, "is not in the package"},
+    {"mock", NULL, "../lib/m.so", 0, HOB_ERR_PLUGIN, "is not in the package"},
+    {"mock", NULL, "manifest.json", 0, HOB_ERR_PLUGIN,
+     "p.hobx/manifest.json: not an ELF file"},
+    {"mock", NULL, "lib/m.so", 30, HOB_ERR_PLUGIN,
+     "p.hobx/lib/m.so: too short for a shared library"},
+    {"mock", NULL, "lib/m.so", 900, HOB_ERR_PLUGIN, "p.hobx/lib/m.so: damaged"},
+};
+
+START_TEST(test_install_checks_packages_first)
+{
+    const struct bad_package *bad = &bad_packages[_i];
+    hob_error error = HOB_ERROR_INIT;
+
+    write_package(bad->id, bad->platform ? bad->platform : fix.os.triple,
+                  bad->library, bad->size);
+    ck_assert_int_eq(install("p.hobx", HOB_INSTALL_USER, NULL, &error),
+                     bad->status);
+    ck_assert_msg(strstr(error.message, bad->message), "got \"%s\"",
+                  error.message);
+    ck_assert(!exists("user"));
+    ck_assert_int_eq(fix.open_count, 0);
+    hob_error_release(&error);
+}
+END_TEST
+
+START_TEST(test_install_a_package_undoes_what_it_did)
+{
+    hob_error error = HOB_ERROR_INIT;
+
+    write_package("mock", fix.os.triple, "lib/m.so", 0);
+    if (_i)
+        fix.os.rename = no_rename;
+    else
+        fix.os.write = no_write;
+    ck_assert_int_eq(install("p.hobx", HOB_INSTALL_USER, NULL, &error),
+                     HOB_ERR_IO);
+    ck_assert_ptr_nonnull(strstr(error.message, "no space left"));
+    ck_assert_int_eq(rmdir(fixture_path(&fix, "user/hob/lib/mock")), 0);
+    ck_assert_int_eq(rmdir(fixture_path(&fix, "user/hob/plugins.d")), 0);
+    ck_assert_int_eq(fix.open_count, 0);
+    hob_error_release(&error);
+}
+END_TEST
+
+static struct hob_os_ops whole_os; /* the fixture's, before it was changed */
+
+/* Somebody exchanges the package between the check and the copy. */
+static int create_and_change(void *self, const char *path,
+                             enum hob_os_create how, uint32_t mode)
+{
+    if (strstr(path, "m.so.new")) {
+        FILE *file = fopen(fixture_path(&fix, "p.hobx"), "r+b");
+
+        ck_assert_ptr_nonnull(file);
+        ck_assert_int_eq(fseek(file, -2000, SEEK_END), 0);
+        ck_assert_int_eq(fputc('!', file), '!');
+        (void)fclose(file);
+    }
+    return whole_os.create(self, path, how, mode);
+}
+
+START_TEST(test_install_copies_what_it_checked)
+{
+    hob_error error = HOB_ERROR_INIT;
+
+    write_package("mock", fix.os.triple, "lib/m.so", 0);
+    whole_os = fix.os;
+    fix.os.create = create_and_change;
+    ck_assert_int_eq(install("p.hobx", HOB_INSTALL_USER, NULL, &error),
+                     HOB_ERR_IO);
+    ck_assert(!exists("user/hob/plugins.d/mock.json"));
+    ck_assert_int_eq(rmdir(fixture_path(&fix, "user/hob/lib/mock")), 0);
+    hob_error_release(&error);
+}
+END_TEST
+
+START_TEST(test_install_takes_plugins_only)
+{
+    hob_error error = HOB_ERROR_INIT;
+
+    fixture_mock(&fix, "src/lib/m.so", "mock_no_entry");
+    ck_assert_int_eq(install("src", HOB_INSTALL_USER, NULL, &error),
+                     HOB_ERR_PLUGIN);
+    ck_assert_ptr_nonnull(strstr(error.message, "does not export"));
+    ck_assert(!exists("user"));
+    hob_error_release(&error);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("install");
@@ -233,6 +398,12 @@ int main(void)
     tcase_add_loop_test(tc, test_install_undoes_what_it_did, 0, 2);
     tcase_add_test(tc, test_install_keeps_a_given_hash);
     tcase_add_test(tc, test_install_remove_takes_ids_only);
+    tcase_add_test(tc, test_install_a_package);
+    tcase_add_loop_test(tc, test_install_checks_packages_first, 0,
+                        sizeof(bad_packages) / sizeof(bad_packages[0]));
+    tcase_add_loop_test(tc, test_install_a_package_undoes_what_it_did, 0, 2);
+    tcase_add_test(tc, test_install_copies_what_it_checked);
+    tcase_add_test(tc, test_install_takes_plugins_only);
     suite_add_tcase(suite, tc);
     runner = srunner_create(suite);
     srunner_run_all(runner, CK_ENV);

@@ -48,7 +48,7 @@ static const struct bad_manifest {
      "\"required_minor\" is missing"},
     {"abi_negative", HOB__REASON_MANIFEST_FIELD, "-1 is not in 0..65535"},
     {"abi_minors_swapped", HOB__REASON_MANIFEST_FIELD,
-     "required_minor 1 is above built_minor 0"},
+     "required_minor 2 is above built_minor 0"},
     {"no_library", HOB__REASON_MANIFEST_FIELD, "\"library\" is missing"},
     {"library_number", HOB__REASON_MANIFEST_FIELD,
      "path or object by platform expected"},
@@ -205,9 +205,9 @@ START_TEST(test_manifest_reads_an_extension)
     struct hob__manifest *m = parse(
         "\xef\xbb\xbf{\"manifest_version\":1,\"id\":\"demo\",\"version\":\"0.1."
         "0\","
-        "\"kind\":\"extension\",\"abi\":{\"major\":0,\"required_minor\":1},"
+        "\"kind\":\"extension\",\"abi\":{\"major\":0,\"required_minor\":2},"
         "\"namespace\":\"demo\",\"features\":{\"cuda\":true},"
-        "\"types\":{\"Box\":{\"fields\":[1]}},"
+        "\"types\":{\"Box\":{\"struct\":{\"at\":\"Float\"}}},"
         "\"ops\":[{\"op\":\"square\",\"signature\":\"(x: Float) -> x\","
         "\"infer\":\"same\",\"body\":true,\"fuse\":\"elementwise\",\"doc\":"
         "\"d\","
@@ -228,7 +228,9 @@ START_TEST(test_manifest_reads_an_extension)
     ck_assert_int_eq(op->selectors[2].when, HOB__WHEN_FEATURE);
     ck_assert_str_eq(op->selectors[2].when_name, "cuda");
     ck_assert_int_eq(op->selectors[3].when, HOB__WHEN_PLUGIN);
-    ck_assert_str_eq(m->types[0].json, "{\"fields\":[1]}");
+    ck_assert_uint_eq(m->types.count, 1);
+    ck_assert_str_eq(m->types.defs[0]->name, "Box");
+    ck_assert_str_eq(m->types.defs[0]->variants[0].fields[0].name, "at");
     ck_assert(m->features[0].enabled);
     ck_assert_str_eq(m->implements[0].op, "other.op");
     ck_assert_ptr_null(hob__manifest_selector_name(m));
@@ -240,7 +242,7 @@ START_TEST(test_manifest_reads_a_decorator)
 {
     struct hob__manifest *m = parse(
         "{\"manifest_version\":1,\"id\":\"autodiff\",\"version\":\"0.1.0\","
-        "\"kind\":\"decorator\",\"abi\":{\"major\":0,\"required_minor\":1},"
+        "\"kind\":\"decorator\",\"abi\":{\"major\":0,\"required_minor\":2},"
         "\"library\":\"autodiff.so\",\"unlisted\":\"refuse\",\"decorator\":{"
         "\"selector\":\"autodiff\",\"options\":{\"checkpoint\":[\"none\","
         "\"balanced\"],\"level\":{\"default\":\"2\",\"doc\":\"d\"}}}}",

@@ -3,12 +3,12 @@
  * The text of every panic is a golden file, tests/golden/<name>.txt, because
  * people act on it. HOB_TEST_UPDATE=1 writes the files anew: read the diff.
  */
+#include "../support/golden.h"
 #include "../support/hob_check.h"
 #include "../support/static_plugins.h"
 
 #include <hob/hob.h>
 
-#include <stdio.h>
 
 static hob_error error = HOB_ERROR_INIT;
 static hob_runtime *runtime;
@@ -215,37 +215,12 @@ static const struct panic {
               {"missing_body", missing_body},
               {"too_large", too_large}};
 
-static void compare_golden(const char *name, const char *text)
-{
-    const char *root = getenv("srcdir");
-    char path[4096];
-    char want[8192];
-    size_t size;
-    FILE *file;
-
-    snprintf(path, sizeof(path), "%s/golden/%s.txt", root ? root : ".", name);
-    if (getenv("HOB_TEST_UPDATE")) {
-        file = fopen(path, "w");
-        ck_assert_msg(file != NULL, "%s cannot be written", path);
-        fprintf(file, "%s\n", text);
-        fclose(file);
-    }
-    file = fopen(path, "r");
-    ck_assert_msg(file != NULL, "%s is missing; the text is\n%s", path, text);
-    size = fread(want, 1, sizeof(want) - 1, file);
-    fclose(file);
-    want[size] = '\0';
-    if (size && want[size - 1] == '\n')
-        want[size - 1] = '\0';
-    ck_assert_str_eq(text, want);
-}
-
 START_TEST(test_panic_says_what_the_golden_file_says)
 {
     panics[_i].cause();
     ck_assert_msg(hob_scope_error(scope, &error) != HOB_OK, "%s did not fail",
                   panics[_i].name);
-    compare_golden(panics[_i].name, error.message);
+    golden_compare(panics[_i].name, error.message);
     hob_error_release(&error);
 }
 END_TEST

@@ -6,6 +6,7 @@
 #include <locale.h>
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* Parse what must parse. */
@@ -57,7 +58,6 @@ static const struct type_case {
     {"dtype", HOB__TYPE_DTYPE},   {"shape", HOB__TYPE_SHAPE},
     {"device", HOB__TYPE_DEVICE}, {"[i64]", HOB__TYPE_I64S},
     {"[ f64 ]", HOB__TYPE_F64S},  {"enum(a, b)", HOB__TYPE_ENUM},
-    {"Config", HOB__TYPE_NAMED},
 };
 
 START_TEST(test_signature_knows_every_type)
@@ -157,6 +157,60 @@ START_TEST(test_signature_reads_results)
 }
 END_TEST
 
+START_TEST(test_signature_reads_named_results)
+{
+    struct hob__signature s;
+
+    parse("(x: Float, dt: dtype) -> (values: x, x?, at: dt, n: value(i64), "
+          "value(enum(a, b)?), _lse: f32)",
+          &s);
+    ck_assert_uint_eq(s.result_count, 4);
+    ck_assert_uint_eq(s.plain_count, 2);
+    ck_assert_uint_eq(s.result_item_count, 6);
+    ck_assert_str_eq(s.results[0].name, "values");
+    ck_assert_ptr_null(s.results[1].name);
+    ck_assert_uint_eq(s.results[1].flags, HOB__PARAM_OPTIONAL);
+    ck_assert_uint_eq(s.results[2].source, HOB__RESULT_ATTRIBUTE);
+    ck_assert_uint_eq(s.results[3].flags, HOB__PARAM_HIDDEN);
+    ck_assert_uint_eq(s.results[3].tag_plain, HOB__NO_TAG);
+    ck_assert_str_eq(s.plains[0].name, "n");
+    ck_assert_uint_eq(s.plains[0].type, HOB__TYPE_I64);
+    ck_assert_uint_eq(s.plains[1].type, HOB__TYPE_ENUM);
+    ck_assert_uint_eq(s.plains[1].flags, HOB__PARAM_OPTIONAL);
+    ck_assert_uint_eq(s.result_items[3].is_plain, 1);
+    ck_assert_uint_eq(s.result_items[5].first, 3);
+    hob__signature_release(&s);
+}
+END_TEST
+
+static const char *const flat_texts[] = {
+    "(x: Float, n: i64 = -3, s: str = \"a, b\", _seed: i64?) -> x",
+    "(xs: [Any], e: enum(a, b) = b, d: device?) -> [xs]",
+    "(boxes.coords: Float, operand: enum(Dense, Empty), operand.Dense: Float?) "
+    "-> boxes.coords",
+    "(a.x: Float) -> (0.coords: Float, 1.coords: Float?, first: a.x, _h: f32, "
+    "0.count: value(i64), 2: value(enum(A, B)), value(f64?))",
+    "() -> value(bool)",
+};
+
+/* What is written out is read as the same signature. */
+START_TEST(test_signature_writes_flat_texts)
+{
+    struct hob__signature s, again;
+    char *text;
+
+    parse(flat_texts[_i], &s);
+    text = hob__signature_text(&s);
+    ck_assert_str_eq(text, flat_texts[_i]);
+    parse(text, &again);
+    ck_assert(hob__signature_compatible(&s, &again));
+    ck_assert_uint_eq(s.required_count, again.required_count);
+    hob__signature_release(&s);
+    hob__signature_release(&again);
+    free(text);
+}
+END_TEST
+
 START_TEST(test_signature_ignores_the_locale)
 {
     static const char *const commas[] = {"de_DE.UTF-8", "de_DE.utf8",
@@ -178,6 +232,8 @@ END_TEST
 #define LONG_NAME                                                              \
     "a123456789012345678901234567890123456789012345678901234567890123456789"
 #define P4(a) a "1: i64, " a "2: i64, " a "3: i64, " a "4: i64"
+#define P16(a) P4(a "a") ", " P4(a "b") ", " P4(a "c") ", " P4(a "d")
+#define R8 "f32, f32, f32, f32, f32, f32, f32, f32"
 
 static const struct bad {
     const char *text;
@@ -209,7 +265,7 @@ static const struct bad {
     {"(n: i64) -> n", 13, "tensor or a dtype"},
     {"(x: Float = 1) -> x", 13, "no default"},
     {"(d: device = 1) -> f32", 14, "no default"},
-    {"(c: Config = 1) -> f32", 14, "no default"},
+    {"(c: Config) -> f32", 5, "\"types\" of the manifest"},
     {"(n: i64? = 1) -> f32", 10, "absent instead"},
     {"(n: i64 = 1.5) -> f32", 11, "an integer"},
     {"(n: i64 = 9223372036854775808) -> f32", 11, "out of range"},
@@ -233,9 +289,21 @@ static const struct bad {
     {"(_s: i64) -> f32", 2, "hidden parameter must"},
     {"(_s: i64?, x: Float) -> x", 12, "may follow a hidden"},
     {"(" LONG_NAME ": i64) -> f32", 2, "more than 63"},
-    {"(" P4("a") ", " P4("b") ", " P4("c") ", " P4("d") ", e: i64) -> f32", 146,
-     "more than 16"},
-    {"() -> (f32, f32, f32, f32, f32, f32, f32, f32, f32)", 48, "more than 8"},
+    {"(" P16("a") ", " P16("b") ", e: i64) -> f32", 322, "more than 32"},
+    {"() -> (" R8 ", " R8 ", f32)", 88, "more than 16"},
+    {"() -> (value(f64), value(i64)", 30, "',' or ')'"},
+    {"() -> value", 7, "no parameter, dtype or kind"},
+    {"() -> value(str)", 7, "a plain result is"},
+    {"() -> value(Float)", 7, "a plain result is"},
+    {"() -> value(i64 = 1)", 17, "')' expected"},
+    {"() -> _n: value(i64)", 7, "plain result cannot be hidden"},
+    {"() -> (a: f32, a: f32)", 16, "stands before"},
+    {"() -> (a: f32, a: value(i64))", 16, "stands before"},
+    {"() -> a: ", 10, "a result expected"},
+    {"() -> Boxes", 7, "no such type"},
+    {"(x: Float) -> [x?]", 17, "']' expected"},
+    {"(x: Float) -> [Boxes]", 16, "holds tensors"},
+    {"(x: Float) -> x = 1", 17, "nothing expected"},
     {"(x: Float) -> x \xc3\xa4", 17, "nothing expected"},
 };
 
@@ -263,7 +331,7 @@ START_TEST(test_signature_refuses_every_prefix)
 {
     static const char text[] =
         "(a: [Any], b: str = \"x\", c: [i64] = [1, 2], e: enum(p, q) = q, "
-        "t: Type) -> (a, Bool)";
+        "f: i64?) -> (a, first: Bool?, value(enum(p, q)), _h: f32)";
     char prefix[sizeof(text)];
 
     for (size_t length = 0; length + 1 < sizeof(text); length++) {
@@ -301,8 +369,12 @@ static const struct pair {
     {"(e: enum(a, b)) -> f32", "(e: enum(a, b)) -> f32", 1},
     {"(e: enum(a, b)) -> f32", "(e: enum(a, c)) -> f32", 0},
     {"(e: enum(a, b)) -> f32", "(e: enum(a)) -> f32", 0},
-    {"(t: Cat) -> f32", "(t: Cat) -> f32", 1},
-    {"(t: Cat) -> f32", "(t: Dog) -> f32", 0},
+    {"(x: Float) -> x?", "(x: Float) -> x", 0},
+    {"(x: Float) -> (x, _l: f32)", "(x: Float) -> (x, _l: f32)", 1},
+    {"(x: Float) -> (x, _l: f32)", "(x: Float) -> (x, l: f32)", 0},
+    {"(x: Float) -> (x, value(i64))", "(x: Float) -> (x, value(i64))", 1},
+    {"(x: Float) -> (x, value(i64))", "(x: Float) -> (x, value(f64))", 0},
+    {"(x: Float) -> (x, value(i64))", "(x: Float) -> x", 0},
 };
 
 START_TEST(test_signature_compares)
@@ -333,6 +405,9 @@ int main(void)
     tcase_add_test(tc, test_signature_reads_defaults);
     tcase_add_test(tc, test_signature_counts_up_to_the_last_required);
     tcase_add_test(tc, test_signature_reads_results);
+    tcase_add_test(tc, test_signature_reads_named_results);
+    tcase_add_loop_test(tc, test_signature_writes_flat_texts, 0,
+                        COUNT_OF(flat_texts));
     tcase_add_test(tc, test_signature_ignores_the_locale);
     tcase_add_loop_test(tc, test_signature_says_where_it_is_wrong, 0,
                         COUNT_OF(bad_texts));

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "compare.h"
 
+#include "../files.h"
+#include "array.h"
+
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -254,6 +257,23 @@ hob_status compare_tensors(const char *name, hob_tensor *a, hob_tensor *b,
     return status;
 }
 
+/* TENSOR against the elements in the file of OUTPUT. */
+static hob_status compare_file(const struct program *program,
+                               const struct run *run, const char *name,
+                               hob_tensor *tensor, const cJSON *output,
+                               hob_error *error)
+{
+    struct tolerance tolerance = program->tolerance;
+    hob_tensor *expected = NULL;
+    hob_status status = tolerance_read(output, &tolerance, error);
+
+    if (!status)
+        status = array_load(run, output, &expected, error);
+    if (status)
+        return error_at(error, "output %s", name);
+    return compare_tensors(name, tensor, expected, &tolerance, error);
+}
+
 static hob_status compare_output(const struct program *program,
                                  const struct run *run, const cJSON *output,
                                  hob_error *error)
@@ -262,6 +282,7 @@ static hob_status compare_output(const struct program *program,
     const cJSON *other = cJSON_GetObjectItemCaseSensitive(output, "equal_to");
     hob_tensor *tensor =
         cJSON_IsString(value) ? run_find(run, value->valuestring) : NULL;
+    hob_status status;
 
     if (!tensor)
         return hob_error_set(error, HOB_ERR_FORMAT,
@@ -270,8 +291,12 @@ static hob_status compare_output(const struct program *program,
         return compare_tensors(value->valuestring, tensor,
                                run_find(run, other->valuestring),
                                &program->tolerance, error);
-    return check_one(value->valuestring, tensor, output, &program->tolerance,
-                     error);
+    status = check_one(value->valuestring, tensor, output, &program->tolerance,
+                       error);
+    if (!status && cJSON_GetObjectItemCaseSensitive(output, "npy"))
+        status = compare_file(program, run, value->valuestring, tensor, output,
+                              error);
+    return status;
 }
 
 static hob_status compare_gradient(const struct program *program,
@@ -361,6 +386,93 @@ static cJSON *integer_to_json(int64_t number, uint32_t dtype)
     return cJSON_CreateString(text);
 }
 
+cJSON *number_to_json(double number)
+{
+    return float_to_json(number, HOB_DTYPE_F64);
+}
+
+static cJSON *element_to_json(const struct elements *elements, int64_t i,
+                              uint32_t dtype)
+{
+    return elements->is_float ? float_to_json(elements->floats[i], dtype)
+                              : integer_to_json(elements->integers[i], dtype);
+}
+
+/* How far apart element I of A and B is; negative: near enough. */
+static double distance_at(const struct elements *a, const struct elements *b,
+                          int64_t i, uint32_t dtype,
+                          const struct tolerance *tolerance)
+{
+    double distance;
+
+    if (!a->is_float)
+        return a->integers[i] == b->integers[i] ? -1
+               : dtype == HOB_DTYPE_U64
+                   ? fabs((double)(uint64_t)a->integers[i] -
+                          (double)(uint64_t)b->integers[i])
+                   : fabs((double)a->integers[i] - (double)b->integers[i]);
+    if (close_enough(a->floats[i], b->floats[i], dtype, tolerance))
+        return -1;
+    distance = fabs(a->floats[i] - b->floats[i]);
+    return isnan(distance) ? INFINITY : distance; /* NaN against a number */
+}
+
+/* Element I as JSON text; SIZE is enough for any number. */
+static void element_text(const struct elements *elements, int64_t i,
+                         uint32_t dtype, char *text, size_t size)
+{
+    cJSON *json = element_to_json(elements, i, dtype);
+
+    if (!json || !cJSON_PrintPreallocated(json, text, (int)size, 0))
+        snprintf(text, size, "null");
+    cJSON_Delete(json);
+}
+
+static int same_shape(const hob_tensor *a, const hob_tensor *b)
+{
+    return hob_tensor_rank(a) == hob_tensor_rank(b) &&
+           !memcmp(hob_tensor_shape(a), hob_tensor_shape(b),
+                   (size_t)hob_tensor_rank(a) * sizeof(int64_t));
+}
+
+hob_status compare_widest(hob_tensor *a, hob_tensor *b,
+                          const struct tolerance *tolerance,
+                          struct gap *out_gap, hob_error *error)
+{
+    uint32_t dtype = hob_tensor_dtype(a);
+    struct elements left;
+    struct elements right = {0, 0, NULL, NULL};
+    hob_status status = read_elements(a, &left, error);
+
+    memset(out_gap, 0, sizeof(*out_gap));
+    if (!status)
+        status = read_elements(b, &right, error);
+    if (!status && (dtype != hob_tensor_dtype(b) || !same_shape(a, b))) {
+        out_gap->differing = -1;
+        goto out;
+    }
+    for (int64_t i = 0; !status && i < left.count; i++) {
+        double distance = distance_at(&left, &right, i, dtype, tolerance);
+
+        if (distance < 0)
+            continue;
+        if (!out_gap->differing++ || distance > out_gap->distance) {
+            out_gap->at = i;
+            out_gap->distance = distance;
+        }
+    }
+    if (out_gap->differing) {
+        element_text(&left, out_gap->at, dtype, out_gap->left,
+                     sizeof(out_gap->left));
+        element_text(&right, out_gap->at, dtype, out_gap->right,
+                     sizeof(out_gap->right));
+    }
+out:
+    elements_release(&left);
+    elements_release(&right);
+    return status;
+}
+
 cJSON *tensor_to_json(hob_tensor *tensor, hob_error *error)
 {
     struct elements elements;
@@ -381,10 +493,7 @@ cJSON *tensor_to_json(hob_tensor *tensor, hob_error *error)
             shape, cJSON_CreateNumber((double)hob_tensor_shape(tensor)[i]));
     data = cJSON_AddArrayToObject(json, "data");
     for (int64_t i = 0; i < elements.count; i++)
-        cJSON_AddItemToArray(
-            data, elements.is_float
-                      ? float_to_json(elements.floats[i], dtype)
-                      : integer_to_json(elements.integers[i], dtype));
+        cJSON_AddItemToArray(data, element_to_json(&elements, i, dtype));
     elements_release(&elements);
     return json;
 }

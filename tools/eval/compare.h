@@ -25,6 +25,23 @@ HOB_MUST_CHECK hob_status compare_tensors(const char *name, hob_tensor *a,
                                           const struct tolerance *tolerance,
                                           hob_error *error);
 
+/* The widest of the gaps between two values that a tolerance does not allow. */
+struct gap {
+    int64_t differing; /* elements; 0: none; -1: dtypes or shapes are others */
+    int64_t at;        /* flat position of the widest */
+    double distance;   /* infinite where it cannot be told */
+    char left[48];     /* the two elements, as JSON */
+    char right[48];
+};
+
+/* Compare A and B as compare_tensors() does, but look at all elements. */
+HOB_MUST_CHECK hob_status compare_widest(hob_tensor *a, hob_tensor *b,
+                                         const struct tolerance *tolerance,
+                                         struct gap *out_gap, hob_error *error);
+
+/* A number as JSON; the words "nan", "inf" and "-inf" where JSON has none. */
+cJSON *number_to_json(double number);
+
 /* A tensor as JSON: {"dtype", "shape", "data"}; NULL and ERROR on failure. */
 cJSON *tensor_to_json(hob_tensor *tensor, hob_error *error);
 

@@ -26,6 +26,8 @@ enum expectation { EXPECT_VALUES, EXPECT_PANIC, EXPECT_MISMATCH };
 
 struct program {
     const char *id;
+    const char *folder; /* of its NPY files, with a slash, or NULL; borrowed
+                           from who read the program */
     const cJSON *inputs;
     const cJSON *steps;   /* "program" */
     const cJSON *outputs; /* may be NULL */

@@ -2,6 +2,7 @@
 #include "run.h"
 
 #include "../files.h"
+#include "array.h"
 #include "signature.h"
 
 #include <inttypes.h>
@@ -29,8 +30,37 @@ static hob_status bind_value(struct run *run, const char *name,
     if (!grown || !(grown[run->count].name = strdup(name)))
         return hob_error_set(error, HOB_ERR_MEMORY, "no memory for \"%s\"",
                              name);
+    hob_tensor_ref(tensor);
     grown[run->count++].tensor = tensor;
     return HOB_OK;
+}
+
+/* Let go what is called NAME, if a step after NUMBER does not use it. */
+static void forget(struct run *run, const char *name, int number)
+{
+    uint32_t i = run->count;
+
+    if (uses_last(&run->uses, name) > number)
+        return;
+    while (i && strcmp(run->bindings[i - 1].name, name) != 0)
+        i--;
+    if (!i)
+        return;
+    free(run->bindings[--i].name);
+    hob_tensor_unref(run->bindings[i].tensor);
+    memmove(&run->bindings[i], &run->bindings[i + 1],
+            (--run->count - i) * sizeof(run->bindings[0]));
+}
+
+/* The same for all that NAMES, a name or a list of such, names. */
+static void forget_all(struct run *run, const cJSON *names, int number)
+{
+    const cJSON *item;
+
+    if (cJSON_IsString(names))
+        forget(run, names->valuestring, number);
+    else
+        cJSON_ArrayForEach(item, names) forget_all(run, item, number);
 }
 
 /* ---- inputs ---- */
@@ -143,9 +173,33 @@ out:
     return tensor;
 }
 
-static hob_status make_input(struct run *run, const cJSON *input, int tracked,
+/* The elements of INPUT: in "data", or in a file. */
+static hob_tensor *make_elements(struct run *run, const cJSON *input,
+                                 uint32_t dtype, hob_error *error)
+{
+    const cJSON *data = cJSON_GetObjectItemCaseSensitive(input, "data");
+    const cJSON *npy = cJSON_GetObjectItemCaseSensitive(input, "npy");
+    int64_t shape[HOB_MAX_RANK];
+    int32_t rank = 0;
+    hob_tensor *tensor = NULL;
+
+    if (!npy == !data) {
+        hob_error_set(error, HOB_ERR_FORMAT,
+                      "an input needs either \"data\" or \"npy\"");
+        return NULL;
+    }
+    if (npy)
+        return array_load(run, input, &tensor, error) ? NULL : tensor;
+    if (shape_from_json(cJSON_GetObjectItemCaseSensitive(input, "shape"), shape,
+                        &rank, error))
+        return NULL;
+    return make_tensor(run, data, dtype, shape, rank, error);
+}
+
+static hob_status make_input(struct run *run, const cJSON *input,
                              hob_error *error)
 {
+    int tracked = run->program->backward != NULL;
     const cJSON *name = cJSON_GetObjectItemCaseSensitive(input, "name");
     const cJSON *dtype_name = cJSON_GetObjectItemCaseSensitive(input, "dtype");
     const cJSON *wants =
@@ -153,21 +207,13 @@ static hob_status make_input(struct run *run, const cJSON *input, int tracked,
     uint32_t dtype = cJSON_IsString(dtype_name)
                          ? dtype_from_name(dtype_name->valuestring)
                          : HOB_DTYPE_NONE;
-    int64_t shape[HOB_MAX_RANK];
-    int32_t rank = 0;
     hob_tensor *tensor;
-    hob_status status;
 
     if (!cJSON_IsString(name) || !dtype)
         return hob_error_set(error, HOB_ERR_FORMAT,
                              "an input needs \"name\" and a \"dtype\" that "
                              "exists");
-    status = shape_from_json(cJSON_GetObjectItemCaseSensitive(input, "shape"),
-                             shape, &rank, error);
-    if (status)
-        return status;
-    tensor = make_tensor(run, cJSON_GetObjectItemCaseSensitive(input, "data"),
-                         dtype, shape, rank, error);
+    tensor = make_elements(run, input, dtype, error);
     if (tensor && cJSON_IsTrue(wants) && tracked) {
         tensor = hob_require_grad(run->scope, tensor);
         if (hob_scope_error(run->scope, error))
@@ -227,7 +273,10 @@ static int scalar_value(const cJSON *json, hob_value *out)
     if (cJSON_IsBool(json))
         *out = hob_bool(cJSON_IsTrue(json));
     else if (integer_from_json(json, &integer))
-        *out = hob_i64(integer);
+        /* A text of digits beyond i64 is read as the bits of an u64. */
+        *out = integer < 0 && cJSON_IsString(json) && *json->valuestring != '-'
+                   ? hob_u64((uint64_t)integer)
+                   : hob_i64(integer);
     else if (number_from_json(json, &number))
         *out = hob_f64(number);
     else
@@ -341,7 +390,7 @@ static hob_tensor *argument_tensor(const struct run *run, const cJSON *item,
     return tensor;
 }
 
-/* A list parameter takes all names that later tensor parameters leave. */
+/* The COUNT values that NAMES has from FIRST on, as one argument. */
 static hob_status list_argument(const struct run *run, const cJSON *names,
                                 int first, int count,
                                 struct arguments *arguments, uint32_t index,
@@ -378,7 +427,15 @@ static hob_status make_arguments(const struct run *run,
         const struct hob__param *param = &signature->params[i];
 
         arguments->values[i] = hob_none();
-        if (param->type == HOB__TYPE_TENSORS) {
+        if (param->type == HOB__TYPE_TENSORS &&
+            cJSON_IsArray(cJSON_GetArrayItem(names, next))) {
+            const cJSON *list = cJSON_GetArrayItem(names, next++);
+
+            left--;
+            status = list_argument(run, list, 0, cJSON_GetArraySize(list),
+                                   arguments, i, error);
+        } else if (param->type == HOB__TYPE_TENSORS) {
+            /* All names that later tensor parameters leave. */
             int count = given - next - --left;
 
             status = list_argument(run, names, next, count > 0 ? count : 0,
@@ -412,9 +469,14 @@ static hob_status make_arguments(const struct run *run,
 static hob_status check_attributes(const struct hob__signature *signature,
                                    const cJSON *step, hob_error *error)
 {
+    const cJSON *attributes = cJSON_GetArrayItem(step, 3);
     const cJSON *attribute;
 
-    cJSON_ArrayForEach(attribute, cJSON_GetArrayItem(step, 3))
+    if (attributes && !cJSON_IsObject(attributes))
+        return hob_error_set(error, HOB_ERR_FORMAT,
+                             "the attributes of a step are an object, as in "
+                             "{\"dim\": 0}");
+    cJSON_ArrayForEach(attribute, attributes)
     {
         uint32_t i = 0;
 
@@ -435,7 +497,7 @@ static hob_status bind_results(struct run *run, const cJSON *result,
 {
     hob_status status = HOB_OK;
 
-    if (cJSON_IsString(result) && count)
+    if (cJSON_IsString(result) && count && tensors[0])
         return bind_value(run, result->valuestring, tensors[0], error);
     if (cJSON_IsString(result))
         return hob_error_set(error, HOB_ERR_FORMAT,
@@ -448,43 +510,31 @@ static hob_status bind_results(struct run *run, const cJSON *result,
     for (int i = 0; i < cJSON_GetArraySize(result) && !status; i++) {
         const cJSON *name = cJSON_GetArrayItem(result, i);
 
-        if (cJSON_IsString(name))
+        if (cJSON_IsString(name) && tensors[i])
             status = bind_value(run, name->valuestring, tensors[i], error);
     }
     return status;
 }
 
-struct wanted_op {
-    const char *name;
-    char *signature;
-};
-
-static int visit_op(void *context, const struct hob_op_record *record)
-{
-    struct wanted_op *wanted = context;
-
-    if (strcmp(record->name, wanted->name))
-        return 0;
-    wanted->signature = strdup(record->signature);
-    return 1;
-}
-
 static hob_status call_step(struct run *run, const char *name, uint32_t id,
                             const cJSON *step, hob_error *error)
 {
-    struct wanted_op wanted = {name, NULL};
+    const char *text = hob_op_signature(hob_device_runtime(run->device), id);
     struct hob__signature signature;
     struct arguments arguments;
-    hob_tensor *tensors[HOB_MAX_RESULTS];
+    const cJSON *names = cJSON_GetArrayItem(step, 0);
+    /* A list of results may be longer than any signature. */
+    uint32_t room = HOB_MAX_RESULTS + (uint32_t)cJSON_GetArraySize(names);
+    hob_tensor **tensors = calloc(room, sizeof(*tensors));
     const char *message = "";
     uint32_t count = 0;
     int column = 0;
     hob_status status;
 
-    hob_runtime_ops(hob_device_runtime(run->device), visit_op, &wanted);
-    if (!wanted.signature ||
-        hob__signature_parse(wanted.signature, &signature, &column, &message)) {
-        free(wanted.signature);
+    if (!tensors)
+        return hob_error_set(error, HOB_ERR_MEMORY, "%s: no memory", name);
+    if (!text || hob__signature_parse(text, &signature, &column, &message)) {
+        free(tensors);
         return hob_error_set(error, HOB_ERR_INTERNAL,
                              "%s: its signature cannot be read: %s", name,
                              message);
@@ -494,18 +544,16 @@ static hob_status call_step(struct run *run, const char *name, uint32_t id,
     if (!status)
         status = check_attributes(&signature, step, error);
     if (!status) {
-        status =
-            hob_call_op(run->scope, id, arguments.values, signature.param_count,
-                        tensors, HOB_MAX_RESULTS, &count);
+        status = hob_call_op(run->scope, id, arguments.values,
+                             signature.param_count, tensors, room, &count);
         if (status)
             hob_scope_error(run->scope, error);
         else
-            status = bind_results(run, cJSON_GetArrayItem(step, 0), tensors,
-                                  count, error);
+            status = bind_results(run, names, tensors, count, error);
     }
+    free(tensors);
     arguments_release(&arguments);
     hob__signature_release(&signature);
-    free(wanted.signature);
     return status;
 }
 
@@ -611,23 +659,76 @@ static hob_status run_backward(struct run *run, const char *of,
     return hob_backward(run->scope, tensor, 0, &run->grads, error);
 }
 
-static hob_status make_inputs(struct run *run, const struct program *program,
-                              hob_error *error)
+hob_status run_open(const struct program *program, hob_device *device,
+                    struct run *run, hob_error *error)
 {
-    int tracked = program->backward != NULL;
+    memset(run, 0, sizeof(*run));
+    run->program = program;
+    run->device = device;
+    run->scope = hob_scope_open(hob_device_runtime(device));
+    if (!run->scope || hob_scope_generator(run->scope, 0))
+        return hob_error_set(error, HOB_ERR_MEMORY, "no memory for a scope");
+    return HOB_OK;
+}
+
+hob_status run_bind(struct run *run, const char *name, hob_tensor *tensor,
+                    hob_error *error)
+{
+    return bind_value(run, name, tensor, error);
+}
+
+hob_status run_inputs(struct run *run, hob_error *error)
+{
     const cJSON *item;
     int number = 0;
 
-    cJSON_ArrayForEach(item, program->inputs)
+    if (uses_make(run->program, &run->uses, error))
+        return error->status;
+    cJSON_ArrayForEach(item, run->program->inputs)
     {
         const cJSON *name = cJSON_GetObjectItemCaseSensitive(item, "name");
 
         number++;
-        if (make_input(run, item, tracked, error))
+        if (make_input(run, item, error))
             return error_at(error, "input %d (%s)", number,
                             cJSON_IsString(name) ? name->valuestring : "?");
     }
     return HOB_OK;
+}
+
+hob_status run_item(struct run *run, const cJSON *item, int number,
+                    const struct names *names, char **out_missing,
+                    hob_error *error)
+{
+    int is_input = cJSON_IsObject(item);
+    hob_scope *whole = run->scope;
+    hob_status status;
+    const cJSON *what = is_input
+                            ? cJSON_GetObjectItemCaseSensitive(item, "name")
+                            : cJSON_GetArrayItem(item, 1);
+
+    /* What the step makes on its way goes with it; bindings hold the rest. */
+    run->scope = hob_scope_child(whole);
+    if (!run->scope)
+        status = hob_error_set(error, HOB_ERR_MEMORY, "no memory for a scope");
+    else if (is_input)
+        status = make_input(run, item, error);
+    else
+        status = run_step(run, item, names, out_missing, error);
+    hob_scope_close(run->scope);
+    run->scope = whole;
+    return status ? error_at(error, "step %d (%s%s)", number,
+                             is_input ? "input " : "",
+                             cJSON_IsString(what) ? what->valuestring : "?")
+                  : HOB_OK;
+}
+
+void run_forget(struct run *run, const cJSON *item, int number)
+{
+    if (!cJSON_IsArray(item))
+        return;
+    forget_all(run, cJSON_GetArrayItem(item, 2), number);
+    forget_all(run, cJSON_GetArrayItem(item, 0), number);
 }
 
 hob_status run_program(const struct program *program, hob_device *device,
@@ -636,36 +737,31 @@ hob_status run_program(const struct program *program, hob_device *device,
 {
     const cJSON *item;
     int number = 0;
-    hob_status status;
+    hob_status status = run_open(program, device, run, error);
 
-    memset(run, 0, sizeof(*run));
     *out_missing = NULL;
-    run->device = device;
-    run->scope = hob_scope_open(hob_device_runtime(device));
-    if (!run->scope)
-        return hob_error_set(error, HOB_ERR_MEMORY, "no memory for a scope");
-    status = make_inputs(run, program, error);
-    if (status)
-        return status;
+    if (!status)
+        status = run_inputs(run, error);
     cJSON_ArrayForEach(item, program->steps)
     {
-        const cJSON *op = cJSON_GetArrayItem(item, 1);
-
-        number++;
-        status = run_step(run, item, names, out_missing, error);
-        if (status)
-            return error_at(error, "step %d (%s)", number,
-                            cJSON_IsString(op) ? op->valuestring : "?");
+        if (!status)
+            status = run_item(run, item, ++number, names, out_missing, error);
+        if (!status)
+            run_forget(run, item, number);
     }
-    return program->backward ? run_backward(run, program->backward, error)
-                             : HOB_OK;
+    if (!status && program->backward)
+        status = run_backward(run, program->backward, error);
+    return status;
 }
 
 void run_release(struct run *run)
 {
-    for (uint32_t i = 0; i < run->count; i++)
+    for (uint32_t i = 0; i < run->count; i++) {
         free(run->bindings[i].name);
+        hob_tensor_unref(run->bindings[i].tensor);
+    }
     free(run->bindings);
+    uses_release(&run->uses);
     hob_grads_free(run->grads);
     hob_scope_close(run->scope);
     memset(run, 0, sizeof(*run));

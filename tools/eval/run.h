@@ -7,20 +7,23 @@
 
 #include "names.h"
 #include "program.h"
+#include "uses.h"
 
 #include <hob/hob.h>
 
 /* A named value of a running program. */
 struct binding {
-    char *name; /* owned */
-    hob_tensor *tensor;
+    char *name;         /* owned */
+    hob_tensor *tensor; /* a reference */
 };
 
 struct run {
-    hob_scope *scope; /* owns all tensors */
+    const struct program *program; /* borrowed */
+    hob_scope *scope;              /* a step runs in a child of it */
     hob_device *device;
     struct binding *bindings;
     uint32_t count;
+    struct uses uses; /* bindings go after their last */
     hob_grads *grads; /* after a backward, else NULL */
 };
 
@@ -37,6 +40,25 @@ HOB_MUST_CHECK hob_status run_program(const struct program *program,
                                       struct run *out_run, char **out_missing,
                                       hob_error *error);
 void run_release(struct run *run);
+
+/*
+ * The parts of run_program(), for who takes a program step by step. ITEM is
+ * one of the program's steps, which may be an input; NUMBER, from 1, is for
+ * messages. *OUT_MISSING must be NULL at first.
+ */
+HOB_MUST_CHECK hob_status run_open(const struct program *program,
+                                   hob_device *device, struct run *out_run,
+                                   hob_error *error);
+/* Make the inputs that the program begins with, before any step. */
+HOB_MUST_CHECK hob_status run_inputs(struct run *run, hob_error *error);
+HOB_MUST_CHECK hob_status run_item(struct run *run, const cJSON *item,
+                                   int number, const struct names *names,
+                                   char **out_missing, hob_error *error);
+/* ITEM is done: let go what no later step uses. */
+void run_forget(struct run *run, const cJSON *item, int number);
+/* Let NAME stand for TENSOR, of which RUN takes a reference. */
+HOB_MUST_CHECK hob_status run_bind(struct run *run, const char *name,
+                                   hob_tensor *tensor, hob_error *error);
 
 /* The value called NAME, or NULL. */
 hob_tensor *run_find(const struct run *run, const char *name);

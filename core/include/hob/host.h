@@ -18,7 +18,7 @@
 HOB_BEGIN_DECLS
 
 /* The ABI of this header. While the major is 0 the minor must match. */
-enum { HOB_ABI_MAJOR = 0, HOB_ABI_MINOR = 1 };
+enum { HOB_ABI_MAJOR = 0, HOB_ABI_MINOR = 2 };
 
 struct hob_host;
 struct hob_call;
@@ -64,6 +64,13 @@ struct hob_host {
     hob_status (*calln)(hob_scope *scope, uint32_t op, const hob_value *args,
                         uint32_t arg_count, hob_tensor **out,
                         uint32_t out_capacity, uint32_t *out_count);
+    /* The same for an op with results that are no tensors, which go to PLAINS.
+     * A result that is absent is NULL in OUT. After a failure PLAINS hold
+     * zeros. */
+    hob_status (*callv)(hob_scope *scope, uint32_t op, const hob_value *args,
+                        uint32_t arg_count, hob_tensor **out,
+                        uint32_t out_capacity, uint32_t *out_count,
+                        hob_value *plains, uint32_t plain_capacity);
     /* The number of the op that REF names, UINT32_MAX if nobody has it. */
     uint32_t (*op_id)(hob_scope *scope, struct hob_op_ref *ref);
 
@@ -103,7 +110,8 @@ struct hob_host {
     hob_tensor *(*lift)(hob_tensor *tensor, hob_device *device);
     /* The state word of LEVEL (1: the decorator next to the base). */
     void *(*state)(const hob_tensor *tensor, int32_t level);
-    /* Set it; the old one is not released. */
+    /* Set it; the old one is not released. Another thread that makes a handle
+     * of TENSOR meanwhile sees the old word or the new one. */
     void (*set_state)(hob_tensor *tensor, int32_t level, void *state);
     /* Continue CALL one level below call->level, results into call->rets. */
     hob_status (*next)(struct hob_call *call);
@@ -143,6 +151,19 @@ struct hob_host {
     void *(*process_shared)(const char *key, void *(*make)(void));
 
     hob_runtime *runtime; /* whose table this is */
+
+    /* --- for decorators that look at what passes by --- */
+
+    /*
+     * Copy TENSOR's elements, row-major, to OUT_DATA of BYTES bytes. Waits.
+     * On failure *OUT_MESSAGE, which the caller gives back with mem_free,
+     * says why; it is NULL otherwise, and without memory.
+     */
+    hob_status (*read)(hob_tensor *tensor, void *out_data, uint64_t bytes,
+                       char **out_message);
+    /* The signature of the op with the number OP, as it was declared: it
+     * names the arguments of a call. NULL if there is none. */
+    const char *(*op_signature)(const struct hob_host *host, uint32_t op);
 };
 
 /* The table of SCOPE. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * hob/install.h - put a plugin where every runtime finds it, and take it away.
+ * hob/install.h - put a plugin where every runtime finds it, take it away,
+ * switch it off and on.
  *
  * - No runtime is needed, and one that is open does not notice: it keeps what
  *   it has found. The next one sees the change.
@@ -19,22 +20,25 @@
 
 HOB_BEGIN_DECLS
 
-/* For whom. */
+/* For whom; in brackets where hob.json is. */
 enum hob_install_where {
     HOB_INSTALL_DEFAULT = 0, /* the user; root has to choose, and is refused */
-    HOB_INSTALL_USER = 1,    /* below $XDG_DATA_HOME */
-    HOB_INSTALL_SYSTEM = 2   /* below the prefix that Hob was built for */
+    HOB_INSTALL_USER = 1,    /* below $XDG_DATA_HOME ($XDG_CONFIG_HOME) */
+    HOB_INSTALL_SYSTEM = 2   /* below the prefix that Hob was built for (its
+                                sysconfdir) */
 };
 
 /*
  * Install the plugin in folder PATH, which holds its manifest and its library;
- * PATH may also be the manifest. A version that is there already is replaced.
+ * PATH may also be the manifest, or a package of "hob-sdk pack". A version that
+ * is there already is replaced.
  *
  * On success *OUT_JSON, if OUT_JSON is not NULL, is an object with "id",
  * "version", "kind", "manifest" and "library", the last two being the paths
  * that were written; the caller frees it with hob_text_free(). Fails with
  * HOB_ERR_ARGUMENT if root did not choose, HOB_ERR_FORMAT or HOB_ERR_PLUGIN if
- * the plugin cannot work here, HOB_ERR_IO if it cannot be written.
+ * the package is damaged or the plugin cannot work here, HOB_ERR_IO if it
+ * cannot be written.
  */
 HOB_API HOB_MUST_CHECK hob_status hob_install(const char *path, uint32_t where,
                                               char **out_json,
@@ -46,6 +50,24 @@ HOB_API HOB_MUST_CHECK hob_status hob_install(const char *path, uint32_t where,
  * HOB_ERR_NOT_FOUND if it is not installed there.
  */
 HOB_API HOB_MUST_CHECK hob_status hob_remove(const char *id, uint32_t where,
+                                             char **out_json, hob_error *error);
+
+/*
+ * Switch plugin ID off or on: set "enabled" of that plugin in hob.json, which
+ * is made if there is none. The rest of the file stays as it is, to the byte.
+ * If it says so already, nothing is written and that is no failure.
+ *
+ * *OUT_JSON is an object with "id", "enabled", "changed", "file" (the one that
+ * says so) and "overridden_by": null, or the file or environment variable
+ * because of which it is the other way all the same. Fails with
+ * HOB_ERR_NOT_FOUND if there is no such plugin, HOB_ERR_CONFIG if the file
+ * cannot be parsed or a system file does not allow it, HOB_ERR_IO if it cannot
+ * be written; then nothing has changed.
+ */
+HOB_API HOB_MUST_CHECK hob_status hob_disable(const char *id, uint32_t where,
+                                              char **out_json,
+                                              hob_error *error);
+HOB_API HOB_MUST_CHECK hob_status hob_enable(const char *id, uint32_t where,
                                              char **out_json, hob_error *error);
 
 HOB_END_DECLS

@@ -175,7 +175,8 @@ HOB_API void hob_runtime_devices(
 /* One operation that this runtime knows. */
 struct hob_op_record {
     const char *name;
-    const char *signature;
+    const char *signature; /* as its author wrote it */
+    const char *flat;      /* the arguments of a call, without types */
     const char *doc;
     const char *family; /* "arithmetic"; the plugin's id for extensions */
     const char *fuse;
@@ -199,6 +200,13 @@ HOB_API HOB_MUST_CHECK hob_status hob_op_find(hob_runtime *runtime,
                                               const char *name,
                                               uint32_t *out_id,
                                               hob_error *error);
+
+/*
+ * The signature of the op with the number OP as a call sees it: without type
+ * names, the fields of structs and enums one by one. It lives as long as
+ * RUNTIME. NULL if no op has this number.
+ */
+HOB_API const char *hob_op_signature(hob_runtime *runtime, uint32_t op);
 
 /* The version of the library, as in "0.1.0". */
 HOB_API const char *hob_version(void);

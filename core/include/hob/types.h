@@ -24,8 +24,9 @@ typedef struct hob_grads hob_grads;
 enum { HOB_MAX_RANK = 8 };
 /* The most decorators that can stand on one base. */
 enum { HOB_MAX_LEVELS = 6 };
-/* The most parameters and results that an op can have. */
-enum { HOB_MAX_PARAMS = 16, HOB_MAX_RESULTS = 8 };
+/* The most parameters and results that an op can have, the fields of its
+ * structs and enums counted. */
+enum { HOB_MAX_PARAMS = 32, HOB_MAX_RESULTS = 16 };
 
 typedef enum hob_dtype {
     HOB_DTYPE_NONE = 0, /* absent; in an attribute: the op's default */

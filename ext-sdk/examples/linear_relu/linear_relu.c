@@ -91,7 +91,10 @@ hob_status nn_linear_relu_backward(hob_scope *scope,
     g = hob_relu_backward(scope, call->rets[0], call->grads[0]);
     if (call->needs_grad[0])
         call->out_grads[0] =
-            hob_matmul(scope, g, hob_swap_dims(scope, call->inputs[1], 0, 1));
+            hob_reshape(scope,
+                        hob_matmul(scope, as_matrix(scope, g, w_shape[1]),
+                                   hob_swap_dims(scope, call->inputs[1], 0, 1)),
+                        call->input_metas[0].shape, call->input_metas[0].rank);
     if (call->needs_grad[1]) {
         hob_tensor *x = as_matrix(scope, call->inputs[0], w_shape[0]);
 

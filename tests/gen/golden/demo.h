@@ -95,40 +95,45 @@ static inline hob_status demo_pad(hob_scope *scope, hob_tensor *const *xs,
     static struct hob_op_ref ref = {"demo.pad", 0};
     uint32_t op = hob_op_resolve(scope, &ref);
     hob_value args[16];
-    hob_tensor *out[3] = {NULL, NULL, NULL};
-    uint32_t out_count = 0;
-    hob_status status;
+    hob_tensor *rets[3] = {NULL, NULL, NULL};
+    uint32_t ret_count = 0;
+    hob_tensor *error = NULL;
+    hob_status status = HOB_OK;
 
     if (op == UINT32_MAX) {
-        *out_0 = hob_scope_host(scope)->scope_fail(
+        error = hob_scope_host(scope)->scope_fail(
             scope, HOB_ERR_NOT_FOUND,
             "demo.pad: no such op; install the extension "
             "demo, or ask 'hob plugins' why it was refused");
-        *out_1 = *out_0;
-        *out_2 = *out_0;
-        return HOB_ERR_NOT_FOUND;
+        status = HOB_ERR_NOT_FOUND;
     }
-    args[0] = hob_value_tensors(xs, xs_count);
-    args[1] = hob_value_tensor(y);
-    args[2] = hob_value_str(s);
-    args[3] = hob_value_enum((int64_t)mode);
-    args[4] = (int)m2 < 0 ? hob_none() : hob_value_enum((int64_t)m2);
-    args[5] = hob_value_i64s(shape, shape_count);
-    args[6] = !axes ? hob_none() : hob_value_i64s(axes, axes_count);
-    args[7] = hob_value_f64s(ws, ws_count);
-    args[8] = n;
-    args[9] = f;
-    args[10] = hob_bool(b);
-    args[11] = ob;
-    args[12] = v;
-    args[13] = hob_value_device(device);
-    args[14] = hob_value_dtype((uint32_t)dt);
-    args[15] = hob_i64(class_);
-    status = hob_scope_host(scope)->calln(scope, op, args, 16,
-                                          out, 3, &out_count);
-    *out_0 = out[0];
-    *out_1 = out[1];
-    *out_2 = out[2];
+    if (!error) {
+        args[0] = hob_value_tensors(xs, xs_count);
+        args[1] = hob_value_tensor(y);
+        args[2] = hob_value_str(s);
+        args[3] = hob_value_enum((int64_t)mode);
+        args[4] = (int)m2 < 0 ? hob_none() : hob_value_enum((int64_t)m2);
+        args[5] = hob_value_i64s(shape, shape_count);
+        args[6] = !axes ? hob_none() : hob_value_i64s(axes, axes_count);
+        args[7] = hob_value_f64s(ws, ws_count);
+        args[8] = n;
+        args[9] = f;
+        args[10] = hob_bool(b);
+        args[11] = ob;
+        args[12] = v;
+        args[13] = hob_value_device(device);
+        args[14] = hob_value_dtype((uint32_t)dt);
+        args[15] = hob_i64(class_);
+        status = hob_scope_host(scope)->calln(scope, op, args, 16,
+                                              rets, 3, &ret_count);
+    } else {
+        rets[0] = error;
+        rets[1] = error;
+        rets[2] = error;
+    }
+    *out_0 = rets[0];
+    *out_1 = rets[1];
+    *out_2 = rets[2];
     return status;
 }
 

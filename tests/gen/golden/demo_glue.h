@@ -14,8 +14,211 @@
 #include <hob/ops.h>
 
 #include <stddef.h>
+#include <string.h>
+
+/* ---- how a call is read ---- */
+
+/* Arguments and results of demo.square in a call. */
+enum {
+    DEMO_SQUARE_ARG_X = 0,
+    DEMO_SQUARE_RET_0 = 0,
+};
+
+/* Arguments and results of demo.linear_relu in a call. */
+enum {
+    DEMO_LINEAR_RELU_ARG_X = 0,
+    DEMO_LINEAR_RELU_ARG_W = 1,
+    DEMO_LINEAR_RELU_ARG_B = 2,
+    DEMO_LINEAR_RELU_ARG_ALPHA = 3,
+    DEMO_LINEAR_RELU_RET_0 = 0,
+};
+
+/* Tensors of demo.linear_relu in its backward. */
+enum {
+    DEMO_LINEAR_RELU_IN_X = 0,
+    DEMO_LINEAR_RELU_IN_W = 1,
+    DEMO_LINEAR_RELU_IN_B = 2,
+};
+
+/* A call of demo.linear_relu, for its kernels. */
+struct demo_linear_relu_call {
+    const struct hob_view *x;
+    const struct hob_view *w;
+    const struct hob_view *b;
+    double alpha;
+    struct hob_view *out;
+};
+
+static inline void demo_linear_relu_unpack(const struct hob_call *call,
+                                           struct demo_linear_relu_call *out)
+{
+    memset(out, 0, sizeof(*out));
+    out->x = hob_arg_view(call, 0);
+    out->w = hob_arg_view(call, 1);
+    out->b = hob_arg_view(call, 2);
+    out->alpha = call->args[3].u.f64;
+    out->out = hob_ret_view(call, 0);
+}
+
+/* Arguments and results of demo.pad in a call. */
+enum {
+    DEMO_PAD_ARG_XS = 0,
+    DEMO_PAD_ARG_Y = 1,
+    DEMO_PAD_ARG_S = 2,
+    DEMO_PAD_ARG_MODE = 3,
+    DEMO_PAD_ARG_M2 = 4,
+    DEMO_PAD_ARG_SHAPE = 5,
+    DEMO_PAD_ARG_AXES = 6,
+    DEMO_PAD_ARG_WS = 7,
+    DEMO_PAD_ARG_N = 8,
+    DEMO_PAD_ARG_F = 9,
+    DEMO_PAD_ARG_B = 10,
+    DEMO_PAD_ARG_OB = 11,
+    DEMO_PAD_ARG_V = 12,
+    DEMO_PAD_ARG_DEVICE = 13,
+    DEMO_PAD_ARG_DT = 14,
+    DEMO_PAD_ARG_CLASS = 15,
+    DEMO_PAD_RET_0 = 0,
+    DEMO_PAD_RET_1 = 1,
+    DEMO_PAD_RET_2 = 2,
+};
+
+/* A call of demo.pad, for its kernels. */
+struct demo_pad_call {
+    hob_tensor *const *xs;
+    uint32_t xs_count;
+    const struct hob_view *y;
+    const char *s;
+    enum demo_pad_mode mode;
+    enum demo_pad_m2 m2;
+    const int64_t *shape;
+    uint32_t shape_count;
+    const int64_t *axes;
+    uint32_t axes_count;
+    const double *ws;
+    uint32_t ws_count;
+    hob_scalar n;
+    hob_scalar f;
+    int b;
+    hob_scalar ob;
+    hob_scalar v;
+    hob_device *device;
+    hob_dtype dt;
+    int64_t class_;
+    struct hob_view *out_0;
+    struct hob_view *out_1;
+    struct hob_view *out_2;
+};
+
+static inline void demo_pad_unpack(const struct hob_call *call,
+                                   struct demo_pad_call *out)
+{
+    memset(out, 0, sizeof(*out));
+    out->xs = call->args[0].u.tensors;
+    out->xs_count = call->args[0].count;
+    out->y = hob_arg_view(call, 1);
+    out->s = call->args[2].u.str;
+    out->mode = (enum demo_pad_mode)call->args[3].u.i64;
+    out->m2 = (enum demo_pad_m2)(call->args[4].tag ? call->args[4].u.i64 : -1);
+    out->shape = call->args[5].u.i64s;
+    out->shape_count = call->args[5].count;
+    out->axes = call->args[6].u.i64s;
+    out->axes_count = call->args[6].count;
+    out->ws = call->args[7].u.f64s;
+    out->ws_count = call->args[7].count;
+    out->n = call->args[8];
+    out->f = call->args[9];
+    out->b = call->args[10].u.i64 != 0;
+    out->ob = call->args[11];
+    out->v = call->args[12];
+    out->device = call->args[13].u.device;
+    out->dt = (hob_dtype)call->args[14].u.i64;
+    out->class_ = call->args[15].u.i64;
+    out->out_0 = hob_ret_view(call, 0);
+    out->out_1 = hob_ret_view(call, 1);
+    out->out_2 = hob_ret_view(call, 2);
+}
+
+/* Arguments and results of demo.split in a call. */
+enum {
+    DEMO_SPLIT_ARG_X = 0,
+    DEMO_SPLIT_ARG_N = 1,
+    DEMO_SPLIT_ARG_SEED = 2,
+    DEMO_SPLIT_RET_0 = 0,
+};
+
+/* Arguments and results of demo.nothing in a call. */
+enum {
+    DEMO_NOTHING_RET_0 = 0,
+};
+
+/* A call of demo.nothing, for its kernels. */
+struct demo_nothing_call {
+    struct hob_view *out;
+};
+
+static inline void demo_nothing_unpack(const struct hob_call *call,
+                                       struct demo_nothing_call *out)
+{
+    memset(out, 0, sizeof(*out));
+    out->out = hob_ret_view(call, 0);
+}
+
+/* Arguments and results of add in a call. */
+enum {
+    DEMO_ADD_ARG_LHS = 0,
+    DEMO_ADD_ARG_RHS = 1,
+    DEMO_ADD_RET_0 = 0,
+};
+
+/* A call of add, for its kernels. */
+struct demo_add_call {
+    const struct hob_view *lhs;
+    const struct hob_view *rhs;
+    struct hob_view *out;
+};
+
+static inline void demo_add_unpack(const struct hob_call *call,
+                                   struct demo_add_call *out)
+{
+    memset(out, 0, sizeof(*out));
+    out->lhs = hob_arg_view(call, 0);
+    out->rhs = hob_arg_view(call, 1);
+    out->out = hob_ret_view(call, 0);
+}
+
+/* Arguments and results of other.op in a call. */
+enum {
+    DEMO_OTHER_OP_ARG_LHS = 0,
+    DEMO_OTHER_OP_ARG_RHS = 1,
+    DEMO_OTHER_OP_RET_0 = 0,
+};
+
+/* Tensors of other.op in its backward. */
+enum {
+    DEMO_OTHER_OP_IN_LHS = 0,
+    DEMO_OTHER_OP_IN_RHS = 1,
+};
+
+/* A call of other.op, for its kernels. */
+struct demo_other_op_call {
+    const struct hob_view *lhs;
+    const struct hob_view *rhs;
+    struct hob_view *out;
+};
+
+static inline void demo_other_op_unpack(const struct hob_call *call,
+                                        struct demo_other_op_call *out)
+{
+    memset(out, 0, sizeof(*out));
+    out->lhs = hob_arg_view(call, 0);
+    out->rhs = hob_arg_view(call, 1);
+    out->out = hob_ret_view(call, 0);
+}
 
 /* ---- what the author writes ---- */
+
+HOB_BEGIN_DECLS
 
 #if defined(__GNUC__) && !defined(_WIN32)
 #pragma GCC visibility push(hidden)
@@ -72,6 +275,7 @@ hob_status demo_split_body(hob_scope *scope, hob_tensor *x, int64_t n,
                            hob_scalar _seed, hob_tensor **out,
                            uint32_t out_count);
 hob_status demo_split_infer(struct hob_call *call, struct hob_meta *out);
+hob_status demo_split_record_layer(void *instance, struct hob_call *call);
 
 /*
  * demo.nothing
@@ -80,7 +284,6 @@ hob_status demo_split_infer(struct hob_call *call, struct hob_meta *out);
  */
 hob_status demo_nothing_infer(struct hob_call *call, struct hob_meta *out);
 hob_status demo_nothing_cube_cuda(void *device, struct hob_call *call);
-hob_status demo_nothing_record_layer(void *instance, struct hob_call *call);
 
 /*
  * add
@@ -108,6 +311,8 @@ hob_status demo_other_op_backward(hob_scope *scope,
 #pragma GCC visibility pop
 #endif
 
+HOB_END_DECLS
+
 #ifndef DEMO_PROTOTYPES_ONLY
 
 /* The status of a body that returned RESULT. */
@@ -131,28 +336,28 @@ static hob_status finish_body(hob_scope *scope, const struct hob_call *call,
 
 static hob_status demo_square_body_glue(hob_scope *scope,
                                         const struct hob_call *call,
-                                        hob_tensor **out)
+                                        hob_tensor **rets)
 {
     const hob_value *args = call->args;
 
-    out[0] = demo_square_body(scope, args[0].u.tensor);
-    return finish_body(scope, call, out[0]);
+    rets[0] = demo_square_body(scope, args[0].u.tensor);
+    return finish_body(scope, call, rets[0]);
 }
 
 static hob_status demo_linear_relu_body_glue(hob_scope *scope,
                                              const struct hob_call *call,
-                                             hob_tensor **out)
+                                             hob_tensor **rets)
 {
     const hob_value *args = call->args;
 
-    out[0] = demo_linear_relu_body(scope, args[0].u.tensor, args[1].u.tensor,
-                                   args[2].u.tensor, args[3].u.f64);
-    return finish_body(scope, call, out[0]);
+    rets[0] = demo_linear_relu_body(scope, args[0].u.tensor, args[1].u.tensor,
+                                    args[2].u.tensor, args[3].u.f64);
+    return finish_body(scope, call, rets[0]);
 }
 
 static hob_status demo_pad_body_glue(hob_scope *scope,
                                      const struct hob_call *call,
-                                     hob_tensor **out)
+                                     hob_tensor **rets)
 {
     const hob_value *args = call->args;
 
@@ -164,18 +369,29 @@ static hob_status demo_pad_body_glue(hob_scope *scope,
                          args[6].count, args[7].u.f64s, args[7].count, args[8],
                          args[9], args[10].u.i64 != 0, args[11], args[12],
                          args[13].u.device, (hob_dtype)args[14].u.i64,
-                         args[15].u.i64, &out[0], &out[1], &out[2]);
+                         args[15].u.i64, &rets[0], &rets[1], &rets[2]);
 }
 
 static hob_status demo_split_body_glue(hob_scope *scope,
                                        const struct hob_call *call,
-                                       hob_tensor **out)
+                                       hob_tensor **rets)
 {
     const hob_value *args = call->args;
 
-    return demo_split_body(scope, args[0].u.tensor, args[1].u.i64, args[2], out,
-                           call->ret_count);
+    return demo_split_body(scope, args[0].u.tensor, args[1].u.i64, args[2],
+                           rets, call->ret_count);
 }
+
+#if defined(__cplusplus) && defined(__GNUC__)
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wpedantic"
+#pragma GCC diagnostic ignored "-Wmissing-field-initializers"
+#if defined(__clang__)
+#pragma GCC diagnostic ignored "-Wc++20-designator"
+#elif __GNUC__ >= 12
+#pragma GCC diagnostic ignored "-Wc++20-extensions"
+#endif
+#endif
 
 static const uint32_t demo_linear_relu_flex_dtypes[] = {0x6, 0x6, 0x6};
 static const struct hob_entry demo_linear_relu_flex_entry = {
@@ -219,6 +435,11 @@ static const struct hob_op_impl demo_pad_impls[] = {
      .entry = &demo_pad_flex_entry},
 };
 
+static const struct hob_op_impl demo_split_impls[] = {
+    {.selector = "record",
+     .layer = demo_split_record_layer},
+};
+
 static const struct hob_entry demo_nothing_cube_cuda_entry = {
     .op = "demo.nothing",
     .signature = "() -> f32",
@@ -229,8 +450,6 @@ static const struct hob_entry demo_nothing_cube_cuda_entry = {
 static const struct hob_op_impl demo_nothing_impls[] = {
     {.selector = "cube-cuda",
      .entry = &demo_nothing_cube_cuda_entry},
-    {.selector = "record",
-     .layer = demo_nothing_record_layer},
 };
 
 static const uint32_t demo_add_flex_dtypes[] = {0x1ffe, 0x1ffe};
@@ -291,12 +510,14 @@ static const struct hob_extension_op demo_ops[] = {
     {.name = "demo.split",
      .signature = "(x: Any, n: i64, _seed: i64?) -> [x]",
      .infer = demo_split_infer,
-     .body = demo_split_body_glue},
+     .body = demo_split_body_glue,
+     .impls = demo_split_impls,
+     .impl_count = 1},
     {.name = "demo.nothing",
      .signature = "() -> f32",
      .infer = demo_nothing_infer,
      .impls = demo_nothing_impls,
-     .impl_count = 2},
+     .impl_count = 1},
 };
 
 static const struct hob_extension_op demo_implements[] = {
@@ -315,17 +536,23 @@ static const struct hob_extension_op demo_implements[] = {
 };
 
 static const struct hob_extension demo_extension = {
-    .struct_size = sizeof(struct hob_extension),
+    HOB_EXTENSION_INIT_HEAD,
     .op_count = 5,
+    .implements_count = 3,
     .ops = demo_ops,
     .implements = demo_implements,
-    .implements_count = 3,
 };
 
 static const struct hob_plugin demo_plugin = {
-    HOB_PLUGIN_INIT_HEAD,
+    .magic = HOB_PLUGIN_MAGIC,
+    .struct_size = sizeof(struct hob_plugin),
+    .abi_major = HOB_ABI_MAJOR,
+    .abi_minor_built = HOB_ABI_MINOR,
+    .abi_minor_required = HOB_ABI_MINOR,
+    .sanitizers = HOB_BUILD_SANITIZERS,
     .id = "demo",
     .version = "0.1.0",
+    .build = HOB_BUILD_TEXT,
     .extension = &demo_extension,
 };
 
@@ -334,6 +561,10 @@ const struct hob_plugin *hob_plugin_entry(const struct hob_host *host)
     (void)host;
     return &demo_plugin;
 }
+
+#if defined(__cplusplus) && defined(__GNUC__)
+#pragma GCC diagnostic pop
+#endif
 
 #endif
 

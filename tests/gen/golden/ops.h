@@ -103,16 +103,16 @@ static inline hob_status hob_pick(hob_scope *scope, hob_tensor *x,
                                   hob_tensor **out_1)
 {
     hob_value args[2];
-    hob_tensor *out[2] = {NULL, NULL};
-    uint32_t out_count = 0;
-    hob_status status;
+    hob_tensor *rets[2] = {NULL, NULL};
+    uint32_t ret_count = 0;
+    hob_status status = HOB_OK;
 
     args[0] = hob_value_tensor(x);
     args[1] = hob_value_tensor(mask);
     status = hob_scope_host(scope)->calln(scope, HOB_OP_PICK, args, 2,
-                                          out, 2, &out_count);
-    *out_0 = out[0];
-    *out_1 = out[1];
+                                          rets, 2, &ret_count);
+    *out_0 = rets[0];
+    *out_1 = rets[1];
     return status;
 }
 

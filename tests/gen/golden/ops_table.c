@@ -32,30 +32,30 @@ static hob_status finish_body(hob_scope *scope, const struct hob_call *call,
 }
 
 static hob_status body_double(hob_scope *scope, const struct hob_call *call,
-                              hob_tensor **out)
+                              hob_tensor **rets)
 {
     const hob_value *args = call->args;
 
-    out[0] = hob__body_double(scope, args[0].u.tensor, args[1].u.f64,
-                              args[2].u.tensor);
-    return finish_body(scope, call, out[0]);
+    rets[0] = hob__body_double(scope, args[0].u.tensor, args[1].u.f64,
+                               args[2].u.tensor);
+    return finish_body(scope, call, rets[0]);
 }
 
 static hob_status body_pick(hob_scope *scope, const struct hob_call *call,
-                            hob_tensor **out)
+                            hob_tensor **rets)
 {
     const hob_value *args = call->args;
 
-    return hob__body_pick(scope, args[0].u.tensor, args[1].u.tensor, &out[0],
-                          &out[1]);
+    return hob__body_pick(scope, args[0].u.tensor, args[1].u.tensor, &rets[0],
+                          &rets[1]);
 }
 
 static hob_status body_parts(hob_scope *scope, const struct hob_call *call,
-                             hob_tensor **out)
+                             hob_tensor **rets)
 {
     const hob_value *args = call->args;
 
-    return hob__body_parts(scope, args[0].u.tensor, args[1].u.i64, out,
+    return hob__body_parts(scope, args[0].u.tensor, args[1].u.i64, rets,
                            call->ret_count);
 }
 

@@ -17,6 +17,10 @@
  * Tables start with struct_size and grow at their end only. A NULL member
  * means "not supported" unless its comment says "required". Strings and
  * tables that a plugin returns live as long as the process.
+ *
+ * Elements of lists grow at their end too: the table that holds a list says
+ * how large one element is in the header that the plugin was built with
+ * (entry_size, op_size, impl_size). The ..._INIT_HEAD macros set all sizes.
  */
 #ifndef HOB_EXT_PLUGIN_H
 #define HOB_EXT_PLUGIN_H
@@ -34,6 +38,11 @@ enum hob_call_flags {
 /*
  * One call on its way down the layers. At a backend, rets holds allocated
  * tensors (unless HOB_CALL_DYNAMIC) and the arguments are in its memory.
+ *
+ * Structs and enums lie flat: a struct argument is its fields, one after the
+ * other; an enum one is an ENUM value, then the fields of all its variants,
+ * those of the others absent. Results likewise: the tensors are in rets, what
+ * is no tensor in plains, which inference sets and nobody changes.
  */
 struct hob_call {
     const struct hob_host *host;
@@ -46,12 +55,16 @@ struct hob_call {
     uint16_t ret_count;
     hob_value *args;              /* arg_count, in the signature's order */
     hob_value *rets;              /* ret_count tensors */
-    const struct hob_meta *metas; /* ret_count: the inferred results */
-    void *stream;                 /* of the device; NULL on a CPU */
-    void *workspace;              /* as prepare asked, 64-byte aligned */
-    const void *prepared;         /* what prepare returned */
-    const char *op_name;          /* as in "demo.square", borrowed */
-    struct hob_call_state *core;  /* the core's own */
+    const struct hob_meta *metas; /* ret_count: the inferred results; dtype
+                                     NONE where a result is absent */
+    hob_value *plains;            /* plain_count results that are no tensors */
+    uint16_t plain_count;
+    uint16_t reserved[3];
+    void *stream;                /* of the device; NULL on a CPU */
+    void *workspace;             /* as prepare asked, 64-byte aligned */
+    const void *prepared;        /* what prepare returned; only read */
+    const char *op_name;         /* as in "demo.square", borrowed */
+    struct hob_call_state *core; /* the core's own */
 };
 
 /* Argument INDEX as a view; NULL if it is absent. */
@@ -70,11 +83,19 @@ static inline struct hob_view *hob_arg_item(const struct hob_call *call,
     return hob_tensor_view(call->args[index].u.tensors[item]);
 }
 
-/* Result INDEX as a view to write to. */
+/* Result INDEX as a view to write to; NULL if it is absent. */
 static inline struct hob_view *hob_ret_view(const struct hob_call *call,
                                             uint32_t index)
 {
     return hob_tensor_view(call->rets[index].u.tensor);
+}
+
+/* Whether argument INDEX is this kernel's alone, to be written to as it
+ * likes: the caller has moved it, and the manifest declares it consumed. */
+static inline int hob_arg_is_consumed(const struct hob_call *call,
+                                      uint32_t index)
+{
+    return (call->args[index].flags & HOB_VALUE_MOVE) != 0;
 }
 
 /* ---- functions of an op ---- */
@@ -82,14 +103,20 @@ static inline struct hob_view *hob_ret_view(const struct hob_call *call,
 /*
  * Compute the results' metadata of CALL into OUT (call->ret_count entries).
  * The core has filled in each dtype that the signature gives; the function
- * writes rank and shape, and a dtype where it is another. It sees metadata
- * only: elements must not be read. Failures go through host->fail.
+ * writes rank and shape, and a dtype where it is another. It leaves the dtype
+ * of a result that is absent HOB_DTYPE_NONE, and writes the payload of each
+ * of call->plains, whose tags are set. It sees metadata only: elements must
+ * not be read. Failures go through host->fail.
+ *
+ * An op whose results are a list is asked twice: with OUT NULL it says how
+ * long the list is by setting call->ret_count, then it fills as many metas.
  */
 typedef hob_status (*hob_infer_fn)(struct hob_call *call, struct hob_meta *out);
 
 /*
  * Run the op as a composition of other ops in SCOPE, at whose level they are
- * dispatched. OUT receives call->ret_count tensors owned by SCOPE.
+ * dispatched. OUT receives call->ret_count tensors owned by SCOPE, NULL where
+ * a result is absent.
  */
 typedef hob_status (*hob_body_fn)(hob_scope *scope, const struct hob_call *call,
                                   hob_tensor **out);
@@ -100,15 +127,23 @@ enum hob_entry_flags {
     HOB_ENTRY_CONTIGUOUS = 1, /* wants its tensor arguments contiguous */
     HOB_ENTRY_IN_PLACE = 2,   /* a result may be the very same elements as an
                                  argument of the same dtype and shape */
-    HOB_ENTRY_DYNAMIC = 4     /* allocates its results with host->result */
+    HOB_ENTRY_DYNAMIC = 4,    /* allocates its results with host->result */
+    HOB_ENTRY_KEEP = 8        /* what prepare returns is kept, see there */
 };
 
-/* What prepare answers, besides its status. */
+/*
+ * What prepare answers, besides its status. With HOB_ENTRY_KEEP the core keeps
+ * the answer and gives it to later calls on the device that are like this one:
+ * equal dtypes, shapes, strides and attributes, so it may depend on those and
+ * on nothing else. RELEASE is called once for a PREPARED that is not NULL,
+ * when it is no longer kept or, without HOB_ENTRY_KEEP, after the call.
+ */
 struct hob_prepare {
     uint32_t struct_size;
     uint32_t reserved;
     uint64_t workspace_bytes;
-    const void *prepared; /* lives as long as the device instance */
+    void *prepared;
+    void (*release)(void *prepared); /* NULL: nothing to give back */
 };
 
 /*
@@ -143,6 +178,8 @@ struct hob_backend {
     uint32_t struct_size;
     uint32_t entry_count;
     const struct hob_entry *entries;
+    uint32_t entry_size; /* bytes of one entry; required if there are any */
+    uint32_t flags;      /* enum hob_backend_flags */
 
     /* How many devices there are. Required. */
     hob_status (*device_count)(void *instance, uint32_t *out_count);
@@ -158,17 +195,20 @@ struct hob_backend {
      * block is 64-byte aligned; its content is undefined. */
     hob_status (*alloc)(void *device, uint64_t bytes, void **out_data);
     void (*free)(void *device, void *data, uint64_t bytes); /* required */
-    /* Copies between this device and the host; both wait. Required. */
+    /* Copy from the host to this device, and wait. Required. */
     hob_status (*upload)(void *device, void *data, const void *host_data,
                          uint64_t bytes);
+    /* The opposite, likewise. Required. */
     hob_status (*download)(void *device, void *host_data, const void *data,
                            uint64_t bytes);
     /* Wait for all work; NULL: work is done when execute returns. */
     hob_status (*sync)(void *device);
     const void *(*interface)(void *device, const char *name, uint32_t version);
-    uint32_t flags; /* enum hob_backend_flags */
-    uint32_t reserved;
 };
+
+#define HOB_BACKEND_INIT_HEAD                                                  \
+    .struct_size = sizeof(struct hob_backend),                                 \
+    .entry_size = sizeof(struct hob_entry)
 
 enum hob_backend_flags {
     HOB_BACKEND_HOST_MEMORY = 1 /* data are host pointers, read at any time */
@@ -200,7 +240,7 @@ struct hob_decorator {
      */
     int32_t (*call)(void *layer, struct hob_call *call,
                     const struct hob_op_impl *impl, hob_status *out_status);
-    /* Give a state word back: its handle dies. Required if it sets any. */
+    /* Give a state word back: its handle dies. Not NULL if it sets any. */
     void (*state_release)(void *layer, void *state);
     /* One more handle carries STATE; returns the word for it. */
     void *(*state_retain)(void *layer, void *state);
@@ -218,16 +258,20 @@ enum hob_backward_flags {
  * What a backward function gets. Tensors of the op, in the order of the
  * signature, lists flattened, an absent optional one slot: INPUT_COUNT slots.
  * args is the call's argument array with its tensors taken out (their tags
- * stay), so attributes are read by position as in the call.
+ * stay), so attributes are read by position as in the call; plains are the
+ * results that are no tensors.
  */
 struct hob_grad_call {
+    uint32_t struct_size;
+    uint32_t reserved;
     const struct hob_host *host;
     const char *op_name;
     const hob_value *args;
     uint16_t arg_count;
     uint16_t input_count;
     uint16_t ret_count;
-    uint16_t reserved;
+    uint16_t plain_count;
+    const hob_value *plains;
     hob_tensor *const *inputs;          /* NULL where it was not saved */
     const struct hob_meta *input_metas; /* of all inputs; rank 0, dtype NONE
                                            where absent */
@@ -240,6 +284,21 @@ struct hob_grad_call {
                                   it is summed back to the input's. */
 };
 
+/* Where the tensors of parameter INDEX begin among CALL's inputs. */
+static inline uint32_t hob_grad_slot(const struct hob_grad_call *call,
+                                     uint32_t index)
+{
+    uint32_t slot = 0;
+    for (uint32_t i = 0; i < index; i++) {
+        const hob_value *arg = &call->args[i];
+        if (arg->tag == HOB_TAG_TENSOR)
+            slot++;
+        else if (arg->tag == HOB_TAG_TENSORS || arg->tag == HOB_TAG_ABSENT)
+            slot += arg->count;
+    }
+    return slot;
+}
+
 struct hob_backward {
     uint32_t struct_size;
     uint32_t flags;     /* enum hob_backward_flags */
@@ -248,7 +307,8 @@ struct hob_backward {
     /* Bit i set in save_if[j]: parameter i is needed for the gradient of
      * parameter j only. NULL: save_args holds whenever anything is tracked. */
     const uint32_t *save_if;
-    /* Run in SCOPE, one level below the layer that recorded the op. */
+    /* Run in SCOPE, one level below the layer that recorded the op.
+     * Required. */
     hob_status (*backward)(hob_scope *scope, const struct hob_grad_call *call);
 };
 
@@ -261,28 +321,42 @@ struct hob_op_impl {
     const struct hob_backward *backward; /* for "autodiff" */
     /* Any decorator: the whole call at that layer, in place of its rule. */
     hob_status (*layer)(void *instance, struct hob_call *call);
-    const void *reserved[4];
 };
 
 struct hob_extension_op {
     const char *name;      /* required, with namespace: "demo.square" */
-    const char *signature; /* required; equals the manifest's */
+    const char *signature; /* required; the manifest's, types laid flat */
     hob_infer_fn infer;    /* NULL: the manifest names a standard one */
     hob_body_fn body;      /* NULL: no default body */
     const struct hob_op_impl *impls;
     uint32_t impl_count;
+    /* Bit i: a kernel may write over parameter i's tensor where it is the
+     * caller's last use; see hob_arg_is_consumed(). */
+    uint32_t consumes;
+    /* Pairs result, parameter: the result may take the memory of a parameter
+     * that was moved, if its kernel has HOB_ENTRY_IN_PLACE. */
+    const uint8_t (*aliases)[2];
+    uint32_t alias_count;
     uint32_t reserved;
 };
 
 struct hob_extension {
     uint32_t struct_size;
+    uint32_t op_size;    /* bytes of one of ops and implements; required */
+    uint32_t impl_size;  /* of one of an op's impls; required */
+    uint32_t entry_size; /* of an impl's entry; required */
     uint32_t op_count;
-    const struct hob_extension_op *ops;
+    uint32_t implements_count;
+    const struct hob_extension_op *ops; /* required if there are any */
     /* Kernels for ops declared elsewhere; the manifest lists them too. */
     const struct hob_extension_op *implements;
-    uint32_t implements_count;
-    uint32_t reserved;
 };
+
+#define HOB_EXTENSION_INIT_HEAD                                                \
+    .struct_size = sizeof(struct hob_extension),                               \
+    .op_size = sizeof(struct hob_extension_op),                                \
+    .impl_size = sizeof(struct hob_op_impl),                                   \
+    .entry_size = sizeof(struct hob_entry)
 
 /* ---- the plugin ---- */
 
@@ -316,8 +390,8 @@ struct hob_plugin {
     uint16_t abi_minor_required; /* the lowest minor that has all it uses */
     uint16_t reserved0;
     uint32_t sanitizers;
-    const char *id;      /* equals the manifest's */
-    const char *version; /* of the plugin */
+    const char *id;      /* equals the manifest's; required */
+    const char *version; /* of the plugin; required */
     const char *build;   /* compiler, libc; for people */
 
     /* Make and end this plugin's instance in a runtime. NULL: none needed. */
@@ -328,10 +402,10 @@ struct hob_plugin {
      * not work in a forked child. */
     void (*after_fork_child)(void *instance);
 
-    /* What the plugin is; at least one is set, as its manifest's kind. */
+    /* What the plugin is, as its manifest's kind. */
     const struct hob_backend *backend;
     const struct hob_decorator *decorator;
-    const struct hob_extension *extension;
+    const struct hob_extension *extension; /* one of the three is required */
     const struct hob_plugin_part *parts;
     const void *reserved1[5];
 };

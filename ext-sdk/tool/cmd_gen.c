@@ -1,47 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * main.c - hob-sdk: the tool of those who write ops.
+ * cmd_gen.c - hob-sdk gen: C from the schemas of ops.
  */
 #ifdef HAVE_CONFIG_H
 #include <config.h>
 #endif
 
+#include "tool.h"
+
 #include "gen.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-#ifndef PACKAGE_VERSION
-#define PACKAGE_VERSION "0.1.0"
-#endif
-
-enum { EXIT_BAD_INPUT = 1, EXIT_USAGE = 2 };
-
-static const char usage_text[] =
-    "usage: hob-sdk gen builtin --ops-dir DIR [--header FILE] [--table FILE]\n"
-    "               [--bodies FILE] [--infer FILE] [--markdown FILE]\n"
-    "       hob-sdk gen extension MANIFEST [--header FILE] [--glue FILE]\n"
-    "       hob-sdk --help | --version\n"
-    "\n"
-    "gen builtin reads the schemas of the built-in ops, gen extension the\n"
-    "manifest of an extension, and writes C from them: a header with one\n"
-    "typed function an op, and the tables that hang them in. Without outputs\n"
-    "it only checks. Errors are FILE:LINE:COLUMN: POINTER: message.\n"
-    "\n"
-    "  --header FILE    the typed functions\n"
-    "  --table FILE     core/src/ops_table.c\n"
-    "  --bodies FILE    prototypes of the default bodies\n"
-    "  --infer FILE     prototypes of infer functions and views\n"
-    "  --markdown FILE  the reference page\n"
-    "  --glue FILE      what the extension's C file includes\n"
-    "\n"
-    "Exit status: 0 done, 1 an error in the input, 2 a wrong command line.\n";
-
-static int usage_error(const char *what, const char *name)
-{
-    (void)fprintf(stderr, "hob-sdk: %s%s\nTry 'hob-sdk --help'.\n", what, name);
-    return EXIT_USAGE;
-}
 
 /* The file name of PATH, under which the glue includes the header. */
 static const char *base_name(const char *path)
@@ -112,12 +82,8 @@ static int generate(const struct gen_options *options)
     if (!st)
         st = schema.is_extension ? write_extension(&schema, options, &error)
                                  : write_builtin(&schema, options, &error);
-    if (st)
-        (void)fprintf(stderr, "%s\n",
-                      error.message ? error.message : "out of memory");
-    hob_error_release(&error);
     gen_schema_release(&schema);
-    return st ? EXIT_BAD_INPUT : EXIT_SUCCESS;
+    return st ? tool_failed(&error) : TOOL_DONE;
 }
 
 /* Read --NAME FILE pairs and, for extensions, the manifest. */
@@ -150,19 +116,19 @@ static int read_options(int argc, char **argv, bool is_extension,
                 !(is_extension ? known[k].extension : known[k].builtin)))
             k++;
         if (k == known_count)
-            return usage_error("unknown argument ", argv[i]);
+            return tool_usage_error("unknown argument ", argv[i]);
         if (++i == argc)
-            return usage_error("no file after ", argv[i - 1]);
+            return tool_usage_error("no file after ", argv[i - 1]);
         *known[k].value = argv[i];
     }
     if (is_extension && !options->manifest)
-        return usage_error("which manifest?", "");
+        return tool_usage_error("which manifest?", "");
     if (!is_extension && !options->ops_dir)
-        return usage_error("--ops-dir is missing", "");
-    return EXIT_SUCCESS;
+        return tool_usage_error("--ops-dir is missing", "");
+    return TOOL_DONE;
 }
 
-static int run_gen(int argc, char **argv)
+int tool_gen(int argc, char **argv)
 {
     struct gen_options options;
     bool is_extension;
@@ -171,22 +137,8 @@ static int run_gen(int argc, char **argv)
     memset(&options, 0, sizeof(options));
     if (argc < 1 ||
         (strcmp(argv[0], "builtin") != 0 && strcmp(argv[0], "extension") != 0))
-        return usage_error("gen builtin or gen extension?", "");
+        return tool_usage_error("gen builtin or gen extension?", "");
     is_extension = !strcmp(argv[0], "extension");
     status = read_options(argc - 1, argv + 1, is_extension, &options);
     return status ? status : generate(&options);
-}
-
-int main(int argc, char **argv)
-{
-    if (argc == 2 && !strcmp(argv[1], "--help"))
-        return fputs(usage_text, stdout) < 0 ? EXIT_BAD_INPUT : EXIT_SUCCESS;
-    if (argc == 2 && !strcmp(argv[1], "--version"))
-        return puts("hob-sdk " PACKAGE_VERSION) < 0 ? EXIT_BAD_INPUT
-                                                    : EXIT_SUCCESS;
-    if (argc < 2)
-        return usage_error("no command", "");
-    if (!strcmp(argv[1], "gen"))
-        return run_gen(argc - 2, argv + 2);
-    return usage_error("unknown command ", argv[1]);
 }

@@ -1,0 +1,28 @@
+# SPDX-License-Identifier: Apache-2.0
+# Sourced by the tests of this folder: Hob is installed into $stage, a folder
+# that it was not configured for, as a package of a distribution would be.
+# PKG_CONFIG and PKG_CONFIG_PATH point there; $work is a scratch folder.
+top=$HOB_TEST_BUILDDIR/..
+prefix=$(sed -n 's/^prefix=//p' "$top/core/hob.pc")
+# Out of reach of other users, or the loader would not trust it.
+work=$(mktemp -d) || exit 99
+trap 'rm -r -f "$work"' EXIT
+stage=$work/stage$prefix
+
+# The flags of the make that runs the tests are not meant for these.
+unset MAKEFLAGS MFLAGS MAKELEVEL
+if ! make -s -C "$top" install DESTDIR="$work/stage" >"$work/log" 2>&1; then
+    tail -n 40 "$work/log"
+    echo "FAIL: make install DESTDIR"
+    exit 1
+fi
+
+PKG_CONFIG="pkg-config --define-variable=prefix=$stage"
+pc=$(find "$stage" -name hob-sdk.pc)
+PKG_CONFIG_PATH=$(dirname "$pc")
+export PKG_CONFIG PKG_CONFIG_PATH
+if [ "$($PKG_CONFIG --variable=libdir hob)" = \
+    "$(sed -n 's/^libdir=//p' "$top/core/hob.pc")" ]; then
+    echo "skipped: libdir is not below prefix"
+    exit 77
+fi

@@ -1,0 +1,3 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#define TWIN 1
+#include "mock_twin.h"

@@ -1,0 +1,3 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#define TWIN 2
+#include "mock_twin.h"

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The kernel is a thousandth off. */
+#include "mutant.h"
+
+static hob_status execute(void *device, struct hob_call *call)
+{
+    const struct hob_view *x = hob_arg_view(call, 0);
+    const struct hob_view *y = hob_ret_view(call, 0);
+
+    (void)device;
+    for (int64_t i = 0; i < hob_view_count(y); i++)
+        mutant_put(y, i, 2.001 * mutant_get(x, i));
+    return HOB_OK;
+}
+
+#define MUTANT_EXECUTE execute
+#include "mutant_table.h"
