@@ -57,6 +57,10 @@ project()
         ${CC:+CC="$CC"} CFLAGS="$warnings $strict" \
         ${cxx:+CXX="$cxx"} CXXFLAGS="$warnings"
     grep -q "$name: passed" "$work/log" || fail "$name: its test has run"
+    if [ -x "$stage/libexec/hob/hob-sdk-check" ] &&
+        ! grep -q "^0 findings" "$work/log"; then
+        fail "$name: the checker has run"
+    fi
     so=$(echo "$name"/build/*.so)
     if [ "$(nm -D --defined-only "$so" | wc -l)" -ne 1 ]; then
         fail "$name: exports one symbol"

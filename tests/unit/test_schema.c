@@ -29,7 +29,7 @@ static const struct rule {
     const char *second_list;
 } rules[] = {
     {"plugin", "properties", "core/src/manifest.c", "hob_status read_all(",
-     NULL, NULL},
+     "ext-sdk/gen/*.c", "manifest_keys[]"},
     {"plugin", "properties/abi/properties", "core/src/manifest.c",
      "hob_status read_abi(", NULL, NULL},
     {"plugin", "properties/backend/properties", "core/src/manifest_parts.c",
