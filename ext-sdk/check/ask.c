@@ -77,13 +77,24 @@ int check_infer_accepts(struct check_lab *lab, const struct check_plan *plan,
     return !status;
 }
 
-/* PLAN with its small sizes exchanged for those of LARGER, up to MOST elements
- * a tensor, into OUT; whether infer accepts it. */
-static int enlarge(struct check_lab *lab, const struct check_plan *plan,
-                   const int64_t *larger, int64_t most, struct check_plan *out)
+static int accepts(struct check_lab *lab, const struct check_plan *plan)
 {
     char refusal[8];
     int accepted;
+
+    check_force(lab, CHECK_PROBE);
+    accepted = (lab->op->flags & HOB__OP_DYNAMIC) ||
+               check_infer_accepts(lab, plan, refusal, sizeof(refusal));
+    check_force(lab, CHECK_AS_ROUTED);
+    return accepted;
+}
+
+/* PLAN with its small sizes exchanged for those of LARGER, up to MOST elements
+ * a tensor, into OUT; whether infer accepts it, or would if attributes that
+ * are the same number grew with them. */
+static int enlarge(struct check_lab *lab, const struct check_plan *plan,
+                   const int64_t *larger, int64_t most, struct check_plan *out)
+{
 
     *out = *plan;
     for (uint32_t i = 0; i < lab->op->signature.param_count; i++)
@@ -99,11 +110,15 @@ static int enlarge(struct check_lab *lab, const struct check_plan *plan,
             if (count > most)
                 return 0;
         }
-    check_force(lab, CHECK_PROBE);
-    accepted = (lab->op->flags & HOB__OP_DYNAMIC) ||
-               check_infer_accepts(lab, out, refusal, sizeof(refusal));
-    check_force(lab, CHECK_AS_ROUTED);
-    return accepted;
+    if (accepts(lab, out))
+        return 1;
+    for (uint32_t i = 0; i < lab->op->signature.param_count; i++) {
+        struct check_attr *attr = &out->args[i].attr;
+
+        if (attr->tag == HOB_TAG_I64 && attr->i64 > 1 && attr->i64 <= 5)
+            attr->i64 = larger[attr->i64];
+    }
+    return accepts(lab, out);
 }
 
 int check_enlarge(struct check_lab *lab, const struct check_plan *plan,

@@ -123,7 +123,6 @@ struct check_arg {
 struct check_plan {
     uint8_t is_empty;    /* has a size of 0 */
     uint8_t is_positive; /* floats in 0.25..1.25, not -1..1 */
-    uint8_t is_example;  /* from "x-check" */
     struct check_arg args[HOB_MAX_PARAMS];
     /* HOB_DTYPE_NONE: the first that is served. */
     uint8_t dtype[HOB_MAX_PARAMS];

@@ -76,6 +76,7 @@ static void derive_shape(struct check_search *search, uint8_t from_rank,
         }
         break;
     case 8:
+    case 9:
         *rank = 0;
         break;
     default:
@@ -295,11 +296,37 @@ static void draw_dtypes(struct check_search *search, struct check_plan *plan)
     }
 }
 
+/* Numbers and shapes among the attributes are often those of a tensor. */
+static void relate_attributes(struct check_search *search,
+                              struct check_plan *plan)
+{
+    const struct hob__signature *signature = &search->lab->op->signature;
+
+    for (uint32_t i = 0; i < signature->param_count; i++) {
+        struct check_attr *attr = &plan->args[i].attr;
+        uint8_t type = signature->params[i].type;
+        const struct check_arg *from;
+
+        if (!plan->args[i].present || below(search, 3) ||
+            search->lab->hints->params[i].value_count)
+            continue;
+        if (type == HOB__TYPE_I64)
+            attr->i64 = pick_size(search, plan, signature->param_count);
+        if (type != HOB__TYPE_SHAPE && type != HOB__TYPE_I64S)
+            continue;
+        from = earlier(search, plan, signature->param_count);
+        if (!from)
+            continue;
+        attr->count = from->rank[0];
+        memcpy(attr->i64s, from->shape[0], sizeof(attr->i64s));
+    }
+}
+
 void check_draw(struct check_search *search, const struct check_demand *demand,
                 struct check_plan *plan)
 {
     const struct hob__signature *signature = &search->lab->op->signature;
-    uint32_t style = below(search, 4);
+    uint32_t style = below(search, 8); /* 0 and 1 are special */
 
     memset(plan, 0, sizeof(*plan));
     draw_attributes(search, plan, demand);
@@ -320,4 +347,5 @@ void check_draw(struct check_search *search, const struct check_demand *demand,
                                        : 1 + (int)below(search, 3));
         draw_tensor(search, plan, i, style);
     }
+    relate_attributes(search, plan);
 }

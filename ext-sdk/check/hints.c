@@ -123,7 +123,6 @@ static void read_shapes(struct reader *reader, json *value)
             return;
         }
         memset(plan, 0, sizeof(*plan));
-        plan->is_example = 1;
         for (json *arg = hob__json_first(reader->doc, one); arg && good;
              arg = hob__json_next(reader->doc, arg)) {
             int param = find_param(reader, arg);

@@ -271,8 +271,7 @@ static hob_tensor *make_tensor(const struct check_lab *lab, hob_scope *scope,
     return tensor;
 }
 
-static hob_value attribute(const struct check_attr *attr, uint32_t type,
-                           hob_device *device)
+static hob_value attribute(const struct check_attr *attr, hob_device *device)
 {
     hob_value value = hob_value_make(attr->tag, 1);
 
@@ -290,7 +289,6 @@ static hob_value attribute(const struct check_attr *attr, uint32_t type,
     case HOB_TAG_ABSENT:
         return hob_none();
     default:
-        (void)type;
         value.u.i64 = attr->i64;
         return value;
     }
@@ -311,7 +309,7 @@ hob_status check_args_make(const struct check_lab *lab, hob_scope *scope,
         if (!arg->present || one->unmake == i + 1)
             continue;
         if (!check_is_tensor(param)) {
-            args->values[i] = attribute(&arg->attr, param->type, device);
+            args->values[i] = attribute(&arg->attr, device);
             continue;
         }
         for (uint32_t k = 0; k < arg->count; k++) {

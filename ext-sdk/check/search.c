@@ -18,6 +18,8 @@ enum {
     COVERED_MAX = 22, /* and with those that cover what it missed */
     EMPTY_MAX = 8,    /* and with a size of 0 */
     GENERAL_TRIES = 20000,
+    HARD_TRIES = 150000,
+    POOL_POOR = 6,
     COVER_TRIES = 3000
 };
 
@@ -239,6 +241,28 @@ static int is_known(const struct check_search *search,
     return alike > 1 && search->lab->op->signature.tensor_count;
 }
 
+/* A plan of the pool with one of its sizes exchanged for another wherever it
+ * stands, in attributes too: where few shapes fit, that most likely does. */
+static void draw_from_pool(struct check_search *search, struct check_plan *plan)
+{
+    uint64_t random = check_random(&search->random);
+    int64_t from = 1 + (int64_t)(random % 5);
+    int64_t to = 1 + (int64_t)(random / 8 % 5);
+    int first_only = random >> 40 & 1; /* two that are alike by chance */
+
+    *plan = search->pool[random / 64 % search->pool_count].plan;
+    for (uint32_t i = 0; i < HOB_MAX_PARAMS; i++) {
+        struct check_arg *arg = &plan->args[i];
+
+        if (arg->attr.tag == HOB_TAG_I64 && arg->attr.i64 == from)
+            arg->attr.i64 = to;
+        for (uint32_t k = 0; k < arg->count; k++)
+            for (uint32_t d = 0; d < arg->rank[k]; d++)
+                if (arg->shape[k][d] == from && !(first_only && d))
+                    arg->shape[k][d] = to;
+    }
+}
+
 /* Draw until the pool is full or the tries are over. */
 static void fill_pool(struct check_search *search)
 {
@@ -248,7 +272,10 @@ static void fill_pool(struct check_search *search)
          i++) {
         struct check_choice *choice = &search->pool[search->pool_count];
 
-        check_draw(search, &nothing, &choice->plan);
+        if (i % 2 && search->pool_count)
+            draw_from_pool(search, &choice->plan);
+        else
+            check_draw(search, &nothing, &choice->plan);
         make_keys(search, choice);
         choice->is_taken = 0;
         if (!is_known(search, choice) && infer_accepts(search, &choice->plan))
