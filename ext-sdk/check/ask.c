@@ -77,24 +77,55 @@ int check_infer_accepts(struct check_lab *lab, const struct check_plan *plan,
     return !status;
 }
 
-int check_enlarge(struct check_lab *lab, const struct check_plan *plan,
-                  struct check_plan *out)
+/* PLAN with its small sizes exchanged for those of LARGER, up to MOST elements
+ * a tensor, into OUT; whether infer accepts it. */
+static int enlarge(struct check_lab *lab, const struct check_plan *plan,
+                   const int64_t *larger, int64_t most, struct check_plan *out)
 {
-    /* Odd, beyond a vector, beyond a vector and a half. */
-    static const int64_t larger[] = {0, 1, 7, 17, 33, 9};
-    const struct hob__signature *signature = &lab->op->signature;
     char refusal[8];
     int accepted;
 
     *out = *plan;
-    for (uint32_t i = 0; i < signature->param_count; i++)
-        for (uint32_t k = 0; k < out->args[i].count; k++)
-            for (uint32_t d = 0; d < out->args[i].rank[k]; d++)
-                if (out->args[i].shape[k][d] <= 5)
-                    out->args[i].shape[k][d] = larger[out->args[i].shape[k][d]];
+    for (uint32_t i = 0; i < lab->op->signature.param_count; i++)
+        for (uint32_t k = 0; k < out->args[i].count; k++) {
+            int64_t count = 1;
+
+            for (uint32_t d = 0; d < out->args[i].rank[k]; d++) {
+                int64_t *size = &out->args[i].shape[k][d];
+
+                *size = *size <= 5 ? larger[*size] : *size;
+                count *= *size;
+            }
+            if (count > most)
+                return 0;
+        }
     check_force(lab, CHECK_PROBE);
     accepted = (lab->op->flags & HOB__OP_DYNAMIC) ||
                check_infer_accepts(lab, out, refusal, sizeof(refusal));
     check_force(lab, CHECK_AS_ROUTED);
     return accepted;
+}
+
+int check_enlarge(struct check_lab *lab, const struct check_plan *plan,
+                  struct check_plan *out)
+{
+    /* Odd, beyond a vector, beyond a vector and a half. */
+    static const int64_t larger[] = {0, 1, 7, 17, 33, 9};
+
+    return enlarge(lab, plan, larger, INT64_C(1) << 17, out);
+}
+
+int check_enlarge_much(struct check_lab *lab, const struct check_plan *plan,
+                       struct check_plan *out)
+{
+    /* Enough elements for several threads, whatever the rank. */
+    static const int64_t larger[][6] = {{0, 1, 20011, 40009, 30011, 50021},
+                                        {0, 1, 211, 307, 259, 401},
+                                        {0, 1, 31, 47, 37, 53},
+                                        {0, 1, 13, 17, 19, 15}};
+
+    for (uint32_t i = 0; i < 4; i++)
+        if (enlarge(lab, plan, larger[i], INT64_C(1) << 17, out))
+            return 1;
+    return 0;
 }

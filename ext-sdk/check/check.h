@@ -78,6 +78,7 @@ struct check_report {
     uint32_t case_count, case_capacity;
     uint32_t hidden; /* findings that follow from others */
     bool failed;     /* without memory */
+    bool is_wrong;   /* a device that was asked for does not open */
 };
 
 /* Add a finding; one that is the same but for its case is counted there. */
@@ -229,6 +230,7 @@ struct check_shared {
     atomic_uint_fast64_t runs;
     uint32_t plan_count;
     struct check_plan plans[CHECK_PLANS_MAX];
+    int device_failed; /* one that was asked for does not open */
     uint32_t job_count;
     struct check_job jobs[CHECK_JOBS_MAX];
 };
@@ -271,6 +273,9 @@ void check_found(struct check_child *child, enum check_code code,
                  const char *format, ...) HOB_PRINTF(3, 4);
 void check_note(struct check_child *child, const char *format, ...)
     HOB_PRINTF(2, 3);
+
+/* Whether op NAME is to be checked. */
+int check_is_wanted(const struct check_options *options, const char *name);
 
 /* In a child: a case that the op accepts. */
 void check_accepted(struct check_child *child, const char *text);
@@ -487,6 +492,10 @@ extern const uint32_t check_table_count;
 /* PLAN with larger, odd sizes into OUT; whether the op accepts them. */
 int check_enlarge(struct check_lab *lab, const struct check_plan *plan,
                   struct check_plan *out);
+
+/* The same with as many elements as several threads share. */
+int check_enlarge_much(struct check_lab *lab, const struct check_plan *plan,
+                       struct check_plan *out);
 
 void check_search(struct check_lab *lab);      /* fills shared->plans */
 void check_values(struct check_lab *lab);      /* kernel, body, again */

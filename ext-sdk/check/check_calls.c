@@ -196,6 +196,37 @@ static int check_pair(struct check_lab *lab, const struct check_plan *plan,
     return differs;
 }
 
+/*
+ * PLAN with many elements, on one thread and on several: the same bits, as
+ * work is to be split by its size alone. Returns whether they differ.
+ */
+static int check_pools(struct check_lab *lab, const struct check_plan *plan)
+{
+    struct hob__pool *pool = lab->runtime->pool, *other = NULL;
+    struct check_outcome alone, shared;
+    struct check_plan larger;
+    struct check_case one;
+    char why[WHY];
+    int same;
+
+    if (plan->is_empty || !check_enlarge_much(lab, plan, &larger) ||
+        hob__pool_new(1, &other))
+        return 0;
+    check_case_init(lab, &one, &larger);
+    lab->runtime->pool = other;
+    check_call(lab, lab->base, &one, 0, &alone);
+    lab->runtime->pool = pool;
+    check_call(lab, lab->base, &one, 0, &shared);
+    same = check_same(&shared, &alone, why, sizeof(why));
+    if (!same)
+        check_found(lab->child, CHECK_THREADS, "on %u threads, not on one, %s",
+                    hob__pool_threads(pool), why);
+    check_outcome_release(&alone);
+    check_outcome_release(&shared);
+    hob__pool_free(other);
+    return !same;
+}
+
 void check_threads(struct check_lab *lab)
 {
     const struct check_shared *shared = lab->child->shared;
@@ -204,6 +235,8 @@ void check_threads(struct check_lab *lab)
 
     for (uint32_t i = 0; i < shared->plan_count && !differs; i++) {
         differs = check_pair(lab, &shared->plans[i], lab->base, check_call);
+        if (!differs && i % PLAN_STEP == 1)
+            differs = check_pools(lab, &shared->plans[i]);
         if (autodiff && !differs && i % PLAN_STEP == 1)
             differs =
                 check_pair(lab, &shared->plans[i], autodiff, check_backward);

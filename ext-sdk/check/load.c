@@ -269,6 +269,44 @@ static enum check_code code_of(enum hob__reason reason)
     return CHECK_LOAD;
 }
 
+/* What OP has for SELECTOR; the loader has looked at it. */
+static int has_something(const struct hob_extension_op *op,
+                         const char *selector)
+{
+    if (op->body)
+        return 1;
+    for (uint32_t i = 0; i < op->impl_count; i++)
+        if (!strcmp(op->impls[i].selector, selector) &&
+            (op->impls[i].entry || op->impls[i].backward || op->impls[i].layer))
+            return 1;
+    return 0;
+}
+
+/* The loader asks for what is listed and holds today; a condition may hold
+ * tomorrow. */
+static void check_conditions(struct check_child *child,
+                             const struct hob__plugin *plugin)
+{
+    const struct hob__manifest *manifest = plugin->manifest;
+    const struct hob_extension *table = &plugin->extension;
+
+    for (uint32_t i = 0; i < manifest->op_count; i++)
+        for (uint32_t k = 0; k < table->op_count; k++) {
+            const struct hob__manifest_op *op = &manifest->ops[i];
+
+            if (strcmp(table->ops[k].name, op->full_name) != 0)
+                continue;
+            for (uint32_t s = 0; s < op->selector_count; s++)
+                if (op->selectors[s].when != HOB__WHEN_ALWAYS &&
+                    !has_something(&table->ops[k], op->selectors[s].name))
+                    check_found(child, CHECK_NO_IMPLEMENTATION,
+                                "op %s has nothing for %s, which it lists "
+                                "where %s is there",
+                                op->full_name, op->selectors[s].name,
+                                op->selectors[s].when_name);
+        }
+}
+
 static int load(struct check_child *child, hob_runtime *runtime)
 {
     const struct hob__candidate *candidate =
@@ -291,6 +329,8 @@ static int load(struct check_child *child, hob_runtime *runtime)
                     "the library's version is %s, the manifest's %s",
                     instance->plugin->table.version, child->target->version);
     hob_error_release(&error);
+    if (!status)
+        check_conditions(child, instance->plugin);
     return !status;
 }
 
@@ -313,9 +353,9 @@ static int implements(const struct hob__candidate *candidate, const char *name,
     return 0;
 }
 
-static int is_wanted(const struct check_child *child, const char *name)
+int check_is_wanted(const struct check_options *options, const char *name)
 {
-    const char *wanted = child->options->op;
+    const char *wanted = options->op;
     const char *dot = strrchr(name, '.');
 
     return !wanted || !strcmp(wanted, name) ||
@@ -338,7 +378,7 @@ static void add_jobs(struct check_child *child, hob_device *device,
         const struct hob__route *route = op ? hob__route_get(device, op) : NULL;
         struct check_job *job = &shared->jobs[shared->job_count];
 
-        if (!route || !is_wanted(child, one->name))
+        if (!route || !check_is_wanted(child->options, one->name))
             continue;
         if (route->status)
             check_found(child, CHECK_LOAD, "%s: %s", one->name, route->message);
@@ -367,9 +407,11 @@ static void try_device(struct visit *visit, const char *spec, int is_asked)
 
     if (!hob_device_open(visit->runtime, spec, &device, &error))
         add_jobs(visit->child, device->at[0], visit->tried);
-    else if (is_asked)
+    if (error.message && is_asked) {
+        visit->child->shared->device_failed = 1;
         check_note(visit->child, "%s cannot be opened: %s", spec,
                    hob__error_text(&error));
+    }
     hob_error_release(&error);
     hob_device_unref(device);
 }
@@ -395,7 +437,7 @@ static void list_jobs(struct check_child *child, hob_runtime *runtime)
     if (!options->device_count)
         hob_runtime_devices(runtime, visit_device, &visit);
     for (uint32_t i = 0; i < target->op_count; i++)
-        if (!tried[i] && is_wanted(child, target->ops[i].name))
+        if (!tried[i] && check_is_wanted(child->options, target->ops[i].name))
             check_note(child, "%s is not checked: no device here serves it",
                        target->ops[i].name);
     free(tried);

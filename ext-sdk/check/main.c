@@ -218,6 +218,7 @@ static void run_all(const struct command *command,
         shared->plan_count = 0;
         run_job(&context, &shared->jobs[i], report);
     }
+    report->is_wrong = shared->device_failed;
     (void)munmap(shared, sizeof(*shared));
 }
 
@@ -346,6 +347,15 @@ static int tell_list(void)
     return 0;
 }
 
+static int any_wanted(const struct check_target *target,
+                      const struct check_options *options)
+{
+    for (uint32_t i = 0; i < target->op_count; i++)
+        if (check_is_wanted(options, target->ops[i].name))
+            return 1;
+    return 0;
+}
+
 static int run(struct command *command)
 {
     struct check_report report;
@@ -359,6 +369,12 @@ static int run(struct command *command)
         code = EXIT_USAGE;
         goto out;
     }
+    if (target.op_count && !any_wanted(&target, &command->options)) {
+        (void)fprintf(stderr, "hob-sdk check: %s declares no op %s\n",
+                      target.id, command->options.op);
+        code = EXIT_USAGE;
+        goto out;
+    }
     run_all(command, &target, &report);
     check_report_settle(&report);
     if (command->is_json)
@@ -369,7 +385,9 @@ static int run(struct command *command)
         (void)fputs("hob-sdk check: out of memory: not everything was "
                     "checked\n",
                     stderr);
-    code = report.count || report.failed ? EXIT_FINDINGS : 0;
+    code = report.count || report.failed ? EXIT_FINDINGS
+           : report.is_wrong             ? EXIT_USAGE
+                                         : 0;
 out:
     hob_error_release(&error);
     check_target_release(&target);
@@ -397,5 +415,7 @@ int main(int argc, char **argv)
     if (command.is_list)
         return tell_list();
     add_own_paths(&command);
+    /* What the core logs must not pass for something that a plugin prints. */
+    (void)unsetenv("HOB_LOG");
     return run(&command);
 }

@@ -135,6 +135,43 @@ void gen_wrapped(struct hob__text *out, const char *head, char *const *items,
     hob__text_puts(out, tail);
 }
 
+/* The length of the word at TEXT: up to a blank outside of strings. */
+static size_t word_length(const char *text)
+{
+    bool in_string = false;
+    size_t n = 0;
+
+    for (; text[n] && (in_string || text[n] != ' '); n++) {
+        if (text[n] == '\\' && text[n + 1])
+            n++;
+        else if (text[n] == '"')
+            in_string = !in_string;
+    }
+    return n;
+}
+
+void gen_flow(struct hob__text *out, uint32_t margin, const char *text)
+{
+    size_t column = margin;
+
+    hob__text_printf(out, "%*s", (int)margin, "");
+    while (*text) {
+        size_t length = word_length(text);
+
+        if (column > margin && column + 1 + length > LINE_WIDTH) {
+            hob__text_printf(out, "\n%*s", (int)margin, "");
+            column = margin;
+        } else if (column > margin) {
+            hob__text_puts(out, " ");
+            column++;
+        }
+        hob__text_append(out, text, length);
+        column += length;
+        text += length;
+        text += *text == ' ';
+    }
+}
+
 void gen_aliases(struct hob__text *out, const struct gen_op *op)
 {
     hob__text_puts(out, "{");

@@ -2,10 +2,14 @@
 /*
  * gen.h - hob-sdk gen: what its files share.
  *
- * A schema is read (schema.c, extension.c), checked as a whole (check.c) and
- * written out (header.c, table.c, glue.c, page.c). All errors carry the place
- * in the JSON text. The program runs on the building machine, links nothing
- * of libhob and keeps no state outside struct gen_schema.
+ * A schema is read (schema.c; of an extension extension.c, selector.c,
+ * implementation.c, flat.c, infer.c with expression.c), checked as a whole
+ * (check.c, names.c) and written out: the public header (header.c, types.c),
+ * the core's table (table.c), an extension's glue (glue.c, body.c, kernels.c)
+ * and the reference page (page.c). place.c knows where each flat parameter
+ * stands in C, declare.c and value.c make pieces of C, emit.c text. All errors
+ * carry the place in the JSON text. The program runs on the building machine,
+ * links nothing of libhob and keeps no state outside struct gen_schema.
  */
 #ifndef GEN_H
 #define GEN_H
@@ -249,6 +253,9 @@ void gen_comment(struct hob__text *out, const char *text,
 void gen_wrapped(struct hob__text *out, const char *head, char *const *items,
                  uint32_t count, const char *tail);
 
+/* The expression TEXT, wrapped at 80 columns; MARGIN spaces before each line.
+ */
+void gen_flow(struct hob__text *out, uint32_t margin, const char *text);
 void gen_aliases(struct hob__text *out, const struct gen_op *op);
 /* "demo_square_flex" and TAIL, of OP's implementation for a selector. */
 char *gen_impl_name(const struct gen_op *op, const struct gen_impl *impl,

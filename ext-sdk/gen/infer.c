@@ -3,7 +3,7 @@
  * infer.c - "infer" of an op as an object of expressions: read, checked and
  * made the statements of an infer function.
  */
-#include "expression.h"
+#include "infer_state.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -11,22 +11,8 @@
 
 #define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
 
-enum { MAX_LETS = 32 };
-
 static const char *const infer_keys[] = {"shape", "dtype", "when",
                                          "let",   "where", "results"};
-static const char *const result_keys[] = {"shape", "dtype", "when"};
-static const char *const plain_keys[] = {"value", "when"};
-
-/* What is being read, and the C that comes of it. */
-struct state {
-    struct gen_op *op;
-    struct gen_names names;
-    struct gen_let lets[MAX_LETS];
-    struct hob__text out;
-    bool done_rets[HOB_MAX_RESULTS];
-    bool done_plains[HOB_MAX_RESULTS];
-};
 
 /* ---- let and where ---- */
 
@@ -49,7 +35,7 @@ static bool is_word(const char *name)
     return false;
 }
 
-static hob_status read_let(struct state *state,
+static hob_status read_let(struct gen_infer_state *state,
                            const struct hob__json_value *member,
                            hob_error *error)
 {
@@ -67,19 +53,20 @@ static hob_status read_let(struct state *state,
     if (gen_find_param(state->op, name) >= 0)
         return gen_fail(source, member, error,
                         "\"%s\" is a parameter: take another name", name);
-    if (state->names.let_count == MAX_LETS)
+    if (state->names.let_count == GEN_MAX_LETS)
         return gen_fail(source, member, error, "more than %d names in \"let\"",
-                        MAX_LETS);
+                        GEN_MAX_LETS);
     st = gen_expression(&state->names, member, (enum gen_kind)0, NULL, &kind,
                         &text, error);
     if (st)
         return st;
-    hob__text_printf(&state->out,
-                     "    const %s let_%s =\n        %s;\n    (void)let_%s;\n",
+    hob__text_printf(&state->out, "    const %s let_%s =\n",
                      kind == GEN_INT   ? "int64_t"
                      : kind == GEN_F64 ? "double"
                                        : "int",
-                     name, text, name);
+                     name);
+    gen_flow(&state->out, 8, text);
+    hob__text_printf(&state->out, ";\n    (void)let_%s;\n", name);
     free(text);
     /* Known from here on. */
     state->lets[state->names.let_count].name = name;
@@ -87,7 +74,7 @@ static hob_status read_let(struct state *state,
     return HOB_OK;
 }
 
-static hob_status read_lets(struct state *state,
+static hob_status read_lets(struct gen_infer_state *state,
                             const struct hob__json_value *object,
                             hob_error *error)
 {
@@ -103,7 +90,7 @@ static hob_status read_lets(struct state *state,
 }
 
 /* ["condition", "what must hold, in words"] */
-static hob_status read_where(struct state *state,
+static hob_status read_where(struct gen_infer_state *state,
                              const struct hob__json_value *pair,
                              hob_error *error)
 {
@@ -126,10 +113,9 @@ static hob_status read_where(struct state *state,
         st = hob__json_string(source->doc, hob__json_next(source->doc, item),
                               &message, error);
     if (!st) {
-        hob__text_printf(&state->out,
-                         "    hob_infer_where(&in, %s,\n"
-                         "                    ",
-                         text);
+        hob__text_puts(&state->out, "    hob_infer_where(&in,\n");
+        gen_flow(&state->out, 20, text);
+        hob__text_printf(&state->out, ",\n%20s", "");
         gen_c_string(&state->out, message);
         hob__text_puts(&state->out, ");\n");
     }
@@ -137,7 +123,7 @@ static hob_status read_where(struct state *state,
     return st;
 }
 
-static hob_status read_wheres(struct state *state,
+static hob_status read_wheres(struct gen_infer_state *state,
                               const struct hob__json_value *object,
                               hob_error *error)
 {
@@ -149,323 +135,6 @@ static hob_status read_wheres(struct state *state,
     for (item = st || !list ? NULL : hob__json_first(source->doc, list);
          item && !st; item = hob__json_next(source->doc, item))
         st = read_where(state, item, error);
-    return st;
-}
-
-/* ---- dtypes ---- */
-
-static uint32_t find_dtype(const char *name)
-{
-    for (uint32_t i = 1; i < HOB_DTYPE_COUNT_; i++)
-        if (!strcmp(hob_dtype_name(i), name))
-            return i;
-    return HOB_DTYPE_NONE;
-}
-
-/* The dtypes that KIND, as in "Float", stands for; 0 if it is none. */
-static uint32_t kind_mask(const char *kind)
-{
-    struct hob__param param;
-    const char *message;
-    uint32_t mask;
-    int column;
-
-    if (hob__signature_parse_type(kind, &param, &column, &message))
-        return 0;
-    mask = param.type == HOB__TYPE_TENSOR ? param.mask : 0;
-    hob__param_release(&param);
-    return mask;
-}
-
-/* The C of a dtype: that of a tensor or dtype parameter, or a name. *OUT_MASK
- * is what it may be, *OUT_PARAM which parameter, -1 if none. */
-static hob_status read_dtype(struct state *state,
-                             const struct hob__json_value *value,
-                             struct hob__text *out, uint32_t *out_mask,
-                             int *out_param, hob_error *error)
-{
-    const struct gen_source *source = state->op->source;
-    const struct hob__param *param;
-    const char *name = NULL;
-    uint32_t dtype;
-    hob_status st = hob__json_string(source->doc, value, &name, error);
-
-    if (st)
-        return st;
-    *out_param = gen_find_param(state->op, name);
-    dtype = find_dtype(name);
-    *out_mask = HOB_DTYPE_BIT(dtype);
-    if (*out_param < 0 && !dtype)
-        return gen_fail(source, value, error,
-                        "\"%s\" is no tensor parameter, no dtype parameter "
-                        "and no dtype such as f32",
-                        name);
-    if (*out_param < 0) {
-        hob__text_printf(out, "HOB_DTYPE_");
-        gen_upper(out, name);
-        return HOB_OK;
-    }
-    param = &state->op->signature.params[*out_param];
-    if (!param->mask && param->type != HOB__TYPE_DTYPE)
-        return gen_fail(source, value, error,
-                        "\"%s\" is neither a tensor nor a dtype", name);
-    *out_mask = param->mask ? param->mask : HOB_MASK_ANY;
-    hob__text_printf(out, "hob_infer_dtype(&in, %d, \"%s\")", *out_param, name);
-    return HOB_OK;
-}
-
-/* The dtype that the signature gives result INDEX, where it must be set here:
- * the core sets that of a result that is always there. */
-static void signature_dtype(struct state *state, uint32_t index)
-{
-    const struct hob__result *result = &state->op->signature.results[index];
-
-    if (!(result->flags & HOB__PARAM_OPTIONAL))
-        return;
-    hob__text_printf(&state->out, "    out[%" PRIu32 "].dtype = ", index);
-    if (result->source == HOB__RESULT_DTYPE) {
-        hob__text_puts(&state->out, "HOB_DTYPE_");
-        gen_upper(&state->out, hob_dtype_name(result->dtype));
-    } else {
-        hob__text_printf(&state->out, "hob_infer_dtype(&in, %u, \"%s\")",
-                         result->param,
-                         state->op->signature.params[result->param].name);
-    }
-    hob__text_puts(&state->out, ";\n");
-}
-
-static hob_status result_dtype(struct state *state, uint32_t index,
-                               const struct hob__json_value *object,
-                               hob_error *error)
-{
-    const struct gen_source *source = state->op->source;
-    const struct hob__result *result = &state->op->signature.results[index];
-    const struct hob__json_value *value =
-        hob__json_member(source->doc, object, "dtype");
-    struct hob__text text = HOB__TEXT_INIT;
-    uint32_t mask = 0, allowed;
-    int param = -1;
-    char *c;
-    hob_status st;
-
-    if (!value && result->source == HOB__RESULT_INFERRED)
-        return gen_fail(source, object, error,
-                        "the signature says \"%s\" only: add \"dtype\", a "
-                        "tensor parameter or a dtype",
-                        result->text);
-    if (!value) {
-        signature_dtype(state, index);
-        return HOB_OK;
-    }
-    st = read_dtype(state, value, &text, &mask, &param, error);
-    c = hob__text_take(&text);
-    allowed = result->source == HOB__RESULT_INFERRED ? kind_mask(result->text)
-              : result->source == HOB__RESULT_DTYPE
-                  ? HOB_DTYPE_BIT(result->dtype)
-              : param == result->param ? mask
-                                       : 0;
-    if (!st && (mask & ~allowed) &&
-        (param < 0 || state->op->signature.params[param].mask || !allowed))
-        st = gen_fail(source, value, error,
-                      result->source == HOB__RESULT_INFERRED
-                          ? "it need not be of the kind \"%s\" that the "
-                            "signature says"
-                          : "the signature gives the dtype, that of \"%s\": "
-                            "leave \"dtype\" out",
-                      result->text);
-    if (!st)
-        hob__text_printf(&state->out, "    out[%" PRIu32 "].dtype = %s;\n",
-                         index, c ? c : "?");
-    free(c);
-    return st;
-}
-
-/* ---- results ---- */
-
-static hob_status read_shape(struct state *state, uint32_t index,
-                             const struct hob__json_value *value,
-                             hob_error *error)
-{
-    const struct gen_source *source = state->op->source;
-    const struct hob__json_value *item;
-    hob_status st = HOB_OK;
-
-    hob__text_printf(&state->out, "    out[%" PRIu32 "].rank = 0;\n", index);
-    if (value->type == HOB__JSON_STRING)
-        return gen_shape_string(&state->names, value, index, &state->out,
-                                error);
-    if (value->type != HOB__JSON_ARRAY)
-        return gen_fail(source, value, error,
-                        "a parameter, \"broadcast(a, b)\" or an array of "
-                        "sizes expected, found %s",
-                        hob__json_type_name(value->type));
-    if (value->count > HOB_MAX_RANK)
-        return gen_fail(source, value, error,
-                        "a tensor has at most %d dimensions",
-                        (int)HOB_MAX_RANK);
-    for (item = hob__json_first(source->doc, value); item && !st;
-         item = hob__json_next(source->doc, item))
-        st = gen_shape_item(&state->names, item, index, &state->out, error);
-    return st;
-}
-
-/* "when", and that the result's variant is the chosen one: an "if" around
- * what follows. *OUT_OPEN says whether there is one. */
-static hob_status open_when(struct state *state,
-                            const struct hob__json_value *object, uint8_t flags,
-                            uint8_t tag, uint8_t variant, bool *out_open,
-                            hob_error *error)
-{
-    const struct gen_source *source = state->op->source;
-    const struct hob__json_value *when =
-        object->type == HOB__JSON_OBJECT
-            ? hob__json_member(source->doc, object, "when")
-            : NULL;
-    bool may_miss =
-        (flags & HOB__PARAM_OPTIONAL) && !(flags & HOB__PARAM_NEEDED);
-    enum gen_kind kind;
-    char *text = NULL;
-    hob_status st = HOB_OK;
-
-    *out_open = false;
-    if (when && !may_miss)
-        return gen_fail(source, when, error,
-                        "the signature does not say '?': this result is "
-                        "always there");
-    if (!when && may_miss)
-        return gen_fail(source, object, error,
-                        "this result is optional: say {\"when\": condition, "
-                        "..} when it is there");
-    if (when)
-        st = gen_expression(&state->names, when, GEN_BOOL, NULL, &kind, &text,
-                            error);
-    if (st || (!when && tag == HOB__NO_TAG))
-        return st;
-    hob__text_puts(&state->out, "    if (");
-    if (tag != HOB__NO_TAG)
-        hob__text_printf(&state->out, "call->plains[%u].u.i64 == %u%s", tag,
-                         variant, when ? " && " : "");
-    hob__text_printf(&state->out, "%s) {\n", when ? text : "");
-    free(text);
-    *out_open = true;
-    return HOB_OK;
-}
-
-static hob_status read_result(struct state *state, uint32_t index,
-                              const struct hob__json_value *value,
-                              hob_error *error)
-{
-    const struct gen_source *source = state->op->source;
-    const struct hob__result *result = &state->op->signature.results[index];
-    const struct hob__json_value *shape;
-    bool is_whole = value == state->op->infer_object, open = false;
-    hob_status st =
-        hob__json_expect(source->doc, value, HOB__JSON_OBJECT, error);
-
-    state->done_rets[index] = true;
-    if (!st && !is_whole)
-        st = gen_check_keys(source, value, result_keys, COUNT_OF(result_keys),
-                            error);
-    if (st)
-        return st;
-    shape = hob__json_member(source->doc, value, "shape");
-    if (!shape)
-        return gen_fail(source, value, error, "field \"shape\" is missing");
-    st = open_when(state, value, result->flags, result->tag_plain,
-                   result->variant, &open, error);
-    if (!st)
-        st = read_shape(state, index, shape, error);
-    if (!st)
-        st = result_dtype(state, index, value, error);
-    if (!st && open)
-        hob__text_puts(&state->out, "    }\n");
-    return st;
-}
-
-/* "    call->plains[INDEX].u.MEMBER = C;" */
-static void set_plain(struct state *state, uint32_t index, const char *member,
-                      const char *c)
-{
-    hob__text_printf(&state->out,
-                     "    call->plains[%" PRIu32 "].u.%s =\n"
-                     "        %s;\n",
-                     index, member, c);
-}
-
-static hob_status plain_value(struct state *state, uint32_t index,
-                              const struct hob__json_value *value,
-                              hob_error *error)
-{
-    static const enum gen_kind kinds[] = {[HOB__TYPE_F64] = GEN_F64,
-                                          [HOB__TYPE_I64] = GEN_INT,
-                                          [HOB__TYPE_BOOL] = GEN_BOOL,
-                                          [HOB__TYPE_ENUM] = GEN_ENUM};
-    const struct hob__param *plain = &state->op->signature.plains[index];
-    struct hob__text text = HOB__TEXT_INIT;
-    enum gen_kind kind;
-    uint32_t mask;
-    char *c = NULL;
-    int param;
-    hob_status st;
-
-    if (plain->type == HOB__TYPE_DTYPE) {
-        st = read_dtype(state, value, &text, &mask, &param, error);
-        c = hob__text_take(&text);
-    } else {
-        /* A whole number in JSON needs no quotes. */
-        if (value->type == HOB__JSON_NUMBER && plain->type == HOB__TYPE_I64) {
-            int64_t number = 0;
-
-            st = hob__json_int(state->op->source->doc, value, INT64_MIN + 1,
-                               INT64_MAX, &number, error);
-            hob__text_printf(&text, "INT64_C(%" PRId64 ")", number);
-            c = hob__text_take(&text);
-        } else {
-            st = gen_expression(&state->names, value, kinds[plain->type], plain,
-                                &kind, &c, error);
-        }
-    }
-    if (!st && c)
-        set_plain(state, index, plain->type == HOB__TYPE_F64 ? "f64" : "i64",
-                  c);
-    free(c);
-    return st;
-}
-
-/* An expression, or {"value": expression, "when": condition}. */
-static hob_status read_plain(struct state *state, uint32_t index,
-                             const struct hob__json_value *value,
-                             hob_error *error)
-{
-    const struct gen_source *source = state->op->source;
-    const struct hob__param *plain = &state->op->signature.plains[index];
-    const struct hob__json_value *inner = value;
-    bool open = false;
-    hob_status st = HOB_OK;
-
-    state->done_plains[index] = true;
-    if (value->type == HOB__JSON_OBJECT) {
-        st = gen_check_keys(source, value, plain_keys, COUNT_OF(plain_keys),
-                            error);
-        inner = hob__json_member(source->doc, value, "value");
-        if (!st && !inner)
-            st = gen_fail(source, value, error, "field \"value\" is missing");
-    }
-    if (!st)
-        st = open_when(state, value, plain->flags, plain->tag_param,
-                       plain->variant, &open, error);
-    if (!st)
-        st = plain_value(state, index, inner, error);
-    if (!st && open)
-        hob__text_puts(&state->out, "    }");
-    /* A plain result that is not there has no tag. */
-    if (!st && open && gen_is_optional(plain))
-        hob__text_printf(&state->out,
-                         " else {\n        call->plains[%" PRIu32
-                         "] = hob_none();\n    }\n",
-                         index);
-    else if (!st && open)
-        hob__text_puts(&state->out, "\n");
     return st;
 }
 
@@ -511,7 +180,7 @@ static bool is_tag(const struct gen_op *op, int plain)
     return plain >= 0 && op->plains[plain].def;
 }
 
-static hob_status read_member(struct state *state,
+static hob_status read_member(struct gen_infer_state *state,
                               const struct hob__json_value *member,
                               hob_error *error)
 {
@@ -532,11 +201,11 @@ static hob_status read_member(struct state *state,
                         name);
     if (is_tag(state->op, plain)) /* was read before */
         return HOB_OK;
-    return ret >= 0 ? read_result(state, (uint32_t)ret, member, error)
-                    : read_plain(state, (uint32_t)plain, member, error);
+    return ret >= 0 ? gen_infer_result(state, (uint32_t)ret, member, error)
+                    : gen_infer_plain(state, (uint32_t)plain, member, error);
 }
 
-static hob_status read_named(struct state *state,
+static hob_status read_named(struct gen_infer_state *state,
                              const struct hob__json_value *map,
                              hob_error *error)
 {
@@ -551,7 +220,7 @@ static hob_status read_named(struct state *state,
                      ? hob__json_member(source->doc, map, name)
                      : NULL;
         if (member)
-            st = read_plain(state, (uint32_t)i, member, error);
+            st = gen_infer_plain(state, (uint32_t)i, member, error);
     }
     for (member = st ? NULL : hob__json_first(source->doc, map); member && !st;
          member = hob__json_next(source->doc, member))
@@ -561,7 +230,7 @@ static hob_status read_named(struct state *state,
 
 /* In the order of the signature, fields of structs one after the other; what
  * types hold is taken as hob__signature_text() writes it. */
-static hob_status read_listed(struct state *state,
+static hob_status read_listed(struct gen_infer_state *state,
                               const struct hob__json_value *list,
                               hob_error *error)
 {
@@ -583,14 +252,14 @@ static hob_status read_listed(struct state *state,
         const struct hob__item *result = &signature->result_items[i];
 
         st = result->is_plain
-                 ? read_plain(state, result->first_plain, item, error)
-                 : read_result(state, result->first, item, error);
+                 ? gen_infer_plain(state, result->first_plain, item, error)
+                 : gen_infer_result(state, result->first, item, error);
         item = hob__json_next(source->doc, item);
     }
     return st;
 }
 
-static hob_status check_all_done(const struct state *state,
+static hob_status check_all_done(const struct gen_infer_state *state,
                                  const struct hob__json_value *value,
                                  hob_error *error)
 {
@@ -613,7 +282,7 @@ static hob_status check_all_done(const struct state *state,
     return HOB_OK;
 }
 
-static hob_status read_results(struct state *state,
+static hob_status read_results(struct gen_infer_state *state,
                                const struct hob__json_value *object,
                                hob_error *error)
 {
@@ -634,7 +303,7 @@ static hob_status read_results(struct state *state,
             return gen_fail(source, object, error,
                             "there are several results: say \"results\": "
                             "{name: {\"shape\": .., \"dtype\": ..}}");
-        return read_result(state, 0, object, error);
+        return gen_infer_result(state, 0, object, error);
     }
     if (results->type == HOB__JSON_ARRAY) {
         st = read_listed(state, results, error);
@@ -650,7 +319,7 @@ hob_status gen_read_infer_object(struct gen_op *op, hob_error *error)
 {
     const struct gen_source *source = op->source;
     const struct hob__json_value *object = op->infer_object;
-    struct state state;
+    struct gen_infer_state state;
     hob_status st;
 
     memset(&state, 0, sizeof(state));

@@ -262,6 +262,57 @@ static hob_status check_members(const struct gen_schema *schema,
     return HOB_OK;
 }
 
+/* ---- the members of the struct that kernels get ---- */
+
+struct member {
+    const char *name;
+    bool has_count;
+};
+
+/* Whether A's "NAME_count" is B. */
+static bool is_count_of(const struct member *a, const struct member *b)
+{
+    size_t length = strlen(a->name);
+
+    return a->has_count && !strncmp(a->name, b->name, length) &&
+           !strcmp(b->name + length, "_count");
+}
+
+/* "boxes: Boxes" and "boxes_coords: Float" meet in struct .._call. */
+static hob_status check_call_struct(const struct gen_op *op, hob_error *error)
+{
+    const struct hob__signature *signature = &op->signature;
+    struct member all[HOB_MAX_PARAMS + 2 * HOB_MAX_RESULTS];
+    uint32_t count = 0;
+
+    for (uint32_t i = 0; i < signature->param_count; i++) {
+        all[count].has_count = gen_has_count(&signature->params[i]);
+        all[count++].name = op->params[i].member;
+    }
+    for (uint32_t i = 0; i < signature->result_count; i++) {
+        all[count].has_count = signature->results[i].is_list;
+        all[count++].name = op->rets[i].member;
+    }
+    for (uint32_t i = 0; i < signature->plain_count; i++) {
+        all[count].has_count = false;
+        all[count++].name = op->plains[i].member;
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        for (uint32_t k = 0; k < count; k++) {
+            if (i != k && (!strcmp(all[i].name, all[k].name) ||
+                           is_count_of(&all[i], &all[k])))
+                return gen_fail(
+                    op->source,
+                    hob__json_member(op->source->doc, op->place, "signature"),
+                    error,
+                    "two parameters, results or fields get the name %s in "
+                    "struct %s_call; rename one of them",
+                    all[k].name, op->c_name);
+        }
+    }
+    return HOB_OK;
+}
+
 hob_status gen_check_names(const struct gen_schema *schema, hob_error *error)
 {
     const struct hob__json_doc *doc = schema->sources[0]->doc;
@@ -285,6 +336,10 @@ hob_status gen_check_names(const struct gen_schema *schema, hob_error *error)
     }
     for (uint32_t i = 0; i < schema->implements_count; i++)
         add_impls(&names, &schema->implements[i]);
+    for (uint32_t i = 0; i < schema->op_count && !st; i++)
+        st = check_call_struct(&schema->ops[i], error);
+    for (uint32_t i = 0; i < schema->implements_count && !st; i++)
+        st = check_call_struct(&schema->implements[i], error);
     if (!st && names.failed)
         st = gen_no_memory(error);
     if (!st && names.count)

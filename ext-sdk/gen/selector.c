@@ -145,7 +145,9 @@ static hob_status check_list(const struct gen_op *op,
 static hob_status check_impls(const struct gen_op *op, hob_error *error)
 {
     for (uint32_t i = 0; i < op->impl_count; i++) {
-        if (!is_listed(op, op->impls[i].selector, NULL))
+        /* "*" lists every layer. */
+        if (!is_listed(op, op->impls[i].selector, NULL) &&
+            !is_listed(op, "*", NULL))
             return gen_fail(op->source, op->impls[i].place, error,
                             "\"%s\" is implemented, but not listed in "
                             "\"backends\"",

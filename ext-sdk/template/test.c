@@ -78,18 +78,26 @@ static int test_empty(hob_scope *scope, hob_device *device)
 }
 @if TYPES
 
-static int test_split(hob_scope *scope, hob_device *device, hob_error *error)
+/* The same limit for all, once as a number and once as a tensor. */
+static int test_split(hob_scope *scope, hob_device *device, int is_tensor,
+                      hob_error *error)
 {
     struct @NAMESPACE@_limit limit;
     struct @NAMESPACE@_pair pair;
     double low[COUNT], high[COUNT];
+    const double value = 0.5;
 
     for (int i = 0; i < COUNT; i++) {
-        low[i] = input[i] < 0.5 ? input[i] : 0.5;
+        low[i] = input[i] < value ? input[i] : value;
         high[i] = input[i] - low[i];
     }
-    limit.variant = @UPPER_NAMESPACE@_LIMIT_VALUE;
-    limit.u.value = 0.5;
+    if (is_tensor) {
+        limit.variant = @UPPER_NAMESPACE@_LIMIT_EACH;
+        limit.u.each = hob_from_f64(scope, device, &value, NULL, 0);
+    } else {
+        limit.variant = @UPPER_NAMESPACE@_LIMIT_VALUE;
+        limit.u.value = value;
+    }
     return @NAMESPACE@_@OP@_split(scope, make_x(scope, device, HOB_DTYPE_F64),
                                   &limit, &pair) ||
            compare("low", pair.low, low, 0, error) ||
@@ -105,7 +113,8 @@ static int test(hob_scope *scope, hob_device *device, hob_error *error)
                  test_empty(scope, device);
 
 @if TYPES
-    failed += test_split(scope, device, error);
+    failed += test_split(scope, device, 0, error) +
+              test_split(scope, device, 1, error);
 @end
     /* Whatever failed first in a scope is kept there. */
     if (hob_scope_error(scope, error))

@@ -9,7 +9,7 @@ set -eu
 root=$(cd "$(dirname "$0")/../.." && pwd)
 seconds=${1:-60}
 [ $# -eq 0 ] || shift
-[ $# -gt 0 ] || set -- npy package safetensors signature types
+[ $# -gt 0 ] || set -- npy package safetensors signature types expression
 work=$(mktemp -d)
 trap 'rm -r -f "$work"' EXIT
 
@@ -32,6 +32,15 @@ sources() {
         echo signature.c signature_default.c signature_result.c \
             signature_scan.c signature_text.c type_defs.c type_defs_read.c \
             error.c json.c json_scan.c reasons.c text.c
+        ;;
+    expression)
+        echo signature.c signature_default.c signature_result.c \
+            signature_scan.c signature_text.c type_defs.c error.c json.c \
+            json_scan.c reasons.c text.c
+        for name in cursor declare emit expression place shape \
+            source types; do
+            echo "../../ext-sdk/gen/$name.c"
+        done
         ;;
     *)
         echo "no target $1" >&2
@@ -66,6 +75,9 @@ seed() {
         head -c 17 /dev/zero
         ;;
     signature) printf '(x: Float, axes: [i64] = [], k: i64? = 1) -> x' ;;
+    expression)
+        printf 'if(has(n) and not b, x[-1] * 2 + min(k, 3) %% q, rank(x))'
+        ;;
     types)
         printf '{"B": {"struct": {"c": "Float", "n": "i64"}}, "E": {"enum": '\
 '{"D": "B", "S": {"v": "Int?"}, "N": null}}}\n(b: B, e: E) -> (B, E, x: f32)'
@@ -80,7 +92,7 @@ for target in "$@"; do
     done
     # shellcheck disable=SC2086
     clang -std=c11 -D_GNU_SOURCE -g -O1 -I"$root/core/include" \
-        -I"$root/core/src" -I"$root/ext-sdk/include" \
+        -I"$root/core/src" -I"$root/ext-sdk/include" -I"$root/ext-sdk/gen" \
         -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all \
         -o "$work/fuzz_$target" "$root/tests/fuzz/fuzz_$target.c" $files \
         -lcjson -lm

@@ -139,11 +139,33 @@ done
 
 # The command line.
 for arguments in "" "$work/none.json" "--seed x $work/good" \
-    "$work/good $work/good" "--nonsense"; do
+    "$work/good $work/good" "--nonsense" "$work/good --op none" \
+    "$work/good --device none"; do
     # shellcheck disable=SC2086
     "$check" $arguments >"$work/out" 2>&1
     [ $? -eq 2 ] && pass || fail "\"$arguments\" is not a wrong call"
 done
+
+"$check" "$work/wide" --plugins "$HOB_TEST_PLUGIN_DIR" --op w.logs --cases \
+    >"$work/out" 2>&1
+if grep -q "^case: w.logs on flex: x=f32" "$work/out" &&
+    ! grep -q "w.pick" "$work/out"; then
+    pass
+else
+    fail "--op and --cases"
+fi
+
+# A finding comes with a program that hob eval runs.
+hob=$HOB_TEST_BUILDDIR/../tools/hob
+sed -n 's/^ *"program": \({.*}\),$/\1/p' "$work/disagrees/report.json" \
+    >"$work/program.json"
+if HOB_ADD_PLUGIN_PATH=$work/disagrees "$hob" eval "$work/program.json" \
+    --device flex >"$work/out" 2>&1 && grep -q "result_0" "$work/out"; then
+    pass
+else
+    fail "the program of a finding"
+    cat "$work/out"
+fi
 
 echo "$passed passed, $failed failed"
 [ "$failed" -eq 0 ]

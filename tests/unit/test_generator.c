@@ -441,6 +441,12 @@ static const struct bad bad_types[] = {
      "6:36: /ops/0/signature: an argument of an extension type is always"},
     {TYPED(BOXES, "(b: Boxes, c: Box) -> f32"),
      "6:46: /ops/0/signature: no such type"},
+    {TYPED(BOXES, "(b: Boxes, b_n: i64) -> f32"),
+     "6:31: /ops/0/signature: two parameters, results or fields get the name "
+     "b_n in struct demo_square_call"},
+    {TYPED(BOXES, "(x: Float, out_n: i64) -> Boxes"),
+     "6:31: /ops/0/signature: two parameters, results or fields get the name "
+     "out_n in struct demo_square_call"},
     {WITH_BOXES("\"autodiff\": {\"backward\": {\"save\": [\"b.n\"]}}"),
      "7:70: /ops/0/implementations/autodiff/backward/save/0: \"b.n\" is no "
      "tensor and has none"},

@@ -313,6 +313,30 @@ static hob_status form_part(const cJSON *form,
     return status;
 }
 
+/* {"pairs": LIST}: a list of lists as one list, the last of them first, as
+ * padding is written; any other list as it is. */
+static hob_status form_pairs(const cJSON *form,
+                             const struct expression_scope *scope,
+                             cJSON **out_value, hob_error *error)
+{
+    const cJSON *pair, *item;
+    cJSON *list = NULL;
+    hob_status status = list_value(member(form, "pairs"), scope, &list, error);
+
+    if (status || !cJSON_IsArray(cJSON_GetArrayItem(list, 0))) {
+        *out_value = list;
+        return status;
+    }
+    *out_value = cJSON_CreateArray();
+    for (int i = cJSON_GetArraySize(list); i--;) {
+        pair = cJSON_GetArrayItem(list, i);
+        cJSON_ArrayForEach(item, pair)
+            cJSON_AddItemToArray(*out_value, cJSON_Duplicate(item, 1));
+    }
+    cJSON_Delete(list);
+    return HOB_OK;
+}
+
 static double combine(char what, double a, double b)
 {
     switch (what) {
@@ -363,21 +387,14 @@ static hob_status form_arithmetic(const cJSON *form,
 static const struct form {
     const char *key;
     form_fn *value;
-} forms[] = {{"attr", form_attr},
-             {"shape", form_shape},
-             {"rank", form_rank},
-             {"dtype", form_dtype},
-             {"dim", form_dim},
-             {"size", form_size},
-             {"cat", form_cat},
-             {"repeat", form_repeat},
-             {"part", form_part},
-             {"add", form_arithmetic},
-             {"sub", form_arithmetic},
-             {"mul", form_arithmetic},
-             {"div", form_arithmetic},
-             {"pow", form_arithmetic},
-             {"floordiv", form_arithmetic},
+} forms[] = {{"attr", form_attr},      {"shape", form_shape},
+             {"rank", form_rank},      {"dtype", form_dtype},
+             {"dim", form_dim},        {"size", form_size},
+             {"cat", form_cat},        {"repeat", form_repeat},
+             {"part", form_part},      {"pairs", form_pairs},
+             {"add", form_arithmetic}, {"sub", form_arithmetic},
+             {"mul", form_arithmetic}, {"div", form_arithmetic},
+             {"pow", form_arithmetic}, {"floordiv", form_arithmetic},
              {"item", form_item}};
 
 static hob_status object_value(const cJSON *form,

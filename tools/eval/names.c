@@ -260,7 +260,9 @@ hob_status translation_step(const struct translation *t, int index,
     status = make_arguments(t, index, member(rule, "args"), args, error);
     if (!status)
         status = make_attributes(&scope, member(rule, "attrs"), attrs, error);
-    if (!status)
+    /* What is promised of a chain holds at its end. */
+    if (!status &&
+        (!member(t->rule, "each") || index + 1 == translation_count(t)))
         status = read_rank(&scope, member(rule, "rank"), out_rank, error);
     if (status) {
         cJSON_Delete(*out_step);

@@ -137,3 +137,51 @@ hob_status hob__body_min_dim_with_indices(hob_scope *scope, hob_tensor *x,
     *out_0 = hob_gather(scope, x, *out_1, dim);
     return hob_scope_host(scope)->scope_status(scope);
 }
+
+/* ---- several dims: one after the other, the results stay in place ---- */
+
+hob_tensor *hob__body_sum_dims(hob_scope *scope, hob_tensor *x,
+                               const int64_t *dims, uint32_t dims_count)
+{
+    hob_tensor *y = x;
+
+    for (uint32_t i = 0; i < dims_count; i++)
+        y = hob_sum_dim(scope, y, dims[i]);
+    return y == x ? hob__part_same(scope, x) : y;
+}
+
+hob_tensor *hob__body_mean_dims(hob_scope *scope, hob_tensor *x,
+                                const int64_t *dims, uint32_t dims_count)
+{
+    double count = 1;
+
+    for (uint32_t i = 0; i < dims_count; i++)
+        count *= (double)hob_tensor_shape(x)[hob__part_axis(x, dims[i])];
+    return hob__part_down(
+        scope,
+        hob_div_scalar(
+            scope,
+            hob_sum_dims(scope, hob__part_up(scope, x), dims, dims_count),
+            hob_f64(count)),
+        hob_tensor_dtype(x));
+}
+
+hob_tensor *hob__body_max_dims(hob_scope *scope, hob_tensor *x,
+                               const int64_t *dims, uint32_t dims_count)
+{
+    hob_tensor *y = x;
+
+    for (uint32_t i = 0; i < dims_count; i++)
+        y = hob_max_dim(scope, y, dims[i]);
+    return y == x ? hob__part_same(scope, x) : y;
+}
+
+hob_tensor *hob__body_min_dims(hob_scope *scope, hob_tensor *x,
+                               const int64_t *dims, uint32_t dims_count)
+{
+    hob_tensor *y = x;
+
+    for (uint32_t i = 0; i < dims_count; i++)
+        y = hob_min_dim(scope, y, dims[i]);
+    return y == x ? hob__part_same(scope, x) : y;
+}

@@ -76,6 +76,45 @@ hob_status hob__infer_reduce_dim_nonempty(struct hob_call *call,
     return count && hob_view_count(x) == 0 ? fail_empty(call, x) : HOB_OK;
 }
 
+/* Size 1 at each of the dims, which may be none; none is named twice. */
+hob_status hob__infer_reduce_dims(struct hob_call *call, struct hob_meta *out)
+{
+    const struct hob_view *x = hob_arg_view(call, 0);
+    uint32_t count, seen = 0;
+    const int64_t *dims = hob__attr_list(call, 1, &count);
+
+    hob__meta_copy_shape(out, x);
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t axis;
+        hob_status st = hob__infer_axis(call, "dims", dims[i], x, 0, &axis);
+
+        if (st)
+            return st;
+        if (seen >> axis & 1)
+            return call->host->fail(
+                call, HOB_ERR_ARGUMENT, "%s: dims %s names dimension %u twice",
+                call->op_name, hob__list_text(dims, count).text,
+                (unsigned)axis);
+        seen |= 1u << axis;
+        out->shape[axis] = 1;
+    }
+    return HOB_OK;
+}
+
+hob_status hob__infer_reduce_dims_nonempty(struct hob_call *call,
+                                           struct hob_meta *out)
+{
+    const struct hob_view *x = hob_arg_view(call, 0);
+    hob_status st = hob__infer_reduce_dims(call, out);
+    int64_t count = 1;
+
+    if (st)
+        return st;
+    for (uint32_t i = 0; i < out->rank; i++)
+        count *= out->shape[i] != 0;
+    return count && hob_view_count(x) == 0 ? fail_empty(call, x) : HOB_OK;
+}
+
 hob_status hob__infer_mean_dim(struct hob_call *call, struct hob_meta *out)
 {
     return is_float(hob_arg_view(call, 0))

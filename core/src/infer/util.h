@@ -62,6 +62,14 @@ HOB_MUST_CHECK hob_status hob__infer_axis(struct hob_call *call,
 /* The same without a call and its message; 0 if DIM is out of range. */
 int hob__axis(int64_t dim, uint32_t rank, uint32_t *out_axis);
 
+/*
+ * The order of RANK dimensions after those FROM have come TO; the others keep
+ * theirs. OUT_ORDER[i] is the dimension that comes to i. 0 if a list names a
+ * dimension that is not there, or one twice.
+ */
+int hob__move_order(uint32_t rank, const int64_t *from, const int64_t *to,
+                    uint32_t count, int64_t *out_order);
+
 /* Fail unless argument INDEX, called NAME, has RANK dimensions. */
 HOB_MUST_CHECK hob_status hob__infer_rank(struct hob_call *call, uint32_t index,
                                           const char *name, uint32_t rank,
