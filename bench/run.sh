@@ -40,20 +40,22 @@ peer_best() {
         "$python" "$root/bench/$1" "$work" "$processors"
 }
 
-# The extension that bench_attention calls, built against this tree installed
-# elsewhere.
-build_extension() {
+# The extensions that bench_attention and bench_nms call, built against this
+# tree installed elsewhere.
+build_extensions() {
     make -s -C "$build" install DESTDIR="$work/stage" > "$work/log" 2>&1 ||
         return 1
     pc=$(find "$work/stage" -name hob-sdk.pc)
     stage=$work/stage$(sed -n 's/^prefix=//p' "$pc")
-    env -u MAKEFLAGS PKG_CONFIG_PATH="$(dirname "$pc")" \
-        PKG_CONFIG="pkg-config --define-variable=prefix=$stage" \
-        make -s -C "$root/ext-sdk/examples/flash_attention" O="$work/flash" \
-        > "$work/log" 2>&1
+    for name in flash_attention vision; do
+        env -u MAKEFLAGS PKG_CONFIG_PATH="$(dirname "$pc")" \
+            PKG_CONFIG="pkg-config --define-variable=prefix=$stage" \
+            make -s -C "$root/ext-sdk/examples/$name" O="$work/$name" \
+            > "$work/log" 2>&1 || return 1
+    done
 }
 
-build_extension || {
+build_extensions || {
     cat "$work/log" >&2
     exit 1
 }
@@ -69,7 +71,7 @@ while [ "$round" -lt "$rounds" ]; do
         keep 'torch as installed' "$python" "$root/bench/peer_torch.py" "$work"
         keep 'torch at its best' peer_best peer_torch.py
     fi
-    keep hob env HOB_ADD_PLUGIN_PATH="$work/flash" \
+    keep hob env HOB_ADD_PLUGIN_PATH="$work/flash_attention" \
         "$build/bench/bench_attention" flash "$work"
     keep 'hob, plain ops' "$build/bench/bench_attention" plain
     if [ "$have_torch" = yes ]; then
@@ -77,6 +79,7 @@ while [ "$round" -lt "$rounds" ]; do
             "$work"
         keep 'torch at its best' peer_best peer_attention.py
     fi
+    keep hob env HOB_ADD_PLUGIN_PATH="$work/vision" "$build/bench/bench_nms"
     keep hob "$build/bench/bench_overhead"
     keep hob "$build/bench/bench_loader"
     keep machine "$build/bench/bench_ceilings"

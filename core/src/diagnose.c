@@ -100,6 +100,36 @@ static void tell_selector(const struct hob_call *call,
     hob__text_puts(text, "not installed\n");
 }
 
+/* What would help: the condition that keeps the op from this very backend, or
+ * another backend. */
+static void tell_to_do(const struct hob_call *call, struct hob__text *text)
+{
+    const struct hob__op *op = call->core->op;
+    const char *base = call->device->at[0]->selector;
+
+    for (uint32_t i = 0; i < op->manifest->selector_count; i++) {
+        const struct hob__manifest_selector *selector =
+            &op->manifest->selectors[i];
+
+        if (strcmp(selector->name, base) != 0 || !selector->when_name)
+            continue;
+        if (selector->when == HOB__WHEN_FEATURE)
+            hob__text_printf(text,
+                             "  to do     set the feature %s of plugin %s to "
+                             "true in hob.json",
+                             selector->when_name, op->candidate->manifest->id);
+        else
+            hob__text_printf(text, "  to do     install the plugin %s",
+                             selector->when_name);
+        return;
+    }
+    hob__text_printf(text,
+                     "  to do     bring the tensors to a listed backend with "
+                     "hob_to_device(), install one of them, or install an "
+                     "extension that implements %s for %s",
+                     op->name, base);
+}
+
 static void tell_extension(const struct hob_call *call, struct hob__text *text)
 {
     const struct hob__op *op = call->core->op;
@@ -112,11 +142,7 @@ static void tell_extension(const struct hob_call *call, struct hob__text *text)
     tell_routing(call, text);
     for (uint32_t i = 0; i < manifest->selector_count; i++)
         tell_selector(call, &manifest->selectors[i], text);
-    hob__text_printf(text,
-                     "  to do     bring the tensors to a listed backend with "
-                     "hob_to_device(), install one of them, or install an "
-                     "extension that implements %s for %s",
-                     op->name, call->device->at[0]->selector);
+    tell_to_do(call, text);
 }
 
 static void tell_builtin(const struct hob_call *call, struct hob__text *text)

@@ -419,6 +419,25 @@ START_TEST(test_routing_checkpointing)
 }
 END_TEST
 
+/* A gradient by hand is made of ops, so it has a gradient in its turn: that of
+ * x * y by x is y, and of this by y 1. */
+START_TEST(test_routing_gradients_of_gradients)
+{
+    hob_device *above = open_device("autodiff(autodiff(flex))");
+    hob_tensor *y = hob_require_grad(scope, vector(tracking, 4, 5));
+    struct route_pair pair = {hob_require_grad(scope, vector(above, 2, 3)),
+                              hob_to_device(scope, y, above)};
+    hob_grads *grads = backward(route_mul_pair(scope, &pair));
+    hob_tensor *dx = gradient_of(grads, pair.x);
+
+    hob_grads_free(grads);
+    check_vector(hob_detach(scope, dx), 4, 5);
+    grads = backward(dx);
+    check_vector(gradient_of(grads, y), 1, 1);
+    hob_grads_free(grads);
+}
+END_TEST
+
 /* ---- features ---- */
 
 static const char features[] =
@@ -643,6 +662,7 @@ int main(void)
     tcase_add_loop_test(tcase, test_routing_enum_results, 0, EVERY);
     tcase_add_test(tcase, test_routing_needs_grad_flags);
     tcase_add_loop_test(tcase, test_routing_checkpointing, 0, 2);
+    tcase_add_test(tcase, test_routing_gradients_of_gradients);
     tcase_add_test(tcase, test_routing_features_switch_selectors);
     tcase_add_test(tcase, test_routing_unmet_selectors_need_no_implementation);
     tcase_add_loop_test(tcase, test_routing_panics, 0,

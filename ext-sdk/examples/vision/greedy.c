@@ -5,7 +5,7 @@
 #include <string.h>
 
 enum {
-    BLOCK = 64,    /* comparisons between two looks at the answer */
+    BLOCK = 64,     /* comparisons between two looks at the answer */
     CELL_WORTH = 16 /* comparisons in the time that it takes to find a cell */
 };
 
@@ -108,9 +108,9 @@ static void begin(struct vision_greedy *greedy, struct walk *walk)
     walk->level_low = VISION_LEVELS;
     walk->level_high = -1;
     /*
-     * A few units in the last place are the truth, a sixteenth is much more.
-     * Under a tiny threshold intersections may be subnormal, and there are no
-     * bounds.
+     * Rounding moves an IoU by a few units in the last place: a sixteenth is
+     * room enough. Under a tiny threshold intersections may be subnormal and
+     * rounding anything; 0 means no bounds on sizes and common sides.
      */
     if (greedy->threshold > 0x1p-20)
         walk->slack = greedy->threshold * 0.9375;

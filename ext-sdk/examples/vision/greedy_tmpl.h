@@ -6,8 +6,7 @@
  */
 #define BOX struct NAME(box)
 
-BOX
-{
+struct NAME(box) {
     REAL x1, y1, x2, y2, area;
 };
 

@@ -233,6 +233,48 @@ static void check_difference(struct context *context, struct picture *picture)
                    slopes, count, 1e-9);
 }
 
+/*
+ * What detect returns is what nms takes, gradients included. A bright frame
+ * around a brighter dot: their boxes have an IoU of 4/36, so the frame goes
+ * where more is too much.
+ */
+static void check_chain(struct context *context)
+{
+    enum { SIDE = 6, PIXELS = SIDE * SIDE, SLOTS = 5 };
+    static const double thresholds[] = {0.1, 0.5};
+    static struct picture picture = {.height = SIDE, .width = SIDE};
+    hob_scope *scope = context->scope;
+    struct vision_boxes found, left;
+    hob_tensor *image;
+
+    for (int t = 0; t < 2; t++) {
+        double slopes[PIXELS] = {0}, scores[SLOTS] = {1};
+
+        for (int i = 0; i < PIXELS; i++) {
+            int x = i % SIDE, y = i / SIDE;
+            int is_dot = (x == 2 || x == 3) && (y == 2 || y == 3);
+            int is_frame = x == 0 || y == 0 || x == SIDE - 1 || y == SIDE - 1;
+
+            picture.pixels[i] = is_dot ? 1 : is_frame ? 0.75 : 0;
+            if (is_dot)
+                slopes[i] = 1.0 / 4;
+            else if (is_frame && t)
+                slopes[i] = 1.0 / (4 * (SIDE - 1));
+        }
+        if (t)
+            scores[1] = 0.75;
+        image = hob_require_grad(scope, upload(context, context->tracking,
+                                               &picture, HOB_DTYPE_F64, 0));
+        (void)vision_detect(scope, image, 0.5, SLOTS, &found);
+        (void)vision_nms(scope, &found, thresholds[t], &left);
+        check_elements(context, "chain", hob_detach(scope, left.scores), scores,
+                       SLOTS, 0);
+        check(context, left.count == SLOTS, "chain: count");
+        check_gradient(context, "chain", left.scores, image, slopes, PIXELS,
+                       1e-15);
+    }
+}
+
 void test_detect(struct context *context)
 {
     static const int64_t sizes[][2] = {{1, 1}, {1, 9},   {7, 1},   {0, 5},
@@ -265,6 +307,7 @@ void test_detect(struct context *context)
                 ? picture.pixels[i] + (picture.pixels[i] > 0.5 ? 1 : -1) / 8.0
                 : 0;
     check_difference(context, &picture);
+    check_chain(context);
     line = hob_zeros(scope, (int64_t[]){4}, 1, context->flex, HOB_DTYPE_F32);
     (void)vision_detect(scope, line, 0.5, 4, &boxes);
     check_fails(context, HOB_ERR_SHAPE, "image must be [height, width]");
