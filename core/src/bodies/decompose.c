@@ -80,52 +80,76 @@ static hob_tensor *exchanged(hob_scope *scope, hob_tensor *numbers, int64_t at,
 
 /* ---- det ---- */
 
+/* Element I, J of all matrices X: [batch, 1, 1]. */
+static hob_tensor *element(hob_scope *scope, hob_tensor *x, int64_t i,
+                           int64_t j)
+{
+    return hob__part_range(scope, hob__part_range(scope, x, 1, i, i + 1), 2, j,
+                           j + 1);
+}
+
+/*
+ * Bring the greatest of all elements of X [batch, M, M] to the front; what is
+ * returned is -1 or 1, the sign of the exchanges.
+ */
+static hob_tensor *pivot_both(hob_scope *scope, hob_tensor **x, int64_t batch,
+                              int64_t m)
+{
+    int64_t whole[3] = {batch, m, m}, flat[2] = {batch, m * m};
+    int64_t one[3] = {batch, 1, 1};
+    hob_tensor *sizes = hob_reshape(scope, hob_abs(scope, *x), flat, 2);
+    hob_tensor *at = hob_reshape(
+        scope, hob_argmax(scope, sizes, 1, HOB_DTYPE_I64), one, 3);
+    hob_tensor *row = hob_div_scalar(scope, at, hob_i64(m));
+    hob_tensor *column = hob_remainder_scalar(scope, at, hob_i64(m));
+    hob_tensor *order = exchanged(scope, line(scope, *x, m, 1), 0, row);
+    hob_tensor *is_even;
+
+    *x = hob_gather(scope, *x, hob_expand(scope, order, whole, 3), 1);
+    order = exchanged(scope, line(scope, *x, m, 0), 0, column);
+    *x = hob_gather(scope, *x, hob_expand(scope, order, whole, 3), 2);
+    is_even = hob_equal(scope, hob_equal_scalar(scope, row, hob_i64(0)),
+                        hob_equal_scalar(scope, column, hob_i64(0)));
+    return hob_where(scope, is_even, hob__part_constant(scope, *x, hob_i64(1)),
+                     hob__part_constant(scope, *x, hob_i64(-1)));
+}
+
 /*
  * With the greatest of all remaining elements as pivot, one that is 0 means
  * that all remaining are. So nothing is divided by 0 that matters, and the
- * gradient, which is that of the products, is right at singular matrices.
+ * gradient, which is that of the products, is right at singular matrices; the
+ * second one too, down to where three rows are missing.
  */
 hob_tensor *hob__body_det(hob_scope *scope, hob_tensor *x)
 {
     struct matrices a = matrices_of(scope, x);
     hob_tensor *product = hob__part_full(
         scope, a.x, (const int64_t[]){a.batch, 1, 1}, 3, hob_i64(1));
+    int64_t m = a.n;
 
-    for (int64_t m = a.n; m > 0; m--) {
-        int64_t whole[3] = {a.batch, m, m}, flat[2] = {a.batch, m * m};
-        int64_t one[3] = {a.batch, 1, 1};
-        hob_tensor *at = hob_reshape(
-            scope,
-            hob_argmax(
-                scope, hob_reshape(scope, hob_abs(scope, a.x), flat, 2), 1,
-                HOB_DTYPE_I64),
-            one, 3);
-        hob_tensor *row = hob_div_scalar(scope, at, hob_i64(m));
-        hob_tensor *column = hob_remainder_scalar(scope, at, hob_i64(m));
-        hob_tensor *pivot, *odd, *order;
+    for (; m > 2; m--) {
+        hob_tensor *sign = pivot_both(scope, &a.x, a.batch, m);
+        hob_tensor *pivot = element(scope, a.x, 0, 0);
+        hob_tensor *rest = hob__part_range(scope, a.x, 1, 1, m);
+        hob_tensor *top = hob__part_range(
+            scope, hob__part_range(scope, a.x, 1, 0, 1), 2, 1, m);
 
-        order = exchanged(scope, line(scope, x, m, 1), 0, row);
-        a.x = hob_gather(scope, a.x, hob_expand(scope, order, whole, 3), 1);
-        order = exchanged(scope, line(scope, x, m, 0), 0, column);
-        a.x = hob_gather(scope, a.x, hob_expand(scope, order, whole, 3), 2);
-        pivot = hob__part_range(scope, hob__part_range(scope, a.x, 1, 0, 1), 2,
-                                0, 1);
-        odd = hob_not_equal(scope,
-                            hob_equal_scalar(scope, row, hob_i64(0)),
-                            hob_equal_scalar(scope, column, hob_i64(0)));
-        product = hob_mul(scope, product,
-                          hob_where(scope, odd, hob_neg(scope, pivot), pivot));
-        if (m > 1) {
-            hob_tensor *rest = hob__part_range(scope, a.x, 1, 1, m);
-            hob_tensor *top = hob__part_range(
-                scope, hob__part_range(scope, a.x, 1, 0, 1), 2, 1, m);
-
-            top = hob_div(scope, top, no_zero(scope, pivot));
-            a.x = hob_sub(
-                scope, hob__part_range(scope, rest, 2, 1, m),
-                hob_mul(scope, hob__part_range(scope, rest, 2, 0, 1), top));
-        }
+        product = hob_mul(scope, product, hob_mul(scope, sign, pivot));
+        top = hob_div(scope, top, no_zero(scope, pivot));
+        a.x = hob_sub(
+            scope, hob__part_range(scope, rest, 2, 1, m),
+            hob_mul(scope, hob__part_range(scope, rest, 2, 0, 1), top));
     }
+    if (m == 2)
+        product = hob_mul(
+            scope, product,
+            hob_sub(scope,
+                    hob_mul(scope, element(scope, a.x, 0, 0),
+                            element(scope, a.x, 1, 1)),
+                    hob_mul(scope, element(scope, a.x, 0, 1),
+                            element(scope, a.x, 1, 0))));
+    if (m == 1)
+        product = hob_mul(scope, product, a.x);
     product = hob_reshape(scope, product, hob_tensor_shape(x),
                           (uint32_t)hob_tensor_rank(x) - 2);
     return hob__part_down(scope, product, hob_tensor_dtype(x));
