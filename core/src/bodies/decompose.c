@@ -98,8 +98,8 @@ static hob_tensor *pivot_both(hob_scope *scope, hob_tensor **x, int64_t batch,
     int64_t whole[3] = {batch, m, m}, flat[2] = {batch, m * m};
     int64_t one[3] = {batch, 1, 1};
     hob_tensor *sizes = hob_reshape(scope, hob_abs(scope, *x), flat, 2);
-    hob_tensor *at = hob_reshape(
-        scope, hob_argmax(scope, sizes, 1, HOB_DTYPE_I64), one, 3);
+    hob_tensor *at =
+        hob_reshape(scope, hob_argmax(scope, sizes, 1, HOB_DTYPE_I64), one, 3);
     hob_tensor *row = hob_div_scalar(scope, at, hob_i64(m));
     hob_tensor *column = hob_remainder_scalar(scope, at, hob_i64(m));
     hob_tensor *order = exchanged(scope, line(scope, *x, m, 1), 0, row);
@@ -136,18 +136,17 @@ hob_tensor *hob__body_det(hob_scope *scope, hob_tensor *x)
 
         product = hob_mul(scope, product, hob_mul(scope, sign, pivot));
         top = hob_div(scope, top, no_zero(scope, pivot));
-        a.x = hob_sub(
-            scope, hob__part_range(scope, rest, 2, 1, m),
-            hob_mul(scope, hob__part_range(scope, rest, 2, 0, 1), top));
+        a.x =
+            hob_sub(scope, hob__part_range(scope, rest, 2, 1, m),
+                    hob_mul(scope, hob__part_range(scope, rest, 2, 0, 1), top));
     }
     if (m == 2)
-        product = hob_mul(
-            scope, product,
-            hob_sub(scope,
-                    hob_mul(scope, element(scope, a.x, 0, 0),
-                            element(scope, a.x, 1, 1)),
-                    hob_mul(scope, element(scope, a.x, 0, 1),
-                            element(scope, a.x, 1, 0))));
+        product = hob_mul(scope, product,
+                          hob_sub(scope,
+                                  hob_mul(scope, element(scope, a.x, 0, 0),
+                                          element(scope, a.x, 1, 1)),
+                                  hob_mul(scope, element(scope, a.x, 0, 1),
+                                          element(scope, a.x, 1, 0))));
     if (m == 1)
         product = hob_mul(scope, product, a.x);
     product = hob_reshape(scope, product, hob_tensor_shape(x),
@@ -166,12 +165,12 @@ static void pivot_rows(struct matrices *a, hob_tensor **order, int64_t j)
     hob_tensor *at = hob_argmax(
         scope, hob_abs(scope, hob__part_range(scope, column, 1, j, a->m)), 1,
         HOB_DTYPE_I64);
-    hob_tensor *moved = exchanged(scope, a->rows, j,
-                                  hob_add_scalar(scope, at, hob_i64(j)));
+    hob_tensor *moved =
+        exchanged(scope, a->rows, j, hob_add_scalar(scope, at, hob_i64(j)));
 
     *order = hob_gather(scope, *order, moved, 1);
-    moved = hob_expand(scope, moved, (const int64_t[]){a->batch, a->m, a->n},
-                       3);
+    moved =
+        hob_expand(scope, moved, (const int64_t[]){a->batch, a->m, a->n}, 3);
     a->x = hob_gather(scope, a->x, moved, 1);
 }
 
@@ -200,8 +199,8 @@ hob_status hob__body_lu(hob_scope *scope, hob_tensor *x, hob_tensor **out_0,
                         hob_tensor **out_1, hob_tensor **out_2)
 {
     struct matrices a = matrices_of(scope, x);
-    hob_tensor *order = hob_expand(scope, a.rows,
-                                   (const int64_t[]){a.batch, a.m, 1}, 3);
+    hob_tensor *order =
+        hob_expand(scope, a.rows, (const int64_t[]){a.batch, a.m, 1}, 3);
     hob_tensor *p, *l, *u;
 
     for (int64_t j = 0; j < a.k; j++) {
@@ -211,8 +210,7 @@ hob_status hob__body_lu(hob_scope *scope, hob_tensor *x, hob_tensor **out_0,
     /* Row i of L U is row order[i] of x. */
     p = hob_equal(scope, a.rows, hob_swap_dims(scope, order, 1, 2));
     p = hob_cast(scope, p, hob_tensor_dtype(a.x));
-    l = hob_where(scope,
-                  hob_equal(scope, a.rows, line(scope, x, a.k, 0)),
+    l = hob_where(scope, hob_equal(scope, a.rows, line(scope, x, a.k, 0)),
                   hob__part_constant(scope, a.x, hob_i64(1)),
                   hob_tril(scope, hob__part_range(scope, a.x, 2, 0, a.k), -1));
     u = hob_triu(scope, hob__part_range(scope, a.x, 1, 0, a.k), 0);
@@ -225,33 +223,63 @@ hob_status hob__body_lu(hob_scope *scope, hob_tensor *x, hob_tensor **out_0,
 /* ---- qr ---- */
 
 /*
- * The vector v whose reflection 1 - 2 v v' / v'v takes column J from row J on
- * to its first element; *OUT_SCALED is 2 v / v'v.
+ * A reflection takes column j from row j on to its first element: it is
+ * 1 - 2 v v' / v'v, v being 1 at row j and 0 before. What v has behind stands
+ * in the column where the zeros would.
  */
 static hob_tensor *reflector(const struct matrices *a, int64_t j,
-                             hob_tensor **out_scaled)
+                             hob_tensor *column)
 {
     hob_scope *scope = a->scope;
-    hob_tensor *column = hob__part_range(scope, a->x, 2, j, j + 1);
-    hob_tensor *first = hob__part_range(scope, column, 1, j, j + 1);
-    hob_tensor *is_first = hob_equal_scalar(scope, a->rows, hob_i64(j));
-    hob_tensor *length, *square;
+    hob_tensor *at =
+        hob_cast(scope, hob_equal_scalar(scope, a->rows, hob_i64(j)),
+                 hob_tensor_dtype(a->x));
 
-    column =
-        hob_where(scope, hob_less_scalar(scope, a->rows, hob_i64(j)),
-                  hob__part_constant(scope, a->x, hob_i64(0)), column);
-    length = hob_sum_dim(scope, hob_square(scope, column), 1);
+    return hob_where(scope, hob_greater_scalar(scope, a->rows, hob_i64(j)),
+                     column, at);
+}
+
+/* Y, reflected by V. */
+static hob_tensor *reflect(hob_scope *scope, hob_tensor *y, hob_tensor *v)
+{
+    hob_tensor *square = hob_sum_dim(scope, hob_square(scope, v), 1);
+    hob_tensor *scaled =
+        hob_div(scope, hob_mul_scalar(scope, v, hob_i64(2)), square);
+    hob_tensor *flat = hob_swap_dims(scope, v, 1, 2);
+
+    return hob_sub(scope, y,
+                   hob_matmul(scope, scaled, hob_matmul(scope, flat, y)));
+}
+
+/* Reflect column J to its first element, and all columns behind with it. */
+static void reflect_column(struct matrices *a, int64_t j)
+{
+    hob_scope *scope = a->scope;
+    hob_tensor *rest = hob__part_range(scope, a->x, 2, j, a->n);
+    hob_tensor *column = hob__part_range(scope, rest, 2, 0, 1);
+    hob_tensor *first = hob__part_range(scope, column, 1, j, j + 1);
+    hob_tensor *before = hob_less_scalar(scope, a->rows, hob_i64(j));
+    hob_tensor *below = hob_greater_scalar(scope, a->rows, hob_i64(j));
+    hob_tensor *length, *v, *parts[3];
+    uint32_t count = 0;
+
+    length = hob_where(scope, before,
+                       hob__part_constant(scope, a->x, hob_i64(0)), column);
+    length = hob_sum_dim(scope, hob_square(scope, length), 1);
     length = hob__part_root(scope, length, 2);
     /* Away from 0, so that nothing cancels. */
     length = hob_where(scope, hob_less_scalar(scope, first, hob_i64(0)),
                        hob_neg(scope, length), length);
-    column =
-        hob_where(scope, is_first, hob_add(scope, column, length), column);
-    square = hob_sum_dim(scope, hob_square(scope, column), 1);
-    *out_scaled =
-        hob_div(scope, hob_mul_scalar(scope, column, hob_i64(2)),
-                no_zero(scope, square));
-    return column;
+    length = no_zero(scope, hob_add(scope, first, length));
+    v = reflector(a, j, hob_div(scope, column, length));
+    rest = reflect(scope, rest, v);
+    if (j > 0)
+        parts[count++] = hob__part_range(scope, a->x, 2, 0, j);
+    parts[count++] =
+        hob_where(scope, below, v, hob__part_range(scope, rest, 2, 0, 1));
+    if (j + 1 < a->n)
+        parts[count++] = hob__part_range(scope, rest, 2, 1, a->n - j);
+    a->x = hob_cat(scope, parts, count, 2);
 }
 
 /* 1 or -1 for each of COUNT rows of R, so that its diagonal becomes positive:
@@ -264,13 +292,12 @@ static hob_tensor *row_signs(const struct matrices *a, hob_tensor *r,
     hob_tensor *parts[2];
 
     parts[0] = hob_unsqueeze(scope, hob_diagonal(scope, r, 0), 2);
-    parts[0] =
-        hob_where(scope, hob_less_scalar(scope, parts[0], hob_i64(0)),
-                  hob__part_constant(scope, a->x, hob_i64(-1)), one);
+    parts[0] = hob_where(scope, hob_less_scalar(scope, parts[0], hob_i64(0)),
+                         hob__part_constant(scope, a->x, hob_i64(-1)), one);
     if (count == a->k)
         return parts[0];
-    parts[1] = hob_expand(
-        scope, one, (const int64_t[]){a->batch, count - a->k, 1}, 3);
+    parts[1] =
+        hob_expand(scope, one, (const int64_t[]){a->batch, count - a->k, 1}, 3);
     return hob_cat(scope, parts, 2, 1);
 }
 
@@ -279,26 +306,20 @@ hob_status hob__body_qr(hob_scope *scope, hob_tensor *x, int reduced,
 {
     struct matrices a = matrices_of(scope, x);
     int64_t count = reduced ? a.k : a.m;
-    hob_device *device = hob_scope_host(scope)->tensor_device(x);
-    hob_tensor *q = hob_expand(
-        scope, hob_eye(scope, a.m, device, hob_tensor_dtype(a.x)),
-        (const int64_t[]){a.batch, a.m, a.m}, 3);
-    hob_tensor *r, *signs;
+    int64_t steps = a.n < a.m ? a.n : a.m - 1; /* one row is as it should be */
+    hob_tensor *q, *r, *signs;
 
-    for (int64_t j = 0; j < a.n && j + 1 < a.m; j++) {
-        hob_tensor *scaled;
-        hob_tensor *v = reflector(&a, j, &scaled);
-        hob_tensor *flat = hob_swap_dims(scope, v, 1, 2);
-
-        a.x = hob_sub(scope, a.x,
-                      hob_matmul(scope, scaled, hob_matmul(scope, flat, a.x)));
-        q = hob_sub(scope, q,
-                    hob_matmul(scope, hob_matmul(scope, q, scaled), flat));
-    }
+    for (int64_t j = 0; j < steps; j++)
+        reflect_column(&a, j);
+    q = hob_cast(scope, hob_equal(scope, a.rows, line(scope, x, count, 0)),
+                 hob_tensor_dtype(a.x));
+    q = hob_expand(scope, q, (const int64_t[]){a.batch, a.m, count}, 3);
+    for (int64_t j = steps - 1; j >= 0; j--)
+        q = reflect(scope, q,
+                    reflector(&a, j, hob__part_range(scope, a.x, 2, j, j + 1)));
     r = hob_triu(scope, hob__part_range(scope, a.x, 1, 0, count), 0);
     signs = row_signs(&a, r, count);
-    q = hob_mul(scope, hob__part_range(scope, q, 2, 0, count),
-                hob_swap_dims(scope, signs, 1, 2));
+    q = hob_mul(scope, q, hob_swap_dims(scope, signs, 1, 2));
     *out_0 = batched(scope, q, x, a.m, count);
     *out_1 = batched(scope, hob_mul(scope, r, signs), x, count, a.n);
     return hob_scope_host(scope)->scope_status(scope);

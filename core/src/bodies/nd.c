@@ -45,14 +45,14 @@ static hob_tensor *combine_runs(hob_scope *scope, enum update update,
         hob_tensor *later = hob__part_range(scope, values, axis, step, count);
         hob_tensor *before =
             hob__part_range(scope, values, axis, 0, count - step);
-        hob_tensor *same = hob_equal(
-            scope, hob__part_range(scope, places, axis, step, count),
-            hob__part_range(scope, places, axis, 0, count - step));
+        hob_tensor *same =
+            hob_equal(scope, hob__part_range(scope, places, axis, step, count),
+                      hob__part_range(scope, places, axis, 0, count - step));
         hob_tensor *parts[2];
 
         parts[0] = hob__part_range(scope, values, axis, 0, step);
-        parts[1] = hob_where(scope, same,
-                             combine(scope, update, before, later), later);
+        parts[1] = hob_where(scope, same, combine(scope, update, before, later),
+                             later);
         values = hob_cat(scope, parts, 2, (int64_t)axis);
     }
     return values;
@@ -64,14 +64,14 @@ static hob_tensor *run_ends(hob_scope *scope, hob_tensor *places,
 {
     hob_device *device = hob_scope_host(scope)->tensor_device(places);
     int64_t count = shape[axis], line[HOB_MAX_RANK], last[HOB_MAX_RANK];
-    hob_tensor *numbers = hob_arange(scope, 1, count + 1, 1, device,
-                                     HOB_DTYPE_I64);
+    hob_tensor *numbers =
+        hob_arange(scope, 1, count + 1, 1, device, HOB_DTYPE_I64);
     hob_tensor *parts[2];
 
     for (uint32_t i = 0; i < rank; i++)
         line[i] = i == axis ? count : 1;
-    numbers = hob_expand(scope, hob_reshape(scope, numbers, line, rank), shape,
-                         rank);
+    numbers =
+        hob_expand(scope, hob_reshape(scope, numbers, line, rank), shape, rank);
     if (count == 1)
         return numbers;
     memcpy(last, shape, rank * sizeof(last[0]));
@@ -119,8 +119,8 @@ static hob_tensor *scatter_sorted(hob_scope *scope, hob_tensor *x,
     at = hob_clamp(scope, hob_sub_scalar(scope, at, hob_i64(1)), hob_i64(0),
                    hob_none());
     value = hob_gather(scope, value, at, (int64_t)axis);
-    result = is_part ? hob_slice(scope, x, starts, rank, reached, rank, NULL, 0)
-                     : x;
+    result =
+        is_part ? hob_slice(scope, x, starts, rank, reached, rank, NULL, 0) : x;
     result =
         hob_where(scope, hit, combine(scope, update, result, value), result);
     return is_part ? hob_slice_assign(scope, x, result, starts, rank, reached,
@@ -137,9 +137,9 @@ static hob_tensor *scatter_bool(hob_scope *scope, hob_tensor *x,
 
     x = hob_cast(scope, x, HOB_DTYPE_U8);
     value = hob_cast(scope, value, HOB_DTYPE_U8);
-    return hob_cast(
-        scope, scatter_sorted(scope, x, indices, value, axis, numeric),
-        HOB_DTYPE_BOOL);
+    return hob_cast(scope,
+                    scatter_sorted(scope, x, indices, value, axis, numeric),
+                    HOB_DTYPE_BOOL);
 }
 
 hob_tensor *hob__body_scatter(hob_scope *scope, hob_tensor *x,
@@ -207,20 +207,19 @@ static hob_tensor *flat_rows(hob_scope *scope, hob_tensor *x,
         int64_t size = hob_tensor_shape(x)[i];
         hob_tensor *at = hob_squeeze(
             scope, hob__part_range(scope, all, last, i, i + 1), &dim, 1);
-        hob_tensor *outside = hob_logical_or(
-            scope, hob_less_scalar(scope, at, hob_i64(0)),
-            hob_greater_equal_scalar(scope, at, hob_i64(size)));
+        hob_tensor *outside =
+            hob_logical_or(scope, hob_less_scalar(scope, at, hob_i64(0)),
+                           hob_greater_equal_scalar(scope, at, hob_i64(size)));
 
         bad = bad ? hob_logical_or(scope, bad, outside) : outside;
-        position = position
-                       ? hob_add(scope,
-                                 hob_mul_scalar(scope, position, hob_i64(size)),
-                                 at)
-                       : at;
+        position =
+            position
+                ? hob_add(scope, hob_mul_scalar(scope, position, hob_i64(size)),
+                          at)
+                : at;
     }
-    position = hob_where(scope, bad,
-                         hob__part_constant(scope, position, hob_i64(-1)),
-                         position);
+    position = hob_where(
+        scope, bad, hob__part_constant(scope, position, hob_i64(-1)), position);
     return hob_reshape(
         scope, position,
         (const int64_t[]){hob__part_product(hob_tensor_shape(indices), last)},
@@ -294,9 +293,9 @@ hob_tensor *hob__body_argwhere(hob_scope *scope, hob_tensor *x,
             hob_i64(size ? size : 1));
         inner *= size;
     }
-    places = rank ? hob_stack(scope, columns, rank, 1)
-                  : hob__part_range(scope, hob_unsqueeze(scope, places, 1), 1,
-                                    0, 0);
+    places =
+        rank ? hob_stack(scope, columns, rank, 1)
+             : hob__part_range(scope, hob_unsqueeze(scope, places, 1), 1, 0, 0);
     return hob_cast(scope, places, index_dtype);
 }
 

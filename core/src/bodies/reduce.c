@@ -154,9 +154,8 @@ static hob_tensor *running(hob_scope *scope, hob_tensor *x, int64_t dim,
         hob_tensor *parts[2];
 
         parts[0] = hob__part_range(scope, y, axis, 0, step);
-        parts[1] =
-            most(scope, hob__part_range(scope, y, axis, 0, count - step),
-                 hob__part_range(scope, y, axis, step, count));
+        parts[1] = most(scope, hob__part_range(scope, y, axis, 0, count - step),
+                        hob__part_range(scope, y, axis, step, count));
         y = hob_cat(scope, parts, 2, (int64_t)axis);
     }
     return y == x ? hob__part_same(scope, x) : y;

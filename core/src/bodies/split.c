@@ -9,7 +9,8 @@ static hob_status pieces(hob_scope *scope, hob_tensor *x, uint32_t axis,
                          int64_t size, hob_tensor **out, uint32_t count)
 {
     for (uint32_t i = 0; i < count; i++)
-        out[i] = hob__part_range(scope, x, axis, i * size, (i + INT64_C(1)) * size);
+        out[i] =
+            hob__part_range(scope, x, axis, i * size, (i + INT64_C(1)) * size);
     return hob_scope_host(scope)->scope_status(scope);
 }
 

@@ -63,8 +63,8 @@ hob_tensor *hob__body_var_dim(hob_scope *scope, hob_tensor *x, int64_t dim,
     int64_t count = hob_tensor_shape(x)[hob__part_axis(x, dim)];
     double degrees = (double)count - (double)correction;
     hob_tensor *wide = hob__part_up(scope, x);
-    hob_tensor *far = hob_square(
-        scope, hob_sub(scope, wide, hob_mean_dim(scope, wide, dim)));
+    hob_tensor *far =
+        hob_square(scope, hob_sub(scope, wide, hob_mean_dim(scope, wide, dim)));
 
     return hob__part_down(
         scope,
@@ -85,7 +85,8 @@ hob_tensor *hob__body_std_dim(hob_scope *scope, hob_tensor *x, int64_t dim,
     hob_tensor *wide = hob__part_up(scope, x);
 
     return hob__part_down(
-        scope, hob__part_root(scope, hob_var_dim(scope, wide, dim, correction), 2),
+        scope,
+        hob__part_root(scope, hob_var_dim(scope, wide, dim, correction), 2),
         hob_tensor_dtype(x));
 }
 
@@ -103,14 +104,14 @@ static hob_tensor *norm_in_place(hob_scope *scope, hob_tensor *x, int64_t dim,
     hob_tensor *sum;
 
     if (p == 0)
-        return hob_sum_dim(
-            scope,
-            hob_cast(scope, hob_not_equal_scalar(scope, x, hob_i64(0)),
-                     hob_tensor_dtype(x)),
-            dim);
+        return hob_sum_dim(scope,
+                           hob_cast(scope,
+                                    hob_not_equal_scalar(scope, x, hob_i64(0)),
+                                    hob_tensor_dtype(x)),
+                           dim);
     if (p == 2)
-        return hob__part_root(
-            scope, hob_sum_dim(scope, hob_square(scope, x), dim), 2);
+        return hob__part_root(scope,
+                              hob_sum_dim(scope, hob_square(scope, x), dim), 2);
     x = hob_abs(scope, x);
     if (p == 1)
         return hob_sum_dim(scope, x, dim);
@@ -124,9 +125,9 @@ static hob_tensor *norm_in_place(hob_scope *scope, hob_tensor *x, int64_t dim,
 hob_tensor *hob__body_norm_dim(hob_scope *scope, hob_tensor *x, int64_t dim,
                                double p)
 {
-    return hob__part_down(
-        scope, norm_in_place(scope, hob__part_up(scope, x), dim, p),
-        hob_tensor_dtype(x));
+    return hob__part_down(scope,
+                          norm_in_place(scope, hob__part_up(scope, x), dim, p),
+                          hob_tensor_dtype(x));
 }
 
 hob_tensor *hob__body_norm(hob_scope *scope, hob_tensor *x, double p)

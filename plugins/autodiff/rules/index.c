@@ -83,8 +83,8 @@ static void assign_grads(const struct scattering *s,
 
     for (uint32_t i = 0; i < line.rank; i++)
         line.shape[i] = i == s->dim ? line.shape[i] : 1;
-    places = hob_arange(s->scope, 0, line.shape[s->dim], 1, device,
-                        HOB_DTYPE_I64);
+    places =
+        hob_arange(s->scope, 0, line.shape[s->dim], 1, device, HOB_DTYPE_I64);
     places = ad_expand(s->scope, ad_reshape(s->scope, places, &line),
                        &call->input_metas[1]);
     last = hob_full(s->scope, meta->shape, meta->rank, hob_i64(-1), device,
@@ -117,8 +117,7 @@ static hob_tensor *factor_grad(const struct scattering *s, hob_tensor *factor,
 {
     hob_scope *scope = s->scope;
     hob_tensor *own = hob_cast(scope, is_zero(s, factor), HOB_DTYPE_I64);
-    hob_tensor *others =
-        hob_div(scope, product, one_for_zero(s, factor));
+    hob_tensor *others = hob_div(scope, product, one_for_zero(s, factor));
 
     return zero_unless(s, is_zero(s, hob_sub(scope, zeros, own)),
                        hob_mul(scope, grad, others));
@@ -139,9 +138,8 @@ static void mul_grads(const struct scattering *s,
     if (call->needs_grad[0])
         call->out_grads[0] = factor_grad(s, s->x, product, zeros, s->grad);
     if (call->needs_grad[2])
-        call->out_grads[2] =
-            factor_grad(s, s->value, back(s, product), back(s, zeros),
-                        back(s, s->grad));
+        call->out_grads[2] = factor_grad(s, s->value, back(s, product),
+                                         back(s, zeros), back(s, s->grad));
 }
 
 /* To what won; several that did share alike, as in maximum. */

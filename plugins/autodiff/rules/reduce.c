@@ -260,8 +260,7 @@ static hob_status running_extreme(hob_scope *scope,
         line.shape[i] = i == dim ? meta->shape[i] : 1;
     met = hob_logical_or(scope, hob_equal(scope, x, call->rets[0]),
                          hob_is_nan(scope, x));
-    places =
-        hob_arange(scope, 0, meta->shape[dim], 1, device, HOB_DTYPE_I64);
+    places = hob_arange(scope, 0, meta->shape[dim], 1, device, HOB_DTYPE_I64);
     places = hob_mul(scope, ad_reshape(scope, places, &line),
                      hob_cast(scope, met, HOB_DTYPE_I64));
     call->out_grads[0] = put_at(scope, meta, hob_cummax(scope, places, dim),
