@@ -135,3 +135,174 @@ hob_tensor *hob__body_log_softmax_backward(hob_scope *scope, hob_tensor *output,
         scope, hob_sub(scope, g, hob_mul(scope, hob_exp(scope, y), total)),
         hob_tensor_dtype(grad));
 }
+
+/* ---- compositions ---- */
+
+/* log(1 + e^-|x|), which the stable forms of softplus and its kin share. */
+static hob_tensor *log_tail(hob_scope *scope, hob_tensor *x)
+{
+    return hob_log1p(scope, hob_exp(scope, hob_neg(scope, hob_abs(scope, x))));
+}
+
+hob_tensor *hob__body_silu(hob_scope *scope, hob_tensor *x)
+{
+    hob_tensor *v = hob__part_up(scope, x);
+
+    return hob__part_down(scope, hob_mul(scope, v, hob_sigmoid(scope, v)),
+                          hob_tensor_dtype(x));
+}
+
+hob_tensor *hob__body_softplus(hob_scope *scope, hob_tensor *x, double beta)
+{
+    hob_tensor *v =
+        hob_mul_scalar(scope, hob__part_up(scope, x), hob_f64(beta));
+    hob_tensor *y = hob_add(scope, hob_relu(scope, v), log_tail(scope, v));
+
+    return hob__part_down(scope, hob_div_scalar(scope, y, hob_f64(beta)),
+                          hob_tensor_dtype(x));
+}
+
+hob_tensor *hob__body_log_sigmoid(hob_scope *scope, hob_tensor *x)
+{
+    hob_tensor *v = hob__part_up(scope, x);
+
+    return hob__part_down(scope,
+                          hob_sub(scope,
+                                  hob_clamp(scope, v, hob_none(), hob_i64(0)),
+                                  log_tail(scope, v)),
+                          hob_tensor_dtype(x));
+}
+
+/* x where it is at least 0, else OTHER. */
+static hob_tensor *below_zero(hob_scope *scope, hob_tensor *x,
+                              hob_tensor *other)
+{
+    return hob_where(scope, hob_less_scalar(scope, x, hob_i64(0)), other, x);
+}
+
+hob_tensor *hob__body_leaky_relu(hob_scope *scope, hob_tensor *x, double slope)
+{
+    return below_zero(scope, x, hob_mul_scalar(scope, x, hob_f64(slope)));
+}
+
+/* One slope for all, or one for each channel of x [n, c, ..]. */
+hob_tensor *hob__body_prelu(hob_scope *scope, hob_tensor *x, hob_tensor *slope)
+{
+    int32_t rank = hob_tensor_rank(x);
+    int64_t shape[HOB_MAX_RANK];
+
+    for (int32_t i = 0; i < rank; i++)
+        shape[i] = 1;
+    if (rank > 1)
+        shape[1] = hob_tensor_count(slope);
+    return below_zero(
+        scope, x,
+        hob_mul(scope, x, hob_reshape(scope, slope, shape, (uint32_t)rank)));
+}
+
+/* SCALE times x above 0, and alpha (e^(x / divisor) - 1) below. */
+static hob_tensor *exponential(hob_scope *scope, hob_tensor *x, double alpha,
+                               double divisor, double scale)
+{
+    hob_tensor *v = hob__part_up(scope, x);
+    /* What is above 0 is not exponentiated: it could overflow. */
+    hob_tensor *low = hob_clamp(scope, v, hob_none(), hob_i64(0));
+    hob_tensor *y;
+
+    if (divisor != 1)
+        low = hob_div_scalar(scope, low, hob_f64(divisor));
+    low = hob_mul_scalar(
+        scope, hob_add_scalar(scope, hob_exp(scope, low), hob_i64(-1)),
+        hob_f64(alpha));
+    y = below_zero(scope, v, low);
+    if (scale != 1)
+        y = hob_mul_scalar(scope, y, hob_f64(scale));
+    return hob__part_down(scope, y, hob_tensor_dtype(x));
+}
+
+hob_tensor *hob__body_elu(hob_scope *scope, hob_tensor *x, double alpha)
+{
+    return exponential(scope, x, alpha, 1, 1);
+}
+
+hob_tensor *hob__body_celu(hob_scope *scope, hob_tensor *x, double alpha)
+{
+    return exponential(scope, x, alpha, alpha, 1);
+}
+
+/* The constants of Klambauer et al., arXiv:1706.02515. */
+hob_tensor *hob__body_selu(hob_scope *scope, hob_tensor *x)
+{
+    return exponential(scope, x, 1.6732632423543772848, 1,
+                       1.0507009873554804934);
+}
+
+hob_tensor *hob__body_hard_sigmoid(hob_scope *scope, hob_tensor *x,
+                                   double alpha, double beta)
+{
+    hob_tensor *v =
+        hob_mul_scalar(scope, hob__part_up(scope, x), hob_f64(alpha));
+
+    v = hob_clamp(scope, hob_add_scalar(scope, v, hob_f64(beta)), hob_i64(0),
+                  hob_i64(1));
+    return hob__part_down(scope, v, hob_tensor_dtype(x));
+}
+
+hob_tensor *hob__body_hard_swish(hob_scope *scope, hob_tensor *x)
+{
+    hob_tensor *v = hob__part_up(scope, x);
+    hob_tensor *gate = hob_clamp(scope, hob_add_scalar(scope, v, hob_i64(3)),
+                                 hob_i64(0), hob_i64(6));
+
+    return hob__part_down(
+        scope, hob_div_scalar(scope, hob_mul(scope, v, gate), hob_i64(6)),
+        hob_tensor_dtype(x));
+}
+
+hob_tensor *hob__body_mish(hob_scope *scope, hob_tensor *x)
+{
+    hob_tensor *v = hob__part_up(scope, x);
+
+    return hob__part_down(
+        scope, hob_mul(scope, v, hob_tanh(scope, hob_softplus(scope, v, 1))),
+        hob_tensor_dtype(x));
+}
+
+hob_tensor *hob__body_softsign(hob_scope *scope, hob_tensor *x)
+{
+    return hob_div(scope, x,
+                   hob_add_scalar(scope, hob_abs(scope, x), hob_i64(1)));
+}
+
+/* The first half along DIM times the sigmoid of the second. */
+hob_tensor *hob__body_glu(hob_scope *scope, hob_tensor *x, int64_t dim)
+{
+    hob_tensor *halves[2] = {NULL, NULL};
+    uint32_t count;
+
+    /* A failure shows in the halves: both are the error tensor. */
+    (void)hob_chunk(scope, x, 2, dim, halves, 2, &count);
+    if (count < 2) /* no elements to halve */
+        return halves[0];
+    return hob_mul(scope, halves[0], hob_sigmoid(scope, halves[1]));
+}
+
+hob_tensor *hob__body_softmin(hob_scope *scope, hob_tensor *x, int64_t dim)
+{
+    return hob_softmax(scope, hob_neg(scope, x), dim);
+}
+
+/* exp(x) / (1 + sum exp(x)): a softmax over one more element, a 0. */
+hob_tensor *hob__body_quiet_softmax(hob_scope *scope, hob_tensor *x,
+                                    int64_t dim)
+{
+    hob_tensor *v = hob__part_up(scope, x), *peak, *e, *sum;
+
+    if (hob_tensor_count(x) == 0)
+        return hob__part_same(scope, x);
+    peak = hob_clamp(scope, hob_max_dim(scope, v, dim), hob_i64(0), hob_none());
+    e = hob_exp(scope, hob_sub(scope, v, peak));
+    sum = hob_add(scope, hob_sum_dim(scope, e, dim),
+                  hob_exp(scope, hob_neg(scope, peak)));
+    return hob__part_down(scope, hob_div(scope, e, sum), hob_tensor_dtype(x));
+}

@@ -322,7 +322,7 @@ static hob_tensor *cosines(hob_scope *scope, int64_t size, int periodic,
     int64_t span = periodic ? size : size - 1;
     hob_tensor *n, *angle, *y;
 
-    if (span < 1)
+    if (size < 2)
         return hob_ones(scope, &size, 1, device, dtype);
     n = hob_cast(scope, hob_arange(scope, 0, size, 1, device, HOB_DTYPE_I64),
                  HOB_DTYPE_F64);

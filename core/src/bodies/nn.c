@@ -5,6 +5,8 @@
 #include "bodies.h"
 #include "util.h"
 
+#include <string.h>
+
 #include <math.h>
 
 /* TARGETS [batch] as positions [batch, 1], in a dtype that indexes. */
@@ -105,6 +107,65 @@ hob_tensor *hob__body_batch_norm(hob_scope *scope, hob_tensor *x,
                   channel(scope, x, weight), channel(scope, x, bias));
 
     return hob__part_down(scope, y, hob_tensor_dtype(x));
+}
+
+/* Channels and places of a group are one row of [n * groups, ..]. */
+hob_tensor *hob__body_group_norm(hob_scope *scope, hob_tensor *x,
+                                 int64_t groups, hob_tensor *weight,
+                                 hob_tensor *bias, double epsilon)
+{
+    uint32_t rank = (uint32_t)hob_tensor_rank(x);
+    int64_t shape[HOB_MAX_RANK], rows[2];
+    hob_tensor *v = hob__part_up(scope, x), *centred, *variance, *y;
+
+    memcpy(shape, hob_tensor_shape(x), rank * sizeof(shape[0]));
+    rows[0] = shape[0] * groups;
+    rows[1] = hob__part_product(shape + 1, rank - 1) / groups;
+    v = hob_reshape(scope, v, rows, 2);
+    centred = hob_sub(scope, v, hob_mean_dim(scope, v, -1));
+    variance = hob_mean_dim(scope, hob_mul(scope, centred, centred), -1);
+    y = normalize(scope, centred, variance, epsilon, NULL, NULL);
+    y = hob_reshape(scope, y, shape, rank);
+    if (weight)
+        y = hob_mul(scope, y, channel(scope, x, weight));
+    if (bias)
+        y = hob_add(scope, y, channel(scope, x, bias));
+    return hob__part_down(scope, y, hob_tensor_dtype(x));
+}
+
+/* x / sqrt(mean(x^2) + epsilon): Zhang and Sennrich, arXiv:1910.07467. */
+hob_tensor *hob__body_rms_norm(hob_scope *scope, hob_tensor *x,
+                               hob_tensor *weight, double epsilon)
+{
+    hob_tensor *v = hob__part_up(scope, x);
+    hob_tensor *y =
+        normalize(scope, v, hob_mean_dim(scope, hob_mul(scope, v, v), -1),
+                  epsilon, weight ? hob__part_up(scope, weight) : NULL, NULL);
+
+    return hob__part_down(scope, y, hob_tensor_dtype(x));
+}
+
+/* Each norm is at least epsilon; dim stays with size 1. */
+hob_tensor *hob__body_cosine_similarity(hob_scope *scope, hob_tensor *lhs,
+                                        hob_tensor *rhs, int64_t dim,
+                                        double epsilon)
+{
+    hob_tensor *a = hob__part_up(scope, lhs), *b = hob__part_up(scope, rhs);
+    hob_tensor *norms = hob_mul(
+        scope,
+        hob_clamp(
+            scope,
+            hob_sqrt(scope, hob_sum_dim(scope, hob_mul(scope, a, a), dim)),
+            hob_f64(epsilon), hob_none()),
+        hob_clamp(
+            scope,
+            hob_sqrt(scope, hob_sum_dim(scope, hob_mul(scope, b, b), dim)),
+            hob_f64(epsilon), hob_none()));
+
+    return hob__part_down(
+        scope,
+        hob_div(scope, hob_sum_dim(scope, hob_mul(scope, a, b), dim), norms),
+        hob_tensor_dtype(lhs));
 }
 
 /* x * a + y * b */

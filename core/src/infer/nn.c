@@ -100,6 +100,90 @@ hob_status hob__infer_batch_norm(struct hob_call *call, struct hob_meta *out)
     return HOB_OK;
 }
 
+hob_status hob__infer_group_norm(struct hob_call *call, struct hob_meta *out)
+{
+    const struct hob_view *x = hob_arg_view(call, 0);
+    int64_t groups = hob__attr_i64(call, 1);
+    hob_status st;
+
+    if (x->rank < 2 || groups < 1 || x->shape[1] % groups)
+        return call->host->fail(call, HOB_ERR_SHAPE,
+                                "%s: x is %s and groups is %" PRId64
+                                "; x must be [n, c, ..] with groups dividing c",
+                                call->op_name, hob__view_text(x).text, groups);
+    st = check_vector(call, 2, "weight", x->shape[1]);
+    if (st)
+        return st;
+    hob__meta_copy_shape(out, x);
+    return check_vector(call, 3, "bias", x->shape[1]);
+}
+
+hob_status hob__infer_rms_norm(struct hob_call *call, struct hob_meta *out)
+{
+    const struct hob_view *x = hob_arg_view(call, 0);
+
+    if (x->rank < 1)
+        return call->host->fail(call, HOB_ERR_SHAPE,
+                                "%s: x is %s; it must have at least 1 "
+                                "dimension",
+                                call->op_name, hob__view_text(x).text);
+    hob__meta_copy_shape(out, x);
+    return check_vector(call, 1, "weight", x->shape[x->rank - 1]);
+}
+
+hob_status hob__infer_similarity(struct hob_call *call, struct hob_meta *out)
+{
+    const struct hob_view *x = hob_arg_view(call, 0);
+    uint32_t axis;
+    hob_status st =
+        hob__infer_axis(call, "dim", hob__attr_i64(call, 2), x, 0, &axis);
+
+    if (st)
+        return st;
+    hob__meta_copy_shape(out, x);
+    st = hob__infer_equal(call, "rhs", hob_arg_view(call, 1), "lhs", out);
+    out->shape[axis] = 1;
+    return st;
+}
+
+/* One slope, or one a channel. */
+hob_status hob__infer_prelu(struct hob_call *call, struct hob_meta *out)
+{
+    const struct hob_view *x = hob_arg_view(call, 0);
+    const struct hob_view *slope = hob_arg_view(call, 1);
+    int64_t channels = x->rank > 1 ? x->shape[1] : 1;
+
+    if (slope->rank > 1 ||
+        (hob_view_count(slope) != 1 && hob_view_count(slope) != channels))
+        return call->host->fail(call, HOB_ERR_SHAPE,
+                                "%s: x is %s and slope is %s; give one slope, "
+                                "or one for each of the %" PRId64 " channels",
+                                call->op_name, hob__view_text(x).text,
+                                hob__view_text(slope).text, channels);
+    hob__meta_copy_shape(out, x);
+    return HOB_OK;
+}
+
+hob_status hob__infer_glu(struct hob_call *call, struct hob_meta *out)
+{
+    const struct hob_view *x = hob_arg_view(call, 0);
+    uint32_t axis;
+    hob_status st =
+        hob__infer_axis(call, "dim", hob__attr_i64(call, 1), x, 0, &axis);
+
+    if (st)
+        return st;
+    if (x->shape[axis] % 2)
+        return call->host->fail(call, HOB_ERR_SHAPE,
+                                "%s: dimension %u of %s is odd, it must be "
+                                "halved",
+                                call->op_name, (unsigned)axis,
+                                hob__view_text(x).text);
+    hob__meta_copy_shape(out, x);
+    out->shape[axis] /= 2;
+    return HOB_OK;
+}
+
 hob_status hob__infer_adam_step(struct hob_call *call, struct hob_meta *out)
 {
     static const char *const names[] = {"param", "grad", "m", "v"};

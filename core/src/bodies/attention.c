@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * attention.c - the bodies of attention and of the CTC loss.
+ */
+#include "bodies.h"
+#include "util.h"
+
+#include <math.h>
+#include <string.h>
+
+/* True where a query must not see a key: the last query sees all keys. */
+static hob_tensor *future(hob_scope *scope, hob_tensor *x, int64_t queries,
+                          int64_t keys)
+{
+    hob_device *device = hob_scope_host(scope)->tensor_device(x);
+    hob_tensor *row = hob_unsqueeze(
+        scope, hob_arange(scope, 0, queries, 1, device, HOB_DTYPE_I64), 1);
+    hob_tensor *column = hob_arange(scope, 0, keys, 1, device, HOB_DTYPE_I64);
+
+    return hob_greater(scope, column,
+                       hob_add_scalar(scope, row, hob_i64(keys - queries)));
+}
+
+/*
+ * softmax(cap(query key^T scale) + bias) value, hidden scores left out. A row
+ * that is hidden as a whole gives 0: its maximum is taken as 0, its sum as 1.
+ */
+hob_tensor *hob__body_attention(hob_scope *scope, hob_tensor *query,
+                                hob_tensor *key, hob_tensor *value,
+                                hob_tensor *mask, hob_tensor *bias,
+                                hob_scalar scale, hob_scalar softcap,
+                                int causal)
+{
+    int32_t rank = hob_tensor_rank(query);
+    int64_t width = hob_tensor_shape(query)[rank - 1];
+    int64_t queries = hob_tensor_shape(query)[rank - 2];
+    int64_t keys = hob_tensor_shape(key)[rank - 2];
+    double factor = scale.tag == HOB_TAG_ABSENT
+                        ? 1 / sqrt((double)(width ? width : 1))
+                        : scale.u.f64;
+    hob_dtype dtype = hob_tensor_dtype(query);
+    hob_tensor *scores, *hidden = mask, *peak, *part, *sum;
+
+    query = hob_mul_scalar(scope, hob__part_up(scope, query), hob_f64(factor));
+    key = hob__part_up(scope, key);
+    value = hob__part_up(scope, value);
+    scores = hob_matmul(scope, query, hob_swap_dims(scope, key, -1, -2));
+    if (softcap.tag != HOB_TAG_ABSENT)
+        scores = hob_mul_scalar(
+            scope,
+            hob_tanh(scope,
+                     hob_mul_scalar(scope, scores, hob_f64(1 / softcap.u.f64))),
+            softcap);
+    if (bias)
+        scores = hob_add(scope, scores, hob__part_up(scope, bias));
+    if (causal) {
+        hob_tensor *later = future(scope, query, queries, keys);
+
+        hidden = hidden ? hob_logical_or(scope, hidden, later) : later;
+    }
+    if (!hidden)
+        return hob__part_down(
+            scope, hob_matmul(scope, hob_softmax(scope, scores, -1), value),
+            dtype);
+    if (!keys) /* nothing to see: zeros of the right shape */
+        return hob__part_down(scope, hob_matmul(scope, scores, value), dtype);
+    scores = hob_where(scope, hidden,
+                       hob__part_constant(scope, scores, hob_f64(-INFINITY)),
+                       scores);
+    peak = hob_max_dim(scope, scores, -1);
+    peak = hob_where(scope, hob_equal_scalar(scope, peak, hob_f64(-INFINITY)),
+                     hob__part_constant(scope, peak, hob_f64(0)), peak);
+    part =
+        hob_where(scope, hidden, hob__part_constant(scope, scores, hob_f64(0)),
+                  hob_exp(scope, hob_sub(scope, scores, peak)));
+    sum = hob_sum_dim(scope, part, -1);
+    sum = hob_where(scope, hob_equal_scalar(scope, sum, hob_f64(0)),
+                    hob__part_constant(scope, sum, hob_f64(1)), sum);
+    return hob__part_down(
+        scope, hob_matmul(scope, hob_div(scope, part, sum), value), dtype);
+}
+
+/* ---- CTC: Graves et al., ICML 2006, section 4.1, in logarithms ---- */
+
+/* Stands for the logarithm of 0: sums and gradients of it stay numbers. */
+static const double nothing = -1e30;
+
+/* X [n, l] moved by COUNT to the right, NOTHING coming in. */
+static hob_tensor *shifted(hob_scope *scope, hob_tensor *x, int64_t count)
+{
+    const int64_t padding[2] = {count, -count};
+
+    return hob_pad(scope, x, padding, 2, HOB_PAD_MODE_CONSTANT,
+                   hob_f64(nothing));
+}
+
+static hob_tensor *log_add(hob_scope *scope, hob_tensor *a, hob_tensor *b)
+{
+    hob_tensor *most = hob_maximum(scope, a, b);
+    hob_tensor *least = hob_minimum(scope, a, b);
+
+    return hob_add(
+        scope, most,
+        hob_log1p(scope, hob_exp(scope, hob_sub(scope, least, most))));
+}
+
+/* The labels with blanks between and around them: [n, 2 s + 1]. */
+static hob_tensor *with_blanks(hob_scope *scope, hob_tensor *targets,
+                               int64_t blank)
+{
+    int64_t n = hob_tensor_shape(targets)[0], s = hob_tensor_shape(targets)[1];
+    const int64_t flat[2] = {n, 2 * s}, last[2] = {n, 1};
+    hob_tensor *pair[2] = {
+        hob_add_scalar(scope, hob_mul_scalar(scope, targets, hob_i64(0)),
+                       hob_i64(blank)),
+        targets};
+    hob_tensor *both[2];
+
+    both[0] = hob_reshape(scope, hob_stack(scope, pair, 2, 2), flat, 2);
+    both[1] = hob__part_full(scope, targets, last, 2, hob_i64(blank));
+    return hob_cat(scope, both, 2, 1);
+}
+
+/* Where ALPHA [n, l] may be entered from two places before: at a label that
+ * differs from the one before it. */
+static hob_tensor *may_skip(hob_scope *scope, hob_tensor *labels, int64_t blank)
+{
+    const int64_t padding[2] = {2, -2};
+    hob_tensor *before = hob_pad(scope, labels, padding, 2,
+                                 HOB_PAD_MODE_CONSTANT, hob_i64(blank));
+
+    return hob_logical_and(scope,
+                           hob_not_equal_scalar(scope, labels, hob_i64(blank)),
+                           hob_not_equal(scope, labels, before));
+}
+
+hob_tensor *hob__body_ctc_loss(hob_scope *scope, hob_tensor *log_probs,
+                               hob_tensor *targets, hob_tensor *input_lengths,
+                               hob_tensor *target_lengths, int64_t blank)
+{
+    const int64_t *sizes = hob_tensor_shape(log_probs);
+    int64_t steps = sizes[0], n = sizes[1];
+    int64_t length = 2 * hob_tensor_shape(targets)[1] + 1;
+    const int64_t column[2] = {n, 1}, all[3] = {steps, n, length}, batch = n;
+    hob_dtype dtype = hob_tensor_dtype(log_probs);
+    hob_device *device = hob_scope_host(scope)->tensor_device(log_probs);
+    hob_tensor *labels, *skip, *probs, *alpha, *place, *start, *last, *loss;
+
+    labels = with_blanks(scope, hob_cast(scope, targets, HOB_DTYPE_I64), blank);
+    skip = may_skip(scope, labels, blank);
+    probs = hob_gather(
+        scope, hob__part_up(scope, log_probs),
+        hob_expand(scope, hob_unsqueeze(scope, labels, 0), all, 3), 2);
+    place = hob_arange(scope, 0, length, 1, device, HOB_DTYPE_I64);
+    start = hob_less_scalar(scope, place, hob_i64(2));
+    alpha = NULL;
+    for (int64_t t = 0; t < steps; t++) {
+        const int64_t at = t, end = t + 1, first = 0;
+        hob_tensor *now = hob_squeeze(
+            scope, hob_slice(scope, probs, &at, 1, &end, 1, NULL, 0), &first,
+            1);
+        hob_tensor *next, *lives;
+
+        if (!t) {
+            alpha = hob_where(scope, start, now,
+                              hob__part_constant(scope, now, hob_f64(nothing)));
+            continue;
+        }
+        next = log_add(scope, alpha, shifted(scope, alpha, 1));
+        next = log_add(
+            scope, next,
+            hob_where(scope, skip, shifted(scope, alpha, 2),
+                      hob__part_constant(scope, alpha, hob_f64(nothing))));
+        lives = hob_reshape(
+            scope, hob_greater_scalar(scope, input_lengths, hob_i64(t)), column,
+            2);
+        alpha = hob_where(scope, lives, hob_add(scope, next, now), alpha);
+    }
+    /* The last label or the blank behind it. */
+    last = hob_reshape(
+        scope,
+        hob_mul_scalar(scope, hob_cast(scope, target_lengths, HOB_DTYPE_I64),
+                       hob_i64(2)),
+        column, 2);
+    loss = hob_gather(scope, alpha, last, 1);
+    loss = log_add(
+        scope, loss,
+        hob_where(scope, hob_greater_scalar(scope, last, hob_i64(0)),
+                  hob_gather(scope, alpha,
+                             hob_clamp(scope,
+                                       hob_add_scalar(scope, last, hob_i64(-1)),
+                                       hob_i64(0), hob_none()),
+                             1),
+                  hob__part_constant(scope, alpha, hob_f64(nothing))));
+    loss = hob_neg(scope, hob_reshape(scope, loss, &batch, 1));
+    loss =
+        hob_where(scope, hob_greater_scalar(scope, loss, hob_f64(-nothing / 2)),
+                  hob__part_constant(scope, loss, hob_f64(INFINITY)), loss);
+    return hob__part_down(scope, loss, dtype);
+}

@@ -1,0 +1,469 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * sample.c - bodies of the ops that read between the elements: interpolate,
+ * grid_sample, affine_grid, deform_conv2d.
+ */
+#include "bodies.h"
+#include "util.h"
+
+#include <math.h>
+#include <string.h>
+
+static hob_tensor *count_up(hob_scope *scope, hob_tensor *x, int64_t count)
+{
+    return hob_arange(scope, 0, count, 1,
+                      hob_scope_host(scope)->tensor_device(x), HOB_DTYPE_I64);
+}
+
+static hob_tensor *clamped(hob_scope *scope, hob_tensor *x, int64_t most)
+{
+    return hob_clamp(scope, x, hob_i64(0), hob_i64(most));
+}
+
+/* ---- interpolate ---- */
+
+/* The most taps of a filter, lanczos3's. */
+enum { TAPS_MAX = 6 };
+
+/*
+ * For each result along an axis the element at or before its place, and how
+ * far behind that it is, in [0, 1). Places are fractions, num / den, so the
+ * split into the two is exact.
+ */
+struct places {
+    hob_tensor *first;    /* i64 [out] */
+    hob_tensor *distance; /* [out], of x's dtype */
+};
+
+static struct places find_places(hob_scope *scope, hob_tensor *x, int64_t in,
+                                 int64_t out, enum hob_interpolate_mode mode,
+                                 int align_corners)
+{
+    hob_tensor *i = count_up(scope, x, out), *num, *whole;
+    int64_t factor = in, start = 0, den = out;
+    struct places places;
+
+    if (mode == HOB_INTERPOLATE_MODE_NEAREST_EXACT) {
+        factor = 2 * in; /* (i + 1/2) in / out */
+        start = in;
+        den = 2 * out;
+    } else if (mode != HOB_INTERPOLATE_MODE_NEAREST && align_corners) {
+        factor = in - 1; /* i (in - 1) / (out - 1) */
+        den = out > 1 ? out - 1 : 1;
+    } else if (mode != HOB_INTERPOLATE_MODE_NEAREST) {
+        factor = 2 * in; /* (i + 1/2) in / out - 1/2 */
+        start = in - out;
+        den = 2 * out;
+    }
+    num = hob_add_scalar(scope, hob_mul_scalar(scope, i, hob_i64(factor)),
+                         hob_i64(start));
+    if (mode == HOB_INTERPOLATE_MODE_BILINEAR) /* nothing before the first */
+        num = hob_clamp(scope, num, hob_i64(0), hob_none());
+    /* Division of integers is by truncation: of a number that is positive. */
+    whole = hob_div_scalar(scope, hob_add_scalar(scope, num, hob_i64(den)),
+                           hob_i64(den));
+    places.first = hob_add_scalar(scope, whole, hob_i64(-1));
+    places.distance = hob_div_scalar(
+        scope,
+        hob_cast(scope,
+                 hob_sub(scope, num,
+                         hob_mul_scalar(scope, places.first, hob_i64(den))),
+                 hob_tensor_dtype(x)),
+        hob_f64((double)den));
+    return places;
+}
+
+/* ((a t + b) t + c) t + d */
+static hob_tensor *cubic(hob_scope *scope, hob_tensor *t, double a, double b,
+                         double c, double d)
+{
+    hob_tensor *y =
+        hob_add_scalar(scope, hob_mul_scalar(scope, t, hob_f64(a)), hob_f64(b));
+
+    y = hob_add_scalar(scope, hob_mul(scope, y, t), hob_f64(c));
+    return hob_add_scalar(scope, hob_mul(scope, y, t), hob_f64(d));
+}
+
+/* sin(pi d) / (pi d) * sin(pi d / 3) / (pi d / 3), 1 at 0. */
+static hob_tensor *lanczos(hob_scope *scope, hob_tensor *d)
+{
+    const double pi = 3.14159265358979323846;
+    hob_tensor *is_zero = hob_equal_scalar(scope, d, hob_f64(0));
+    hob_tensor *safe = hob_where(scope, is_zero,
+                                 hob__part_constant(scope, d, hob_f64(0.5)), d);
+    hob_tensor *a = hob_mul_scalar(scope, safe, hob_f64(pi));
+    hob_tensor *b = hob_mul_scalar(scope, safe, hob_f64(pi / 3));
+    hob_tensor *y =
+        hob_div(scope, hob_mul(scope, hob_sin(scope, a), hob_sin(scope, b)),
+                hob_mul(scope, a, b));
+
+    return hob_where(scope, is_zero, hob__part_constant(scope, d, hob_f64(1)),
+                     y);
+}
+
+/*
+ * The weights of a filter's taps, and the first tap's place relative to the
+ * element at or before. The bicubic one is Keys's with a = -3/4 (IEEE Trans.
+ * ASSP 29(6), 1981).
+ */
+static uint32_t weigh(hob_scope *scope, enum hob_interpolate_mode mode,
+                      hob_tensor *t, hob_tensor **weights, int64_t *out_first)
+{
+    const double a = -0.75;
+
+    *out_first = 0;
+    switch (mode) {
+    case HOB_INTERPOLATE_MODE_BILINEAR:
+        weights[0] = hob_rsub_scalar(scope, t, hob_f64(1));
+        weights[1] = t;
+        return 2;
+    case HOB_INTERPOLATE_MODE_BICUBIC:
+        *out_first = -1;
+        weights[0] = cubic(scope, t, a, -2 * a, a, 0);
+        weights[1] = cubic(scope, t, a + 2, -(a + 3), 0, 1);
+        weights[2] = cubic(scope, t, -(a + 2), 2 * a + 3, -a, 0);
+        weights[3] = cubic(scope, t, -a, a, 0, 0);
+        return 4;
+    case HOB_INTERPOLATE_MODE_LANCZOS3:
+        *out_first = -2;
+        for (int k = 0; k < TAPS_MAX; k++)
+            weights[k] =
+                lanczos(scope, hob_add_scalar(scope, t, hob_f64(2 - k)));
+        return TAPS_MAX;
+    default: /* nearest */
+        weights[0] = NULL;
+        return 1;
+    }
+}
+
+/* Lanczos leaves out the taps that are not there; the others sum up to 1. */
+static void leave_out(hob_scope *scope, hob_tensor *first, int64_t from,
+                      int64_t in, uint32_t taps, hob_tensor **weights)
+{
+    hob_tensor *sum = NULL;
+
+    for (uint32_t k = 0; k < taps; k++) {
+        hob_tensor *at = hob_add_scalar(scope, first, hob_i64(from + k));
+        hob_tensor *there = hob_logical_and(
+            scope, hob_greater_equal_scalar(scope, at, hob_i64(0)),
+            hob_less_scalar(scope, at, hob_i64(in)));
+
+        weights[k] =
+            hob_where(scope, there, weights[k],
+                      hob__part_constant(scope, weights[k], hob_f64(0)));
+        sum = sum ? hob_add(scope, sum, weights[k]) : weights[k];
+    }
+    for (uint32_t k = 0; k < taps; k++)
+        weights[k] = hob_div(scope, weights[k], sum);
+}
+
+/* X resized to OUT along dimension AXIS of [n, c, h, w]. */
+static hob_tensor *resize(hob_scope *scope, hob_tensor *x, uint32_t axis,
+                          int64_t in, int64_t out,
+                          enum hob_interpolate_mode mode, int align_corners)
+{
+    struct places places = find_places(scope, x, in, out, mode, align_corners);
+    int64_t line[4] = {1, 1, 1, 1}, first;
+    hob_tensor *weights[TAPS_MAX], *sum = NULL;
+    uint32_t taps = weigh(scope, mode, places.distance, weights, &first);
+
+    line[axis] = out;
+    if (mode == HOB_INTERPOLATE_MODE_LANCZOS3)
+        leave_out(scope, places.first, first, in, taps, weights);
+    for (uint32_t k = 0; k < taps; k++) {
+        hob_tensor *at = clamped(
+            scope, hob_add_scalar(scope, places.first, hob_i64(first + k)),
+            in - 1);
+        hob_tensor *part = hob_select(scope, x, at, (int64_t)axis);
+
+        if (weights[k])
+            part =
+                hob_mul(scope, part, hob_reshape(scope, weights[k], line, 4));
+        sum = sum ? hob_add(scope, hob_move(scope, sum), part) : part;
+    }
+    return sum;
+}
+
+hob_tensor *hob__body_interpolate(hob_scope *scope, hob_tensor *x,
+                                  const int64_t *output_size,
+                                  uint32_t output_size_count,
+                                  enum hob_interpolate_mode mode,
+                                  int align_corners)
+{
+    const int64_t *in = hob_tensor_shape(x);
+    hob_dtype dtype = hob_tensor_dtype(x);
+    hob_tensor *y = hob__part_up(scope, x);
+
+    (void)output_size_count; /* two, the infer function says */
+    y = resize(scope, y, 2, in[2], output_size[0], mode, align_corners);
+    y = resize(scope, y, 3, in[3], output_size[1], mode, align_corners);
+    return hob__part_down(scope, y, dtype);
+}
+
+/* ---- reading at any place of a plane ---- */
+
+/* Planes that are read at places which are numbers of elements from the
+ * first one's middle. */
+struct plane {
+    hob_tensor *x; /* [b, c, h * w] */
+    int64_t b, c, h, w;
+};
+
+/* X at whole places (Y, COLUMN) [b, m], floats; 0 outside of the plane. */
+static hob_tensor *read_at(hob_scope *scope, const struct plane *plane,
+                           hob_tensor *y, hob_tensor *column, int64_t m)
+{
+    const int64_t line[3] = {plane->b, 1, m};
+    const int64_t shape[3] = {plane->b, plane->c, m};
+    hob_tensor *inside = hob_logical_and(
+        scope,
+        hob_logical_and(scope, hob_greater_equal_scalar(scope, y, hob_f64(0)),
+                        hob_less_scalar(scope, y, hob_f64((double)plane->h))),
+        hob_logical_and(
+            scope, hob_greater_equal_scalar(scope, column, hob_f64(0)),
+            hob_less_scalar(scope, column, hob_f64((double)plane->w))));
+    /* What is outside, or no number, is read somewhere and not used. */
+    hob_tensor *row =
+        clamped(scope, hob_cast(scope, y, HOB_DTYPE_I64), plane->h - 1);
+    hob_tensor *at = hob_add(
+        scope, hob_mul_scalar(scope, row, hob_i64(plane->w)),
+        clamped(scope, hob_cast(scope, column, HOB_DTYPE_I64), plane->w - 1));
+
+    at = hob_expand(scope, hob_reshape(scope, at, line, 3), shape, 3);
+    return hob_where(scope, hob_reshape(scope, inside, line, 3),
+                     hob_gather(scope, plane->x, at, 2),
+                     hob__part_constant(scope, plane->x, hob_f64(0)));
+}
+
+/* X between the elements: [b, c, m] at Y and COLUMN [b, m]. */
+static hob_tensor *bilinear(hob_scope *scope, const struct plane *plane,
+                            hob_tensor *y, hob_tensor *column, int64_t m)
+{
+    const int64_t line[3] = {plane->b, 1, m};
+    hob_tensor *corner[2] = {hob_floor(scope, y), hob_floor(scope, column)};
+    hob_tensor *behind[2], *sum = NULL;
+
+    behind[0] = hob_sub(scope, y, corner[0]);
+    behind[1] = hob_sub(scope, column, corner[1]);
+    for (int i = 0; i < 4; i++) {
+        hob_tensor *at[2], *weight[2], *part;
+
+        for (int k = 0; k < 2; k++) {
+            int next = k ? i & 1 : i >> 1;
+
+            at[k] =
+                next ? hob_add_scalar(scope, corner[k], hob_f64(1)) : corner[k];
+            weight[k] = next ? behind[k]
+                             : hob_rsub_scalar(scope, behind[k], hob_f64(1));
+        }
+        part = hob_mul(
+            scope, read_at(scope, plane, at[0], at[1], m),
+            hob_reshape(scope, hob_mul(scope, weight[0], weight[1]), line, 3));
+        sum = sum ? hob_add(scope, hob_move(scope, sum), part) : part;
+    }
+    return sum;
+}
+
+/* ---- grid_sample ---- */
+
+/* P mirrored at LOW and HIGH until it lies between them. */
+static hob_tensor *reflect(hob_scope *scope, hob_tensor *p, double low,
+                           double high)
+{
+    double span = high - low;
+    hob_tensor *away, *turns, *rest;
+
+    if (span <= 0)
+        return hob_mul_scalar(scope, p, hob_f64(0));
+    away = hob_abs(scope, hob_add_scalar(scope, p, hob_f64(-low)));
+    turns = hob_floor(scope, hob_div_scalar(scope, away, hob_f64(span)));
+    rest = hob_sub(scope, away, hob_mul_scalar(scope, turns, hob_f64(span)));
+    return hob_add_scalar(
+        scope,
+        hob_where(scope,
+                  hob_equal_scalar(
+                      scope, hob_remainder_scalar(scope, turns, hob_f64(2)),
+                      hob_f64(0)),
+                  rest, hob_rsub_scalar(scope, rest, hob_f64(span))),
+        hob_f64(low));
+}
+
+/* -1 .. 1 over a dimension of SIZE as a place in it. */
+static hob_tensor *place_in(hob_scope *scope, hob_tensor *grid, int64_t part,
+                            int64_t m, int64_t size,
+                            enum hob_grid_sample_padding padding,
+                            int align_corners)
+{
+    const int64_t b = hob_tensor_shape(grid)[0], flat[2] = {b, m};
+    const int64_t starts[4] = {0, 0, 0, part};
+    const int64_t ends[4] = {INT64_MAX, INT64_MAX, INT64_MAX, part + 1};
+    double last = (double)size - 1;
+    double scale = align_corners ? last / 2 : (double)size / 2;
+    hob_tensor *p = hob_reshape(
+        scope, hob_slice(scope, grid, starts, 4, ends, 4, NULL, 0), flat, 2);
+
+    p = hob_add_scalar(scope, hob_mul_scalar(scope, p, hob_f64(scale)),
+                       hob_f64(last / 2));
+    if (padding == HOB_GRID_SAMPLE_PADDING_REFLECTION)
+        p = align_corners ? reflect(scope, p, 0, last)
+                          : reflect(scope, p, -0.5, last + 0.5);
+    if (padding != HOB_GRID_SAMPLE_PADDING_ZEROS)
+        p = hob_clamp(scope, p, hob_f64(0), hob_f64(last));
+    return p;
+}
+
+hob_tensor *hob__body_grid_sample(hob_scope *scope, hob_tensor *x,
+                                  hob_tensor *grid,
+                                  enum hob_grid_sample_mode mode,
+                                  enum hob_grid_sample_padding padding,
+                                  int align_corners)
+{
+    const int64_t *in = hob_tensor_shape(x), *out = hob_tensor_shape(grid);
+    const int64_t flat[3] = {in[0], in[1], in[2] * in[3]};
+    const int64_t shape[4] = {in[0], in[1], out[1], out[2]};
+    int64_t m = out[1] * out[2];
+    hob_dtype dtype = hob_tensor_dtype(x);
+    struct plane plane = {NULL, in[0], in[1], in[2], in[3]};
+    hob_tensor *wide = hob__part_up(scope, grid), *column, *row, *y;
+
+    plane.x = hob_reshape(scope, hob__part_up(scope, x), flat, 3);
+    column = place_in(scope, wide, 0, m, in[3], padding, align_corners);
+    row = place_in(scope, wide, 1, m, in[2], padding, align_corners);
+    y = mode == HOB_GRID_SAMPLE_MODE_NEAREST
+            ? read_at(scope, &plane, hob_round(scope, row),
+                      hob_round(scope, column), m)
+            : bilinear(scope, &plane, row, column, m);
+    return hob__part_down(scope, hob_reshape(scope, y, shape, 4), dtype);
+}
+
+/* -1 .. 1 over COUNT places; their middles where corners are not aligned. */
+static hob_tensor *spread(hob_scope *scope, hob_tensor *x, int64_t count,
+                          int align_corners)
+{
+    hob_tensor *i =
+        hob_cast(scope, count_up(scope, x, count), hob_tensor_dtype(x));
+    double steps = (double)(align_corners ? count - 1 : count);
+
+    if (count < 2)
+        return hob_mul_scalar(scope, i, hob_f64(0));
+    return hob_add_scalar(scope, hob_mul_scalar(scope, i, hob_f64(2 / steps)),
+                          hob_f64(align_corners ? -1 : 1 / steps - 1));
+}
+
+/* Each place (x, y, 1) of the result times the transposed matrix. */
+hob_tensor *hob__body_affine_grid(hob_scope *scope, hob_tensor *theta,
+                                  const int64_t *size, uint32_t size_count,
+                                  int align_corners)
+{
+    int64_t h = size[2], w = size[3];
+    const int64_t plane[2] = {h, w}, rows[2] = {h, 1};
+    const int64_t flat[2] = {h * w, 3}, shape[4] = {size[0], h, w, 2};
+    hob_dtype dtype = hob_tensor_dtype(theta);
+    hob_tensor *wide = hob__part_up(scope, theta), *parts[3];
+
+    (void)size_count; /* four, the infer function says */
+    parts[0] =
+        hob_expand(scope, spread(scope, wide, w, align_corners), plane, 2);
+    parts[1] = hob_expand(
+        scope,
+        hob_reshape(scope, spread(scope, wide, h, align_corners), rows, 2),
+        plane, 2);
+    parts[2] = hob__part_full(scope, wide, plane, 2, hob_f64(1));
+    return hob__part_down(
+        scope,
+        hob_reshape(scope,
+                    hob_matmul(scope,
+                               hob_reshape(scope, hob_stack(scope, parts, 3, 2),
+                                           flat, 2),
+                               hob_swap_dims(scope, wide, 1, 2)),
+                    shape, 4),
+        dtype);
+}
+
+/* ---- deformable convolution: Zhu et al., arXiv:1811.11168 ---- */
+
+/* Where tap and window meet along one dimension, before offsets:
+ * [taps, windows], AXIS 0 the height. */
+static hob_tensor *meeting(hob_scope *scope, hob_tensor *x, int axis,
+                           const int64_t *kernel, const int64_t *out,
+                           int64_t stride, int64_t padding, int64_t dilation)
+{
+    const int64_t whole[4] = {kernel[0], kernel[1], out[0], out[1]};
+    const int64_t flat[2] = {kernel[0] * kernel[1], out[0] * out[1]};
+    int64_t tap[4] = {1, 1, 1, 1}, window[4] = {1, 1, 1, 1};
+    hob_tensor *a = hob_mul_scalar(scope, count_up(scope, x, kernel[axis]),
+                                   hob_i64(dilation));
+    hob_tensor *b = hob_add_scalar(
+        scope,
+        hob_mul_scalar(scope, count_up(scope, x, out[axis]), hob_i64(stride)),
+        hob_i64(-padding));
+
+    tap[axis] = kernel[axis];
+    window[2 + axis] = out[axis];
+    a = hob_add(scope, hob_reshape(scope, a, tap, 4),
+                hob_reshape(scope, b, window, 4));
+    return hob_reshape(
+        scope,
+        hob_expand(scope, hob_cast(scope, a, hob_tensor_dtype(x)), whole, 4),
+        flat, 2);
+}
+
+hob_tensor *
+hob__body_deform_conv2d(hob_scope *scope, hob_tensor *x, hob_tensor *offset,
+                        hob_tensor *weight, hob_tensor *mask, hob_tensor *bias,
+                        const int64_t *stride, uint32_t stride_count,
+                        const int64_t *padding, uint32_t padding_count,
+                        const int64_t *dilation, uint32_t dilation_count,
+                        int64_t weight_groups, int64_t offset_groups)
+{
+    const int64_t *in = hob_tensor_shape(x), *w = hob_tensor_shape(weight);
+    const int64_t *out = hob_tensor_shape(offset) + 2;
+    int64_t og = offset_groups, taps = w[2] * w[3], windows = out[0] * out[1];
+    const int64_t flat[3] = {in[0] * og, in[1] / og, in[2] * in[3]};
+    const int64_t split[5] = {in[0] * og, taps, 2, windows, 1};
+    const int64_t places[2] = {in[0] * og, taps * windows};
+    const int64_t line[3] = {in[0] * og, 1, taps * windows};
+    const int64_t columns[4] = {in[0], weight_groups,
+                                in[1] / weight_groups * taps, windows};
+    const int64_t kernel[4] = {1, weight_groups, w[0] / weight_groups,
+                               w[1] * taps};
+    const int64_t shape[4] = {in[0], w[0], out[0], out[1]};
+    hob_dtype dtype = hob_tensor_dtype(x);
+    struct plane plane = {NULL, in[0] * og, in[1] / og, in[2], in[3]};
+    hob_tensor *at[2], *moved, *y;
+
+    plane.x = hob_reshape(scope, hob__part_up(scope, x), flat, 3);
+    moved = hob_reshape(scope, hob__part_up(scope, offset), split, 5);
+    for (uint32_t i = 0; i < 2; i++) {
+        const int64_t starts[3] = {0, 0, i};
+        const int64_t ends[3] = {INT64_MAX, INT64_MAX, i + INT64_C(1)};
+        const int64_t shifts[3] = {in[0] * og, taps, windows};
+        int64_t s = stride_count ? stride[stride_count == 1 ? 0 : i] : 1;
+        int64_t p = padding_count ? padding[padding_count == 1 ? 0 : i] : 0;
+        int64_t d = dilation_count ? dilation[dilation_count == 1 ? 0 : i] : 1;
+
+        at[i] = hob_reshape(
+            scope, hob_slice(scope, moved, starts, 3, ends, 3, NULL, 0), shifts,
+            3);
+        at[i] = hob_reshape(
+            scope,
+            hob_add(scope, at[i],
+                    meeting(scope, moved, (int)i, w + 2, out, s, p, d)),
+            places, 2);
+    }
+    y = bilinear(scope, &plane, at[0], at[1], taps * windows);
+    if (mask)
+        y = hob_mul(scope, y,
+                    hob_reshape(scope, hob__part_up(scope, mask), line, 3));
+    y = hob_matmul(scope,
+                   hob_reshape(scope, hob__part_up(scope, weight), kernel, 4),
+                   hob_reshape(scope, y, columns, 4));
+    y = hob_reshape(scope, y, shape, 4);
+    if (bias) {
+        const int64_t channels[4] = {1, w[0], 1, 1};
+
+        y = hob_add(scope, y,
+                    hob_reshape(scope, hob__part_up(scope, bias), channels, 4));
+    }
+    return hob__part_down(scope, y, dtype);
+}

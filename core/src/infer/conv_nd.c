@@ -1,0 +1,313 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * conv_nd.c - convolutions of 1 and 3 dimensions, transposed ones of 1 to 3,
+ * adaptive pooling, im2col and back.
+ */
+#include "infer.h"
+#include "util.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+/* Sums of attributes stay far from overflow. */
+static const int64_t attribute_most = INT32_MAX;
+
+/* Read list argument INDEX, up to N numbers; one stands for all. */
+static hob_status read_numbers(struct hob_call *call, uint32_t index,
+                               const char *name, uint32_t n, int64_t fallback,
+                               int64_t least, int64_t *out)
+{
+    uint32_t count;
+    const int64_t *list = hob__attr_list(call, index, &count);
+
+    if (count > 1 && count != n)
+        return call->host->fail(
+            call, HOB_ERR_ARGUMENT, "%s: %s %s has %u numbers; give one or %u",
+            call->op_name, name, hob__list_text(list, count).text,
+            (unsigned)count, (unsigned)n);
+    for (uint32_t i = 0; i < n; i++) {
+        out[i] = !count ? fallback : list[count == 1 ? 0 : i];
+        if (out[i] < least || out[i] > attribute_most)
+            return call->host->fail(
+                call, HOB_ERR_RANGE,
+                "%s: %s is %s; each must be in %" PRId64 "..%" PRId64,
+                call->op_name, name, hob__list_text(list, count).text, least,
+                attribute_most);
+    }
+    return HOB_OK;
+}
+
+static hob_status check_groups(struct hob_call *call, int64_t groups,
+                               int64_t in, int64_t out)
+{
+    if (groups >= 1 && in % groups == 0 && out % groups == 0)
+        return HOB_OK;
+    return call->host->fail(
+        call, HOB_ERR_SHAPE,
+        "%s: groups is %" PRId64 "; it must divide the %" PRId64
+        " channels that come in and the %" PRId64 " that go out",
+        call->op_name, groups, in, out);
+}
+
+static hob_status check_bias(struct hob_call *call, int64_t channels)
+{
+    const struct hob_view *bias = hob_arg_view(call, 2);
+
+    if (!bias || (bias->rank == 1 && bias->shape[0] == channels))
+        return HOB_OK;
+    return call->host->fail(call, HOB_ERR_SHAPE,
+                            "%s: bias is %s; it must be [%" PRId64 "]",
+                            call->op_name, hob__view_text(bias).text, channels);
+}
+
+static const char *const layouts[] = {"", "[n, c, w]", "[n, c, h, w]",
+                                      "[n, c, d, h, w]"};
+
+static hob_status check_ranks(struct hob_call *call, uint32_t n)
+{
+    hob_status st = hob__infer_rank(call, 0, "x", n + 2, layouts[n]);
+
+    return st ? st : hob__infer_rank(call, 1, "weight", n + 2, layouts[n]);
+}
+
+/* out = (in + 2 padding - dilation (k - 1) - 1) / stride + 1 */
+static hob_status conv(struct hob_call *call, uint32_t n, struct hob_meta *out)
+{
+    const struct hob_view *x = hob_arg_view(call, 0);
+    const struct hob_view *w = hob_arg_view(call, 1);
+    int64_t stride[3], padding[3], dilation[3];
+    int64_t groups = hob__attr_i64(call, 6);
+    hob_status st = check_ranks(call, n);
+
+    if (!st)
+        st = read_numbers(call, 3, "stride", n, 1, 1, stride);
+    if (!st)
+        st = read_numbers(call, 4, "padding", n, 0, 0, padding);
+    if (!st)
+        st = read_numbers(call, 5, "dilation", n, 1, 1, dilation);
+    if (!st)
+        st = check_groups(call, groups, x->shape[1], w->shape[0]);
+    if (!st && x->shape[1] / groups != w->shape[1])
+        st = call->host->fail(call, HOB_ERR_SHAPE,
+                              "%s: x is %s and weight is %s; with %" PRId64
+                              " groups weight's second size must be %" PRId64,
+                              call->op_name, hob__view_text(x).text,
+                              hob__view_text(w).text, groups,
+                              x->shape[1] / groups);
+    if (!st)
+        st = check_bias(call, w->shape[0]);
+    if (st)
+        return st;
+    out->rank = (uint8_t)(n + 2);
+    out->shape[0] = x->shape[0];
+    out->shape[1] = w->shape[0];
+    for (uint32_t i = 0; i < n; i++) {
+        int64_t k = w->shape[2 + i];
+        int64_t room = x->shape[2 + i] + 2 * padding[i] -
+                       dilation[i] * ((k < attribute_most ? k : 0) - 1) - 1;
+
+        if (k < 1 || k >= attribute_most || room < 0)
+            return call->host->fail(
+                call, HOB_ERR_SHAPE,
+                "%s: a window of weight %s, dilation %" PRId64
+                ", does not fit x %s with padding %" PRId64,
+                call->op_name, hob__view_text(w).text, dilation[i],
+                hob__view_text(x).text, padding[i]);
+        out->shape[2 + i] = room / stride[i] + 1;
+    }
+    return hob__infer_check(call, out);
+}
+
+hob_status hob__infer_conv1d(struct hob_call *call, struct hob_meta *out)
+{
+    return conv(call, 1, out);
+}
+
+hob_status hob__infer_conv3d(struct hob_call *call, struct hob_meta *out)
+{
+    return conv(call, 3, out);
+}
+
+/* out = (in - 1) stride + dilation (k - 1) + 1 + output_padding - 2 padding */
+static hob_status conv_transpose(struct hob_call *call, uint32_t n,
+                                 struct hob_meta *out)
+{
+    const struct hob_view *x = hob_arg_view(call, 0);
+    const struct hob_view *w = hob_arg_view(call, 1);
+    int64_t stride[3], padding[3], more[3], dilation[3];
+    int64_t groups = hob__attr_i64(call, 7);
+    hob_status st = check_ranks(call, n);
+
+    if (!st)
+        st = read_numbers(call, 3, "stride", n, 1, 1, stride);
+    if (!st)
+        st = read_numbers(call, 4, "padding", n, 0, 0, padding);
+    if (!st)
+        st = read_numbers(call, 5, "output_padding", n, 0, 0, more);
+    if (!st)
+        st = read_numbers(call, 6, "dilation", n, 1, 1, dilation);
+    if (!st && x->shape[1] != w->shape[0])
+        st = call->host->fail(call, HOB_ERR_SHAPE,
+                              "%s: x is %s and weight is %s; weight's first "
+                              "size must be x's channels",
+                              call->op_name, hob__view_text(x).text,
+                              hob__view_text(w).text);
+    if (!st)
+        st = check_groups(call, groups, x->shape[1], groups);
+    if (st)
+        return st;
+    out->rank = (uint8_t)(n + 2);
+    out->shape[0] = x->shape[0];
+    if (!hob__dim_mul(w->shape[1], groups, &out->shape[1]))
+        out->shape[1] = INT64_MAX; /* refused below */
+    st = check_bias(call, out->shape[1]);
+    for (uint32_t i = 0; i < n && !st; i++) {
+        int64_t k = w->shape[2 + i], in = x->shape[2 + i];
+
+        if (k < 1 || k >= attribute_most || in >= attribute_most)
+            return call->host->fail(call, HOB_ERR_SHAPE,
+                                    "%s: x is %s and weight is %s: there is "
+                                    "no window, or too large a one",
+                                    call->op_name, hob__view_text(x).text,
+                                    hob__view_text(w).text);
+        if (more[i] && more[i] >= stride[i] && more[i] >= dilation[i])
+            return call->host->fail(
+                call, HOB_ERR_RANGE,
+                "%s: output_padding %" PRId64
+                " must be smaller than stride %" PRId64 " or dilation %" PRId64,
+                call->op_name, more[i], stride[i], dilation[i]);
+        out->shape[2 + i] = in ? (in - 1) * stride[i] + dilation[i] * (k - 1) +
+                                     1 + more[i] - 2 * padding[i]
+                               : 0;
+        if (out->shape[2 + i] < 0)
+            return call->host->fail(
+                call, HOB_ERR_SHAPE,
+                "%s: padding %" PRId64 " crops more than x %s gives",
+                call->op_name, padding[i], hob__view_text(x).text);
+    }
+    return st ? st : hob__infer_check(call, out);
+}
+
+hob_status hob__infer_conv_transpose1d(struct hob_call *call,
+                                       struct hob_meta *out)
+{
+    return conv_transpose(call, 1, out);
+}
+
+hob_status hob__infer_conv_transpose2d(struct hob_call *call,
+                                       struct hob_meta *out)
+{
+    return conv_transpose(call, 2, out);
+}
+
+hob_status hob__infer_conv_transpose3d(struct hob_call *call,
+                                       struct hob_meta *out)
+{
+    return conv_transpose(call, 3, out);
+}
+
+/* As many of the last dimensions as there are sizes. */
+hob_status hob__infer_adaptive_pool(struct hob_call *call, struct hob_meta *out)
+{
+    const struct hob_view *x = hob_arg_view(call, 0);
+    uint32_t count;
+    const int64_t *sizes = hob__attr_list(call, 1, &count);
+
+    if (!count || count > x->rank)
+        return call->host->fail(call, HOB_ERR_ARGUMENT,
+                                "%s: output_size %s has %u numbers; give one "
+                                "for each pooled dimension of %s",
+                                call->op_name,
+                                hob__list_text(sizes, count).text,
+                                (unsigned)count, hob__view_text(x).text);
+    hob__meta_copy_shape(out, x);
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t axis = x->rank - count + i;
+
+        if (sizes[i] < 0 || (sizes[i] && !x->shape[axis]))
+            return call->host->fail(
+                call, HOB_ERR_RANGE,
+                "%s: output_size is %s for %s; sizes must not be negative, "
+                "and nothing can be pooled from an empty dimension",
+                call->op_name, hob__list_text(sizes, count).text,
+                hob__view_text(x).text);
+        out->shape[axis] = sizes[i];
+    }
+    return hob__infer_check(call, out);
+}
+
+/* How many windows there are along each of two dimensions of SIZES. */
+static hob_status count_columns(struct hob_call *call, const int64_t *sizes,
+                                uint32_t first, int64_t *kernel,
+                                int64_t *out_count)
+{
+    int64_t stride[2], padding[2], dilation[2];
+    hob_status st = read_numbers(call, first, "kernel_size", 2, 1, 1, kernel);
+
+    if (!st)
+        st = read_numbers(call, first + 1, "stride", 2, 1, 1, stride);
+    if (!st)
+        st = read_numbers(call, first + 2, "padding", 2, 0, 0, padding);
+    if (!st)
+        st = read_numbers(call, first + 3, "dilation", 2, 1, 1, dilation);
+    *out_count = 1;
+    for (int i = 0; i < 2 && !st; i++) {
+        int64_t room =
+            sizes[i] + 2 * padding[i] - dilation[i] * (kernel[i] - 1) - 1;
+
+        if (room < 0)
+            return call->host->fail(
+                call, HOB_ERR_SHAPE,
+                "%s: a window of %" PRId64 ", dilation %" PRId64
+                ", does not fit size %" PRId64 " with padding %" PRId64,
+                call->op_name, kernel[i], dilation[i], sizes[i], padding[i]);
+        if (!hob__dim_mul(*out_count, room / stride[i] + 1, out_count))
+            *out_count = INT64_MAX;
+    }
+    return st;
+}
+
+hob_status hob__infer_im2col(struct hob_call *call, struct hob_meta *out)
+{
+    const struct hob_view *x = hob_arg_view(call, 0);
+    int64_t kernel[2], count;
+    hob_status st = hob__infer_rank(call, 0, "x", 4, layouts[2]);
+
+    if (!st)
+        st = count_columns(call, x->shape + 2, 1, kernel, &count);
+    if (st)
+        return st;
+    out->rank = 3;
+    out->shape[0] = x->shape[0];
+    if (!hob__dim_mul(x->shape[1], kernel[0] * kernel[1], &out->shape[1]))
+        out->shape[1] = INT64_MAX; /* refused below */
+    out->shape[2] = count;
+    return hob__infer_check(call, out);
+}
+
+hob_status hob__infer_col2im(struct hob_call *call, struct hob_meta *out)
+{
+    const struct hob_view *x = hob_arg_view(call, 0);
+    int64_t size[2], kernel[2], count;
+    hob_status st = hob__infer_rank(call, 0, "x", 3, "[n, c * kh * kw, l]");
+
+    if (!st)
+        st = read_numbers(call, 1, "output_size", 2, 1, 1, size);
+    if (!st)
+        st = count_columns(call, size, 2, kernel, &count);
+    if (st)
+        return st;
+    if (x->shape[1] % (kernel[0] * kernel[1]) || x->shape[2] != count)
+        return call->host->fail(
+            call, HOB_ERR_SHAPE,
+            "%s: x is %s; its second size must be a multiple of the window's "
+            "%" PRId64 " elements, its third the %" PRId64 " windows",
+            call->op_name, hob__view_text(x).text, kernel[0] * kernel[1],
+            count);
+    out->rank = 4;
+    out->shape[0] = x->shape[0];
+    out->shape[1] = x->shape[1] / (kernel[0] * kernel[1]);
+    out->shape[2] = size[0];
+    out->shape[3] = size[1];
+    return hob__infer_check(call, out);
+}
