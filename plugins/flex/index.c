@@ -76,3 +76,55 @@ hob_status flex_index_take(struct hob_call *call, struct flex_device *device,
     *out_indices = NULL;
     return HOB_ERR_RANGE;
 }
+
+hob_status flex_index_take_rows(struct hob_call *call,
+                                struct flex_device *device,
+                                const struct hob_view *view,
+                                const struct hob_view *x,
+                                const int64_t *strides, int64_t **out_offsets,
+                                uint64_t *out_bytes)
+{
+    const uint32_t last = view->rank - 1u;
+    const int64_t k = view->shape[last];
+    const int64_t count = hob_view_count(view) / k;
+    struct hob_view column = *view;
+    int64_t at[FLEX_BLOCK], *offsets;
+    char text[HOB_MAX_RANK * 24];
+
+    *out_bytes = (uint64_t)count * 8;
+    *out_offsets = offsets = flex_scratch_take(device, *out_bytes);
+    if (!offsets)
+        return call->host->fail(call, HOB_ERR_MEMORY,
+                                "%s: no memory for %" PRId64 " positions",
+                                call->op_name, count);
+    memset(offsets, 0, (size_t)*out_bytes);
+    column.shape[last] = 1;
+    for (int64_t c = 0; c < k; c++) {
+        struct flex_loop loop;
+
+        column.data = (char *)view->data +
+                      c * view->strides[last] * hob_dtype_size(view->dtype);
+        flex_loop_init(&loop, &column);
+        for (int64_t i = 0; i < count; i += FLEX_BLOCK) {
+            int64_t n = count - i < FLEX_BLOCK ? count - i : FLEX_BLOCK;
+            int64_t bad = flex_index_read(device, &loop, view->dtype, i, n,
+                                          x->shape[c], at);
+
+            for (int64_t j = 0; bad < 0 && j < n; j++)
+                offsets[i + j] += at[j] * strides[c];
+            if (bad < 0)
+                continue;
+            position_text(view, (i + bad) * k + c, text, sizeof(text));
+            call->host->fail(call, HOB_ERR_RANGE,
+                             "%s: indices[%s] is %" PRId64
+                             ", outside of 0..%" PRId64 ", dimension %" PRId64
+                             " of x (negative indices do not count from the "
+                             "end)",
+                             call->op_name, text, at[bad], x->shape[c] - 1, c);
+            flex_scratch_give(device, offsets, *out_bytes);
+            *out_offsets = NULL;
+            return HOB_ERR_RANGE;
+        }
+    }
+    return HOB_OK;
+}

@@ -23,4 +23,16 @@ hob_status flex_index_take(struct hob_call *call, struct flex_device *device,
                            const struct hob_view *view, int64_t size,
                            int64_t **out_indices, uint64_t *out_bytes);
 
+/*
+ * The rows of VIEW [.., k], read and checked one coordinate at a time against
+ * the first k sizes of X, as offsets in elements: the sum of coordinates times
+ * STRIDES. *OUT_OFFSETS, one a row, is given back with *OUT_BYTES.
+ */
+hob_status flex_index_take_rows(struct hob_call *call,
+                                struct flex_device *device,
+                                const struct hob_view *view,
+                                const struct hob_view *x,
+                                const int64_t *strides, int64_t **out_offsets,
+                                uint64_t *out_bytes);
+
 #endif

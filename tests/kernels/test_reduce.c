@@ -340,11 +340,34 @@ END_TEST
 
 /* ---- scans ---- */
 
-static void check_scan(struct flex_device *device, uint32_t dtype, int product,
-                       const struct shape_case *shape_case, uint32_t dim,
-                       enum flex_layout layout)
+static const char *const scans[FLEX_SCAN_COUNT_] = {"cumsum", "cumprod",
+                                                    "cummax", "cummin"};
+
+/* What PLAIN says after so many elements of DTYPE: a number, or bits. */
+static void check_scanned(const struct one *one, enum flex_scan scan,
+                          uint32_t dtype, const void *p,
+                          const struct plain *plain, int64_t k, int64_t at)
 {
-    const char *op = product ? "cumprod" : "cumsum";
+    const long double wanted[] = {plain->sum, plain->product, plain->max,
+                                  plain->min};
+    const long double slack[] = {plain->sum_abs * 0x1p-46L,
+                                 fabsl(plain->product) * k * 0x1p-51L, 0, 0};
+    uint64_t bits = 0;
+
+    if (scan == FLEX_SCAN_SUM || scan == FLEX_SCAN_PROD)
+        bits = scan == FLEX_SCAN_SUM ? plain->int_sum : plain->int_product;
+    else if (!is_float(dtype))
+        bits = wanted[scan] < 0 ? (uint64_t)(int64_t)wanted[scan]
+                                : (uint64_t)wanted[scan];
+    check_number(one, dtype, p, wanted[scan], slack[scan], narrow(dtype, bits),
+                 at);
+}
+
+static void check_scan(struct flex_device *device, uint32_t dtype,
+                       enum flex_scan scan, const struct shape_case *shape_case,
+                       uint32_t dim, enum flex_layout layout)
+{
+    const char *op = scans[scan];
     uint64_t seed = flex_case_seed(), state = seed;
     struct flex_case_tensor tensor;
     struct fake_call fake;
@@ -354,7 +377,7 @@ static void check_scan(struct flex_device *device, uint32_t dtype, int product,
 
     flex_case_tensor_init(&tensor, dtype, shape_case->rank, shape_case->shape,
                           layout);
-    fill(x, &state, 0);
+    fill(x, &state, scan >= FLEX_SCAN_MAX);
     for (uint32_t i = dim + 1; i < x->rank; i++)
         inner *= x->shape[i];
     fake_call_init(&fake, &host, op);
@@ -373,11 +396,7 @@ static void check_scan(struct flex_device *device, uint32_t dtype, int product,
                             at * (int64_t)hob_dtype_size(dtype);
 
             plain_take(&plain, dtype, flex_case_at(x, at));
-            check_number(
-                &one, dtype, p, product ? plain.product : plain.sum,
-                product ? fabsl(plain.product) * k * 0x1p-51L
-                        : plain.sum_abs * 0x1p-46L,
-                narrow(dtype, product ? plain.int_product : plain.int_sum), at);
+            check_scanned(&one, scan, dtype, p, &plain, k, at);
         }
     }
     fake_call_release(&fake);
@@ -397,8 +416,8 @@ START_TEST(test_scan_equals_plain_loop)
                  s++)
                 for (uint32_t dim = 0; dim < shape_cases[s].rank; dim++)
                     for (uint32_t l = 0; l < FLEX_LAYOUT_COUNT_; l++)
-                        check_scan(device, dtype, _i, &shape_cases[s], dim,
-                                   (enum flex_layout)l);
+                        check_scan(device, dtype, (enum flex_scan)_i,
+                                   &shape_cases[s], dim, (enum flex_layout)l);
         flex_case_close(device);
     }
 }
@@ -549,7 +568,8 @@ int main(void)
     tcase_set_timeout(cases, 300);
     tcase_add_loop_test(cases, test_reduction_equals_plain_loop, 0,
                         (int)(sizeof(ops) / sizeof(ops[0])));
-    tcase_add_loop_test(cases, test_scan_equals_plain_loop, 0, 2);
+    tcase_add_loop_test(cases, test_scan_equals_plain_loop, 0,
+                        FLEX_SCAN_COUNT_);
     tcase_add_test(cases, test_large_sum_is_accurate);
     tcase_add_test(cases, test_half_sums_do_not_stall);
     tcase_add_test(cases, test_sum_does_not_depend_on_threads);

@@ -8,6 +8,8 @@
 
 #include <hob/hob.h>
 
+#include <math.h>
+
 enum { MAX_IN = 5, MAX_COUNT = 64 };
 
 struct input {
@@ -197,6 +199,111 @@ static hob_tensor *f_cumprod(hob_scope *s, hob_tensor *const *in)
     return hob_cumprod(s, in[0], 1);
 }
 
+static hob_tensor *f_cummax(hob_scope *s, hob_tensor *const *in)
+{
+    return hob_square(s, hob_cummax(s, in[0], 1));
+}
+
+static hob_tensor *f_cummin(hob_scope *s, hob_tensor *const *in)
+{
+    return hob_square(s, hob_cummin(s, in[0], -2));
+}
+
+static hob_tensor *f_median(hob_scope *s, hob_tensor *const *in)
+{
+    return hob_square(s, hob_median(s, in[0]));
+}
+
+static hob_tensor *f_median_dim(hob_scope *s, hob_tensor *const *in)
+{
+    return hob_square(s, hob_median_dim(s, in[0], 1));
+}
+
+static hob_tensor *f_median_dim_with_indices(hob_scope *s,
+                                             hob_tensor *const *in)
+{
+    hob_tensor *values, *indices;
+
+    (void)hob_median_dim_with_indices(s, in[0], 0, HOB_DTYPE_I64, &values,
+                                      &indices);
+    return hob_square(s, values);
+}
+
+static hob_tensor *f_var(hob_scope *s, hob_tensor *const *in)
+{
+    return hob_square(s, hob_var(s, in[0], 1));
+}
+
+static hob_tensor *f_var_dim(hob_scope *s, hob_tensor *const *in)
+{
+    return hob_square(s, hob_var_dim(s, in[0], -1, 0));
+}
+
+static hob_tensor *f_std(hob_scope *s, hob_tensor *const *in)
+{
+    return hob_square(s, hob_std(s, in[0], 0));
+}
+
+static hob_tensor *f_std_dim(hob_scope *s, hob_tensor *const *in)
+{
+    return hob_exp(s, hob_std_dim(s, in[0], 1, 1));
+}
+
+static hob_tensor *f_norm(hob_scope *s, hob_tensor *const *in)
+{
+    return hob_exp(s, hob_norm(s, in[0], 2));
+}
+
+/* Each kind of norm, joined. */
+static hob_tensor *f_norm_dim(hob_scope *s, hob_tensor *const *in)
+{
+    static const double powers[] = {0,        1,         2,  3,
+                                    INFINITY, -INFINITY, -2, 0.5};
+    hob_tensor *norms[8];
+
+    for (int i = 0; i < 8; i++)
+        norms[i] = hob_norm_dim(s, in[0], 1, powers[i]);
+    return hob_square(s, hob_cat(s, norms, 8, 1));
+}
+
+static hob_tensor *f_det(hob_scope *s, hob_tensor *const *in)
+{
+    return hob_det(s, in[0]);
+}
+
+/* Gradients go through all that depends on the elements. */
+static hob_tensor *f_lu(hob_scope *s, hob_tensor *const *in)
+{
+    hob_tensor *p, *l, *u;
+    hob_tensor *both[2];
+
+    (void)hob_lu(s, in[0], &p, &l, &u);
+    both[0] = hob_reshape(s, l, (const int64_t[]){-1}, 1);
+    both[1] = hob_reshape(s, hob_square(s, u), (const int64_t[]){-1}, 1);
+    return hob_cat(s, both, 2, 0);
+}
+
+static hob_tensor *qr_parts(hob_scope *s, hob_tensor *x, int reduced)
+{
+    hob_tensor *q, *r;
+    hob_tensor *both[2];
+
+    (void)hob_qr(s, x, reduced, &q, &r);
+    both[0] = hob_reshape(s, q, (const int64_t[]){-1}, 1);
+    both[1] = hob_reshape(s, hob_square(s, r), (const int64_t[]){-1}, 1);
+    return hob_cat(s, both, 2, 0);
+}
+
+static hob_tensor *f_qr(hob_scope *s, hob_tensor *const *in)
+{
+    return qr_parts(s, in[0], 1);
+}
+
+static hob_tensor *f_qr_complete(hob_scope *s, hob_tensor *const *in)
+{
+    return qr_parts(s, in[0], 0);
+}
+
 static hob_tensor *f_linear(hob_scope *s, hob_tensor *const *in)
 {
     return hob_square(s, hob_linear(s, in[0], in[1], in[2]));
@@ -289,6 +396,52 @@ static hob_tensor *f_scatter_add(hob_scope *s, hob_tensor *const *in)
                           (const int64_t[]){2, 3}, 2);
 
     return hob_square(s, hob_scatter_add(s, in[0], at, in[1], 1));
+}
+
+/* Every update, joined: [x, scattered ...]. Place 3 of the first row and place
+ * 2 of the second are met twice. */
+static hob_tensor *f_scatter(hob_scope *s, hob_tensor *const *in)
+{
+    hob_tensor *at = ints(s, in[0], (const int64_t[]){0, 3, 3, 1, 2, 2},
+                          (const int64_t[]){2, 3}, 2);
+    hob_tensor *all[5];
+
+    for (int update = 0; update < 5; update++)
+        all[update] = hob_scatter(s, in[0], at, in[1], 1,
+                                  (enum hob_scatter_update)update);
+    return hob_square(s, hob_stack(s, all, 5, 0));
+}
+
+static hob_tensor *f_select_assign(hob_scope *s, hob_tensor *const *in)
+{
+    hob_tensor *at =
+        ints(s, in[0], (const int64_t[]){2, 0, 2}, (const int64_t[]){3}, 1);
+    hob_tensor *all[5];
+
+    for (int update = 0; update < 5; update++)
+        all[update] = hob_select_assign(
+            s, in[0], at, in[1], -1, (enum hob_select_assign_update)update);
+    return hob_square(s, hob_stack(s, all, 5, 0));
+}
+
+static hob_tensor *f_gather_nd(hob_scope *s, hob_tensor *const *in)
+{
+    hob_tensor *at = ints(s, in[0], (const int64_t[]){1, 0, 0, 2, 1, 0},
+                          (const int64_t[]){3, 2}, 2);
+
+    return hob_square(s, hob_gather_nd(s, in[0], at));
+}
+
+static hob_tensor *f_scatter_nd(hob_scope *s, hob_tensor *const *in)
+{
+    hob_tensor *at = ints(s, in[0], (const int64_t[]){1, 0, 0, 2, 1, 0},
+                          (const int64_t[]){3, 2}, 2);
+    hob_tensor *all[5];
+
+    for (int update = 0; update < 5; update++)
+        all[update] = hob_scatter_nd(s, in[0], at, in[1],
+                                     (enum hob_scatter_nd_update)update);
+    return hob_square(s, hob_stack(s, all, 5, 0));
 }
 
 static hob_tensor *f_select(hob_scope *s, hob_tensor *const *in)
@@ -598,6 +751,30 @@ static const struct row rows[] = {
     F(cumprod, M(-1, 1, 2, 7)),
     F(cumprod, M(0, 0, 2, 3)),
     F(cumprod, M(-1, 1, 2, 1)),
+    F(cummax, M(-1, 1, 2, 7)),
+    F(cummin, M(-1, 1, 5, 2)),
+    F(median, M(-1, 1, 2, 3)),
+    F(median_dim, M(-1, 1, 2, 5)),
+    F(median_dim_with_indices, M(-1, 1, 4, 3)),
+    F(var, M(-1, 1, 2, 3)),
+    F(var_dim, M(-1, 1, 2, 5)),
+    F(std, M(-1, 1, 2, 3)),
+    F(std_dim, M(-1, 1, 2, 4, 2)),
+    F(norm, M(-1, 1, 2, 3)),
+    F(norm_dim, M(0.3, 1, 2, 3)),
+    F(det, M(-1, 1, 3, 3)),
+    F(det, M(-1, 1, 2, 2, 4, 4)),
+    F(det, M(0, 0, 1, 2, 2)),
+    F(det, M(0.5, 0.5, 2, 2)),
+    F(det, M(1, 1, 3, 3)),
+    F(det, M(-1, 1, 1, 1)),
+    F(lu, M(-1, 1, 3, 3)),
+    F(lu, M(-1, 1, 2, 4, 2)),
+    F(lu, M(-1, 1, 2, 4)),
+    F(qr, M(-1, 1, 3, 3)),
+    F(qr, M(-1, 1, 2, 4, 2)),
+    F(qr, M(-1, 1, 2, 4)),
+    F(qr_complete, M(-1, 1, 4, 2)),
     F(linear, M(-1, 1, 4, 3), M(-1, 1, 3, 2), M(-1, 1, 2)),
     F(linear, M(-1, 1, 2, 2, 3), M(-1, 1, 3, 2), M(-1, 1, 2)),
     F(linear, M(-1, 1, 3), M(-1, 1, 3, 2), M(-1, 1, 2)),
@@ -617,7 +794,12 @@ static const struct row rows[] = {
     F(slice_assign, M(-1, 1, 3, 5), M(-1, 1, 2, 2)),
     F(gather, M(-1, 1, 2, 4)),
     F(scatter_add, M(-1, 1, 2, 4), M(-1, 1, 2, 3)),
+    F(scatter, M(0.5, 2, 2, 4), M(-2, 2, 2, 3)),
+    F(scatter, M(0, 0, 2, 4), M(-2, 2, 2, 3)),
     F(select, M(-1, 1, 2, 3)),
+    F(select_assign, M(-2, 2, 2, 3), M(-2, 2, 2, 3)),
+    F(gather_nd, M(-1, 1, 2, 3, 2)),
+    F(scatter_nd, M(-2, 2, 2, 3, 2), M(-2, 2, 3, 2)),
     F(select_add, M(-1, 1, 2, 3), M(-1, 1, 2, 3)),
     F(mask_select, M(-1, 1, 2, 3)),
     F(embedding, M(-1, 1, 4, 2)),

@@ -35,7 +35,9 @@ static void teardown(void)
  * along the dim; i indices for gather, j a list of them, v what the indices
  * address (value for scatter_add), w the same for select; s a scalar, d a
  * dim, k a number up to that dimension's size, n a small number, t true or
- * false, D a dtype to cast to, - the default. NULL: by signature.
+ * false, D a dtype to cast to, p the power of a norm, u an update of scatter,
+ * - the default; c rows of coordinates in x's dimensions up to dim, z what they
+ * address. NULL: by signature.
  */
 static const struct {
     const char *op;
@@ -45,6 +47,21 @@ static const struct {
     {"contiguous", "x"},
     {"cumsum", "xd"},
     {"cumprod", "xd"},
+    {"cummax", "xd"},
+    {"cummin", "xd"},
+    {"scatter", "xivdu"},
+    {"select_assign", "xjwdu"},
+    {"gather_nd", "xc"},
+    {"scatter_nd", "xczu"},
+    {"argwhere", "x"},
+    {"nonzero", "x"},
+    {"median_dim_with_indices", "xd"},
+    {"var", "xn"},
+    {"var_dim", "xdn"},
+    {"std", "xn"},
+    {"std_dim", "xdn"},
+    {"norm", "xp"},
+    {"norm_dim", "xdp"},
     {"sort", "xdt"},
     {"argsort", "xdt"},
     {"softmax", "xd"},
@@ -233,6 +250,16 @@ static hob_dtype pick_dtype(const struct hob__signature *signature,
     }
 }
 
+/* The least of x's sizes up to dim: what every coordinate is below. */
+static int64_t least_size(const struct plan *plan)
+{
+    int64_t least = plan->shape[0];
+
+    for (uint32_t i = 1; i <= plan->axis; i++)
+        least = plan->shape[i] < least ? plan->shape[i] : least;
+    return least;
+}
+
 static void make_plan(struct plan *plan, uint64_t *state)
 {
     plan->dtype = pick_dtype(plan->signature, state);
@@ -251,6 +278,7 @@ static void make_plan(struct plan *plan, uint64_t *state)
 static hob_value make_argument(struct plan *plan, int side, uint64_t *state,
                                uint32_t index, hob_tensor **list)
 {
+    static const double powers[] = {0, 1, 2, 3, INFINITY, -INFINITY, -1};
     const struct hob__param *param = &plan->signature->params[index];
     hob_dtype dtype =
         param->mask == HOB_MASK_BOOL ? HOB_DTYPE_BOOL : plan->dtype;
@@ -284,6 +312,18 @@ static hob_value make_argument(struct plan *plan, int side, uint64_t *state,
     case 'w':
         shape[plan->axis] = size ? plan->picks : 0;
         break;
+    case 'c':
+        shape[0] = least_size(plan) ? plan->picks : 0;
+        shape[1] = plan->axis + 1;
+        return hob_value_tensor(
+            random_view(side, state, positions, shape, 2, 0,
+                        shape[0] ? least_size(plan) - 1 : 0));
+    case 'z':
+        shape[plan->axis] = least_size(plan) ? plan->picks : 0;
+        memmove(shape, shape + plan->axis,
+                (rank - plan->axis) * sizeof(*shape));
+        rank -= plan->axis;
+        break;
     case 'l':
         for (int i = 0; i < 3; i++) {
             shape[plan->axis] = between(state, 0, 4);
@@ -316,6 +356,10 @@ static hob_value make_argument(struct plan *plan, int side, uint64_t *state,
     case 'D':
         return hob_value_dtype(
             (uint32_t)between(state, HOB_DTYPE_F64, HOB_DTYPE_BOOL));
+    case 'p':
+        return hob_f64(powers[between(state, 0, 6)]);
+    case 'u':
+        return hob_value_enum(between(state, 0, 4));
     case '-':
         return hob_none();
     default: /* x and y */

@@ -138,6 +138,39 @@ hob_status hob__body_min_dim_with_indices(hob_scope *scope, hob_tensor *x,
     return hob_scope_host(scope)->scope_status(scope);
 }
 
+/* ---- running extrema ---- */
+
+typedef hob_tensor *(*pair_fn)(hob_scope *scope, hob_tensor *a, hob_tensor *b);
+
+/* By doubling: after each pass an element knows of twice as many before it. */
+static hob_tensor *running(hob_scope *scope, hob_tensor *x, int64_t dim,
+                           pair_fn most)
+{
+    uint32_t axis = hob__part_axis(x, dim);
+    int64_t count = hob_tensor_shape(x)[axis];
+    hob_tensor *y = x;
+
+    for (int64_t step = 1; step < count; step *= 2) {
+        hob_tensor *parts[2];
+
+        parts[0] = hob__part_range(scope, y, axis, 0, step);
+        parts[1] = most(scope, hob__part_range(scope, y, axis, 0, count - step),
+                        hob__part_range(scope, y, axis, step, count));
+        y = hob_cat(scope, parts, 2, (int64_t)axis);
+    }
+    return y == x ? hob__part_same(scope, x) : y;
+}
+
+hob_tensor *hob__body_cummax(hob_scope *scope, hob_tensor *x, int64_t dim)
+{
+    return running(scope, x, dim, hob_maximum);
+}
+
+hob_tensor *hob__body_cummin(hob_scope *scope, hob_tensor *x, int64_t dim)
+{
+    return running(scope, x, dim, hob_minimum);
+}
+
 /* ---- several dims: one after the other, the results stay in place ---- */
 
 hob_tensor *hob__body_sum_dims(hob_scope *scope, hob_tensor *x,

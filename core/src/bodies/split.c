@@ -5,24 +5,12 @@
 #include "bodies.h"
 #include "util.h"
 
-/* X from START to END along AXIS. */
-static hob_tensor *range(hob_scope *scope, hob_tensor *x, uint32_t axis,
-                         int64_t start, int64_t end)
-{
-    int64_t starts[HOB_MAX_RANK] = {0}, ends[HOB_MAX_RANK];
-
-    for (uint32_t i = 0; i < axis; i++)
-        ends[i] = INT64_MAX;
-    starts[axis] = start;
-    ends[axis] = end;
-    return hob_slice(scope, x, starts, axis + 1, ends, axis + 1, NULL, 0);
-}
-
 static hob_status pieces(hob_scope *scope, hob_tensor *x, uint32_t axis,
                          int64_t size, hob_tensor **out, uint32_t count)
 {
     for (uint32_t i = 0; i < count; i++)
-        out[i] = range(scope, x, axis, i * size, (i + INT64_C(1)) * size);
+        out[i] =
+            hob__part_range(scope, x, axis, i * size, (i + INT64_C(1)) * size);
     return hob_scope_host(scope)->scope_status(scope);
 }
 
@@ -52,7 +40,7 @@ hob_status hob__body_split_sizes(hob_scope *scope, hob_tensor *x,
 
     (void)sizes_count; /* that of the results */
     for (uint32_t i = 0; i < out_count; i++) {
-        out[i] = range(scope, x, axis, start, start + sizes[i]);
+        out[i] = hob__part_range(scope, x, axis, start, start + sizes[i]);
         start += sizes[i];
     }
     return hob_scope_host(scope)->scope_status(scope);

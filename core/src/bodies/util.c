@@ -48,6 +48,29 @@ hob_tensor *hob__part_same(hob_scope *scope, hob_tensor *x)
                        (uint32_t)hob_tensor_rank(x));
 }
 
+hob_tensor *hob__part_range(hob_scope *scope, hob_tensor *x, uint32_t axis,
+                            int64_t start, int64_t end)
+{
+    int64_t starts[HOB_MAX_RANK] = {0}, ends[HOB_MAX_RANK];
+
+    for (uint32_t i = 0; i < axis; i++)
+        ends[i] = INT64_MAX;
+    starts[axis] = start;
+    ends[axis] = end;
+    return hob_slice(scope, x, starts, axis + 1, ends, axis + 1, NULL, 0);
+}
+
+hob_tensor *hob__part_root(hob_scope *scope, hob_tensor *x, double p)
+{
+    hob_tensor *is_zero = hob_equal_scalar(scope, x, hob_i64(0));
+    hob_tensor *safe =
+        hob_where(scope, is_zero, hob__part_constant(scope, x, hob_i64(1)), x);
+    hob_tensor *root = p == 2 ? hob_sqrt(scope, safe)
+                              : hob_pow_scalar(scope, safe, hob_f64(1 / p));
+
+    return hob_where(scope, is_zero, x, root);
+}
+
 uint32_t hob__part_axis(const hob_tensor *x, int64_t dim)
 {
     return (uint32_t)(dim < 0 ? dim + hob_tensor_rank(x) : dim);

@@ -33,6 +33,14 @@ hob_tensor *hob__part_item(hob_scope *scope, hob_tensor *x);
 /* X under another handle, for a body whose result is its argument. */
 hob_tensor *hob__part_same(hob_scope *scope, hob_tensor *x);
 
+/* X from START to END along AXIS, the other dimensions whole. */
+hob_tensor *hob__part_range(hob_scope *scope, hob_tensor *x, uint32_t axis,
+                            int64_t start, int64_t end);
+
+/* The P-th root of X, which is not negative. At 0, where its slope is
+ * infinite, the gradient is that of X: 0 where X has none, never NaN. */
+hob_tensor *hob__part_root(hob_scope *scope, hob_tensor *x, double p);
+
 /* DIM, which may be negative, as an index; the infer function checked it. */
 uint32_t hob__part_axis(const hob_tensor *x, int64_t dim);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * linalg.c - matrix products.
+ * linalg.c - matrix products and decompositions.
  */
 #include "infer.h"
 #include "util.h"
@@ -62,4 +62,79 @@ hob_status hob__infer_linear(struct hob_call *call, struct hob_meta *out)
     hob__meta_copy_shape(out, x);
     out->shape[x->rank - 1] = weight->shape[1];
     return hob__infer_check(call, out);
+}
+
+/* Fail unless x is a matrix, or many. */
+static hob_status matrices(struct hob_call *call, const char *purpose)
+{
+    const struct hob_view *x = hob_arg_view(call, 0);
+
+    if (x->rank >= 2)
+        return HOB_OK;
+    return call->host->fail(
+        call, HOB_ERR_SHAPE,
+        "%s: x is %s; %s takes matrices, [.., rows, columns]", call->op_name,
+        hob__view_text(x).text, purpose);
+}
+
+hob_status hob__infer_det(struct hob_call *call, struct hob_meta *out)
+{
+    const struct hob_view *x = hob_arg_view(call, 0);
+    hob_status st = matrices(call, "a determinant");
+
+    if (st)
+        return st;
+    if (x->shape[x->rank - 2] != x->shape[x->rank - 1])
+        return call->host->fail(call, HOB_ERR_SHAPE,
+                                "%s: x is %s; its last two sizes must be "
+                                "equal: a determinant is that of a square "
+                                "matrix",
+                                call->op_name, hob__view_text(x).text);
+    hob__meta_copy_shape(out, x);
+    out->rank = (uint8_t)(x->rank - 2);
+    return HOB_OK;
+}
+
+/* Result META is x's batch of matrices [ROWS, COLUMNS]. */
+static hob_status sized(struct hob_call *call, struct hob_meta *meta,
+                        int64_t rows, int64_t columns)
+{
+    const struct hob_view *x = hob_arg_view(call, 0);
+
+    hob__meta_copy_shape(meta, x);
+    meta->shape[x->rank - 2] = rows;
+    meta->shape[x->rank - 1] = columns;
+    return hob__infer_check(call, meta);
+}
+
+hob_status hob__infer_lu(struct hob_call *call, struct hob_meta *out)
+{
+    const struct hob_view *x = hob_arg_view(call, 0);
+    int64_t m, n, k;
+    hob_status st = matrices(call, "a decomposition");
+
+    if (st)
+        return st;
+    m = x->shape[x->rank - 2];
+    n = x->shape[x->rank - 1];
+    k = m < n ? m : n;
+    st = sized(call, &out[0], m, m);
+    if (!st)
+        st = sized(call, &out[1], m, k);
+    return st ? st : sized(call, &out[2], k, n);
+}
+
+hob_status hob__infer_qr(struct hob_call *call, struct hob_meta *out)
+{
+    const struct hob_view *x = hob_arg_view(call, 0);
+    int64_t m, n, k;
+    hob_status st = matrices(call, "a decomposition");
+
+    if (st)
+        return st;
+    m = x->shape[x->rank - 2];
+    n = x->shape[x->rank - 1];
+    k = hob__attr_i64(call, 1) && n < m ? n : m; /* argument 1: reduced */
+    st = sized(call, &out[0], m, k);
+    return st ? st : sized(call, &out[1], k, n);
 }

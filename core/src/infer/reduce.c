@@ -7,6 +7,7 @@
 #include "util.h"
 
 #include <inttypes.h>
+#include <math.h>
 
 /* Fail: nothing can be said of no elements. */
 static hob_status fail_empty(struct hob_call *call, const struct hob_view *x)
@@ -144,4 +145,41 @@ hob_status hob__infer_topk(struct hob_call *call, struct hob_meta *out)
         out[i].shape[axis] = k;
     }
     return hob__infer_index_dtype(call, x->shape[axis]);
+}
+
+/* Of no elements there is no greatest or least one, and no power mean. */
+static hob_status check_norm(struct hob_call *call, uint32_t p_index,
+                             int is_empty)
+{
+    double p = call->args[p_index].u.f64;
+
+    if (isnan(p))
+        return call->host->fail(call, HOB_ERR_ARGUMENT,
+                                "%s: p is NaN; it must be a number, inf or "
+                                "-inf",
+                                call->op_name);
+    return is_empty && (isinf(p) || p < 0)
+               ? fail_empty(call, hob_arg_view(call, 0))
+               : HOB_OK;
+}
+
+hob_status hob__infer_norm_all(struct hob_call *call, struct hob_meta *out)
+{
+    hob_status st = hob__infer_reduce_all(call, out);
+
+    return st ? st
+              : check_norm(call, 1, hob_view_count(hob_arg_view(call, 0)) == 0);
+}
+
+hob_status hob__infer_norm_dim(struct hob_call *call, struct hob_meta *out)
+{
+    hob_status st = hob__infer_reduce_dim(call, out);
+    int64_t count = 1;
+
+    if (st)
+        return st;
+    for (uint32_t i = 0; i < out->rank; i++)
+        count *= out->shape[i] != 0;
+    return check_norm(call, 2,
+                      count && hob_view_count(hob_arg_view(call, 0)) == 0);
 }

@@ -240,6 +240,34 @@ static hob_status with_indices(hob_scope *scope,
     return HOB_OK;
 }
 
+/* cummax and cummin: to where the running extreme was met last, so of equals
+ * to the latest. From a NaN on it is the last NaN. */
+static hob_status running_extreme(hob_scope *scope,
+                                  const struct hob_grad_call *call)
+{
+    const struct hob_meta *meta = &call->input_metas[0];
+    int64_t dim = ad_dim(call->args[1].u.i64, meta->rank);
+    hob_tensor *x = call->inputs[0];
+    hob_device *device = hob_scope_host(scope)->tensor_device(x);
+    hob_tensor *met, *places;
+    struct hob_meta line = *meta;
+
+    if (!ad_count(meta)) {
+        call->out_grads[0] = ad_zeros(scope, meta, call->grads[0]);
+        return HOB_OK;
+    }
+    for (uint32_t i = 0; i < meta->rank; i++)
+        line.shape[i] = i == dim ? meta->shape[i] : 1;
+    met = hob_logical_or(scope, hob_equal(scope, x, call->rets[0]),
+                         hob_is_nan(scope, x));
+    places = hob_arange(scope, 0, meta->shape[dim], 1, device, HOB_DTYPE_I64);
+    places = hob_mul(scope, ad_reshape(scope, places, &line),
+                     hob_cast(scope, met, HOB_DTYPE_I64));
+    call->out_grads[0] = put_at(scope, meta, hob_cummax(scope, places, dim),
+                                call->grads[0], dim);
+    return HOB_OK;
+}
+
 #define HEAD .struct_size = sizeof(struct hob_backward)
 
 static const struct ad_rule rules[] = {
@@ -259,6 +287,10 @@ static const struct ad_rule rules[] = {
      {HEAD, .save_rets = 2, .backward = with_indices}},
     {HOB_OP_CUMSUM, {HEAD, .backward = cumsum}},
     {HOB_OP_CUMPROD, {HEAD, .save_args = 1, .backward = cumprod}},
+    {HOB_OP_CUMMAX,
+     {HEAD, .save_args = 1, .save_rets = 1, .backward = running_extreme}},
+    {HOB_OP_CUMMIN,
+     {HEAD, .save_args = 1, .save_rets = 1, .backward = running_extreme}},
 };
 
 #undef HEAD

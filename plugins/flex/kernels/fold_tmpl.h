@@ -218,6 +218,67 @@ static void SUFFIX(cumprod_rows)(void *out, const void *in, void *carry,
     }
 }
 
+/* Once NaN, always NaN: no number is greater or less. */
+static void SUFFIX(cummax)(void *out, const void *in, void *carry, int64_t n)
+{
+    T *o = out;
+    const T *x = in;
+    T best = (T) * (ACC *)carry;
+
+    for (int64_t i = 0; i < n; i++) {
+        best = ((x[i] > best) | IS_NAN(x[i])) ? x[i] : best;
+        o[i] = best;
+    }
+    *(ACC *)carry = (ACC)best;
+}
+
+static void SUFFIX(cummin)(void *out, const void *in, void *carry, int64_t n)
+{
+    T *o = out;
+    const T *x = in;
+    T best = (T) * (ACC *)carry;
+
+    for (int64_t i = 0; i < n; i++) {
+        best = ((x[i] < best) | IS_NAN(x[i])) ? x[i] : best;
+        o[i] = best;
+    }
+    *(ACC *)carry = (ACC)best;
+}
+
+static void SUFFIX(cummax_rows)(void *out, const void *in, void *carry,
+                                int64_t n)
+{
+    T *o = out;
+    const T *x = in;
+    ACC *acc = carry;
+
+#pragma omp simd
+    for (int64_t i = 0; i < n; i++) {
+        T best = (T)acc[i];
+
+        best = ((x[i] > best) | IS_NAN(x[i])) ? x[i] : best;
+        acc[i] = (ACC)best;
+        o[i] = best;
+    }
+}
+
+static void SUFFIX(cummin_rows)(void *out, const void *in, void *carry,
+                                int64_t n)
+{
+    T *o = out;
+    const T *x = in;
+    ACC *acc = carry;
+
+#pragma omp simd
+    for (int64_t i = 0; i < n; i++) {
+        T best = (T)acc[i];
+
+        best = ((x[i] < best) | IS_NAN(x[i])) ? x[i] : best;
+        acc[i] = (ACC)best;
+        o[i] = best;
+    }
+}
+
 #include "truth_tmpl.h"
 
 #undef T

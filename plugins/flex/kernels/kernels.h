@@ -71,8 +71,16 @@ typedef int64_t (*flex_find_fn)(const void *in, const void *best, int64_t n);
 typedef void (*flex_arg_rows_fn)(void *best, int32_t *index, const void *in,
                                  int32_t k, int64_t n);
 
-/* OUT[i] = running sum (or product) of IN; *ACC, an accumulator as above,
- * carries over from call to call. */
+enum flex_scan {
+    FLEX_SCAN_SUM,
+    FLEX_SCAN_PROD,
+    FLEX_SCAN_MAX,
+    FLEX_SCAN_MIN,
+    FLEX_SCAN_COUNT_
+};
+
+/* OUT[i] = running sum (product, maximum, minimum) of IN; *ACC, of 64 bits as
+ * the accumulator of a sum, carries over from call to call. */
 typedef void (*flex_scan_fn)(void *out, const void *in, void *acc, int64_t n);
 
 /* ACC[i] op= IN[i]; OUT[i] = ACC[i] in the element's dtype. */
@@ -91,8 +99,8 @@ struct flex_kernels {
     flex_fold_rows_fn fold_rows[FLEX_FOLD_COUNT_][HOB_DTYPE_COUNT_];
     flex_find_fn find[HOB_DTYPE_COUNT_];
     flex_arg_rows_fn arg_rows[2][HOB_DTYPE_COUNT_]; /* [0] max, [1] min */
-    flex_scan_fn scan[2][HOB_DTYPE_COUNT_];         /* [0] sum, [1] product */
-    flex_scan_rows_fn scan_rows[2][HOB_DTYPE_COUNT_];
+    flex_scan_fn scan[FLEX_SCAN_COUNT_][HOB_DTYPE_COUNT_];
+    flex_scan_rows_fn scan_rows[FLEX_SCAN_COUNT_][HOB_DTYPE_COUNT_];
 };
 
 /* One kernels_<isa>.c each; use flex_kernels_find. */

@@ -440,8 +440,10 @@ const struct flex_kernels TABLE = {
         },
     .find = NUMS(fold_find),
     .arg_rows = {NUMS(fold_argmax_rows), NUMS(fold_argmin_rows)},
-    .scan = {NUMS(fold_cumsum), NUMS(fold_cumprod)},
-    .scan_rows = {NUMS(fold_cumsum_rows), NUMS(fold_cumprod_rows)},
+    .scan = {NUMS(fold_cumsum), NUMS(fold_cumprod), NUMS(fold_cummax),
+             NUMS(fold_cummin)},
+    .scan_rows = {NUMS(fold_cumsum_rows), NUMS(fold_cumprod_rows),
+                  NUMS(fold_cummax_rows), NUMS(fold_cummin_rows)},
 };
 
 #undef PASTE

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * index.c - elements picked at positions: gather, select, embedding and
- * mask_select. What adds or writes at positions is in scatter.c. Offsets are
- * 64 bits throughout.
+ * index.c - elements picked at positions: gather, select, embedding, gather_nd
+ * and mask_select; argwhere. What adds or writes at positions is in scatter.c.
+ * Offsets are 64 bits throughout.
  */
 #include "index.h"
 
@@ -107,6 +107,38 @@ static hob_status embedding(void *device, struct hob_call *call)
 {
     return run_select(call, device, hob_arg_view(call, 0),
                       hob_arg_view(call, 1), 0, hob_ret_view(call, 0)->data);
+}
+
+/* Slices of x's dimensions behind the k-th, at offsets of elements. */
+static hob_status gather_nd(void *device, struct hob_call *call)
+{
+    const struct hob_view *x = hob_arg_view(call, 0);
+    const struct hob_view *indices = hob_arg_view(call, 1);
+    const uint32_t k = (uint32_t)indices->shape[indices->rank - 1];
+    struct hob_view part = *x;
+    struct select select = {.stride_bytes = hob_dtype_size(x->dtype),
+                            .out = hob_ret_view(call, 0)->data};
+    int64_t *offsets;
+    uint64_t bytes;
+    hob_status st = flex_index_take_rows(call, device, indices, x, x->strides,
+                                         &offsets, &bytes);
+
+    if (st)
+        return st;
+    select.indices = offsets;
+    select.count = (int64_t)(bytes / 8);
+    part.rank = 0;
+    flex_loop_init(&select.outer, &part);
+    part.rank = (uint8_t)(x->rank - k);
+    memcpy(part.shape, x->shape + k, part.rank * sizeof(part.shape[0]));
+    memcpy(part.strides, x->strides + k, part.rank * sizeof(part.strides[0]));
+    flex_loop_init(&select.inner, &part);
+    if (select.inner.count > 0)
+        flex_parallel(device, select.count,
+                      1 + FLEX_GRAIN_CHEAP / 4 / select.inner.count,
+                      select_range, &select);
+    flex_scratch_give(device, offsets, bytes);
+    return HOB_OK;
 }
 
 /* ---- gather ---- */
@@ -239,6 +271,74 @@ static hob_status mask_select(void *device, struct hob_call *call)
     return HOB_OK;
 }
 
+/* ---- argwhere ---- */
+
+/* Whether N elements of LOOP from FIRST on are not zero; NaN is not. */
+static const uint8_t *truth_of(const struct flex_device *device,
+                               const struct flex_loop *loop, uint32_t dtype,
+                               int64_t first, int64_t n, uint8_t *buffer)
+{
+    char block[FLEX_BLOCK * 8];
+    const void *in;
+
+    if (dtype == HOB_DTYPE_BOOL)
+        return flex_loop_fetch(loop, first, n, buffer);
+    in = flex_loop_fetch(loop, first, n, block);
+    device->kernels->cast[HOB_DTYPE_BOOL][dtype](buffer, in, n);
+    return buffer;
+}
+
+/* Row-major place INDEX of X as coordinates at OUT, i32 or i64. */
+static void put_place(const struct hob_view *x, int64_t index, char *out,
+                      uint32_t size)
+{
+    for (uint32_t i = x->rank; i-- > 0;) {
+        int64_t at = index % x->shape[i];
+        int32_t narrow = (int32_t)at;
+
+        index /= x->shape[i];
+        memcpy(out + i * size, size == 4 ? (void *)&narrow : (void *)&at, size);
+    }
+}
+
+static hob_status argwhere(void *device, struct hob_call *call)
+{
+    const struct hob_view *x = hob_arg_view(call, 0);
+    const uint32_t dtype = (uint32_t)flex_arg_i64(call, 1);
+    const uint32_t size = hob_dtype_size(dtype);
+    struct hob_meta meta = {.dtype = dtype, .rank = 2};
+    struct flex_loop loop;
+    uint8_t buffer[FLEX_BLOCK];
+    char *out;
+    hob_status st;
+
+    flex_loop_init(&loop, x);
+    meta.shape[1] = x->rank;
+    for (int64_t i = 0; i < loop.count; i += FLEX_BLOCK) {
+        int64_t n = loop.count - i < FLEX_BLOCK ? loop.count - i : FLEX_BLOCK;
+        const uint8_t *truth = truth_of(device, &loop, x->dtype, i, n, buffer);
+
+        for (int64_t j = 0; j < n; j++)
+            meta.shape[0] += truth[j] != 0;
+    }
+    st = call->host->result(call, 0, &meta);
+    if (st)
+        return st;
+    out = hob_ret_view(call, 0)->data;
+    for (int64_t i = 0; i < loop.count; i += FLEX_BLOCK) {
+        int64_t n = loop.count - i < FLEX_BLOCK ? loop.count - i : FLEX_BLOCK;
+        const uint8_t *truth = truth_of(device, &loop, x->dtype, i, n, buffer);
+
+        for (int64_t j = 0; j < n; j++) {
+            if (!truth[j])
+                continue;
+            put_place(x, i + j, out, size);
+            out += (size_t)x->rank * size;
+        }
+    }
+    return HOB_OK;
+}
+
 /* ---- the table ---- */
 
 static const uint32_t any_masks[] = {HOB_MASK_ANY, HOB_MASK_INT};
@@ -267,6 +367,21 @@ static const struct hob_entry entries[] = {
         .dtype_count = 2,
         .flags = HOB_ENTRY_DYNAMIC,
         .execute = mask_select,
+    },
+    {
+        .op = "gather_nd",
+        .signature = "(x: Any, indices: Int) -> x",
+        .dtypes = any_masks,
+        .dtype_count = 2,
+        .execute = gather_nd,
+    },
+    {
+        .op = "argwhere",
+        .signature = "(x: Any, index_dtype: dtype = i32) -> index_dtype",
+        .dtypes = any_masks,
+        .dtype_count = 1,
+        .flags = HOB_ENTRY_DYNAMIC,
+        .execute = argwhere,
     },
     {
         .op = "embedding",

@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * scan.c - cumsum and cumprod. Results are in row-major order, so the input
- * is read in its logical order too. Floats run in f64, integers modulo 2^64.
+ * scan.c - cumsum, cumprod, cummax and cummin. Results are in row-major order,
+ * so the input is read in its logical order too. Floats run in f64, integers
+ * modulo 2^64.
  */
 #include "reduce.h"
+
+#include <math.h>
+#include <string.h>
 
 enum { CHUNK = FLEX_FOLD_BLOCK / 2 };
 
@@ -84,26 +88,42 @@ static void columns_piece(void *context, int64_t first, int64_t last,
     }
 }
 
+/* What an accumulator of DTYPE begins with. */
+static uint64_t identity_of(enum flex_scan scan, uint32_t dtype)
+{
+    static const double of_floats[FLEX_SCAN_COUNT_] = {0, 1, -(double)INFINITY,
+                                                       (double)INFINITY};
+    const uint32_t mask = HOB_DTYPE_BIT(dtype);
+    const uint64_t top = UINT64_C(1) << (8 * hob_dtype_size(dtype) - 1);
+    uint64_t bits;
+
+    if (mask & HOB_MASK_FLOAT) {
+        memcpy(&bits, &of_floats[scan], sizeof(bits));
+        return bits;
+    }
+    if (scan == FLEX_SCAN_SUM || scan == FLEX_SCAN_PROD)
+        return scan == FLEX_SCAN_PROD;
+    if (mask & HOB_MASK_UNSIGNED)
+        return scan == FLEX_SCAN_MAX ? 0 : 2 * top - 1;
+    return scan == FLEX_SCAN_MAX ? ~top + 1 : top - 1;
+}
+
 static hob_status run_scan(struct flex_device *device, struct hob_call *call,
-                           int product)
+                           enum flex_scan scan)
 {
     const struct flex_kernels *kernels = device->kernels;
     const struct hob_view *x = hob_arg_view(call, 0);
     uint32_t dim = flex_dim(flex_arg_i64(call, 1), x->rank);
     uint32_t computed;
-    double one = 1;
     int64_t pieces, grain;
     struct scan_run run = {.inner = 1};
 
     run.load = kernels->load_f32[x->dtype];
     run.store = kernels->store_f32[x->dtype];
     computed = run.load ? HOB_DTYPE_F32 : x->dtype;
-    run.scan = kernels->scan[product][computed];
-    run.rows = kernels->scan_rows[product][computed];
-    if (product && (HOB_DTYPE_BIT(computed) & HOB_MASK_FLOAT))
-        flex_copy_strided(&run.identity, 1, &one, 1, 1, sizeof(one));
-    else
-        run.identity = product ? 1 : 0;
+    run.scan = kernels->scan[scan][computed];
+    run.rows = kernels->scan_rows[scan][computed];
+    run.identity = identity_of(scan, computed);
     flex_loop_init(&run.in, x);
     run.out = hob_ret_view(call, 0)->data;
     run.size = hob_dtype_size(x->dtype);
@@ -125,12 +145,22 @@ static hob_status run_scan(struct flex_device *device, struct hob_call *call,
 
 static hob_status execute_cumsum(void *device, struct hob_call *call)
 {
-    return run_scan(device, call, 0);
+    return run_scan(device, call, FLEX_SCAN_SUM);
 }
 
 static hob_status execute_cumprod(void *device, struct hob_call *call)
 {
-    return run_scan(device, call, 1);
+    return run_scan(device, call, FLEX_SCAN_PROD);
+}
+
+static hob_status execute_cummax(void *device, struct hob_call *call)
+{
+    return run_scan(device, call, FLEX_SCAN_MAX);
+}
+
+static hob_status execute_cummin(void *device, struct hob_call *call)
+{
+    return run_scan(device, call, FLEX_SCAN_MIN);
 }
 
 static const uint32_t num_mask[] = {HOB_MASK_NUM};
@@ -149,6 +179,20 @@ static const struct hob_entry entries[] = {
         .dtypes = num_mask,
         .dtype_count = 1,
         .execute = execute_cumprod,
+    },
+    {
+        .op = "cummax",
+        .signature = "(x: Num, dim: i64) -> x",
+        .dtypes = num_mask,
+        .dtype_count = 1,
+        .execute = execute_cummax,
+    },
+    {
+        .op = "cummin",
+        .signature = "(x: Num, dim: i64) -> x",
+        .dtypes = num_mask,
+        .dtype_count = 1,
+        .execute = execute_cummin,
     },
 };
 

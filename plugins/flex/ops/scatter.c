@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * scatter.c - elements added or written at positions: scatter_add,
- * select_add, embedding_backward, slice_assign.
+ * scatter.c - elements added or written at positions: scatter, scatter_add,
+ * select_assign, select_add, scatter_nd, embedding_backward, slice_assign.
  *
- * Additions to one element run in the order of the indices, on one thread, so
- * the result does not depend on the number of threads. f16 and bf16 are added
- * up in f32 and rounded once.
+ * Updates of one element run in the order of the indices, on one thread, so
+ * the result does not depend on the number of threads. f16 and bf16 are
+ * computed in f32 and rounded once.
  */
 #include "index.h"
 
@@ -125,26 +125,46 @@ static hob_status value_apart(struct hob_call *call, struct flex_device *device,
     return HOB_OK;
 }
 
-/* ---- select_add, embedding_backward ---- */
+/* ---- updates ---- */
 
-struct select_add {
+/* As the ops number them. */
+enum update { ASSIGN, ADD, MUL, MIN, MAX };
+
+/* The kernel that updates elements of DTYPE; NULL to copy. */
+static flex_map_fn update_fn(const struct flex_device *device,
+                             enum update update, uint32_t dtype)
+{
+    static const uint8_t numbers[] = {0, FLEX_MAP_ADD, FLEX_MAP_MUL,
+                                      FLEX_MAP_MINIMUM, FLEX_MAP_MAXIMUM};
+    static const uint8_t truths[] = {0, FLEX_MAP_OR, FLEX_MAP_AND, FLEX_MAP_AND,
+                                     FLEX_MAP_OR};
+
+    if (update == ASSIGN)
+        return NULL;
+    return device->kernels
+        ->map[(dtype == HOB_DTYPE_BOOL ? truths : numbers)[update]][dtype];
+}
+
+/* ---- select_assign, select_add, scatter_nd, embedding_backward ---- */
+
+struct select_update {
     const struct target *target;
+    flex_map_fn update;     /* NULL: assign */
     struct flex_loop value; /* [outer, count, inner], its own dtype */
     const int64_t *indices;
     int64_t count;  /* of indices */
+    int64_t outer;  /* slices before dim */
     int64_t slices; /* of the target along dim */
     int64_t inner;  /* elements behind dim */
-    int64_t piece;  /* elements of inner that one task adds */
+    int64_t piece;  /* elements of inner that one task updates */
     int64_t pieces; /* tasks in one outer item */
     uint32_t value_dtype;
 };
 
 /* Task: one piece of the inner dimension of one outer item, every index. */
-static void select_add_task(const struct select_add *job, int64_t task)
+static void select_update_task(const struct select_update *job, int64_t task)
 {
     const struct target *target = job->target;
-    const flex_map_fn add =
-        target->device->kernels->map[FLEX_MAP_ADD][target->dtype];
     const flex_cast_fn load =
         target->device->kernels->load_f32[job->value_dtype];
     const int64_t outer = task / job->pieces;
@@ -168,88 +188,146 @@ static void select_add_task(const struct select_add *job, int64_t task)
                 load(wide, in, n);
                 in = wide;
             }
-            add(out, out, in, in, n);
+            if (job->update)
+                job->update(out, out, in, in, n);
+            else
+                memcpy(out, in, (size_t)n * target->size);
         }
     }
 }
 
-static void select_add_range(void *context, int64_t first, int64_t last,
-                             uint32_t worker)
+static void select_update_range(void *context, int64_t first, int64_t last,
+                                uint32_t worker)
 {
     (void)worker;
     for (int64_t i = first; i < last; i++)
-        select_add_task(context, i);
+        select_update_task(context, i);
 }
 
-/* X (NULL: zeros) with VALUE's slices added at INDICES along DIM. */
-static hob_status run_select_add(struct hob_call *call,
-                                 struct flex_device *device,
-                                 const struct hob_view *x,
-                                 const struct hob_view *indices,
-                                 const struct hob_view *given, uint32_t dim)
+/* X (NULL: zeros) updated with the slices of GIVEN; JOB says where. */
+static hob_status run_slices(struct hob_call *call, struct flex_device *device,
+                             const struct hob_view *x,
+                             const struct hob_view *given, enum update update,
+                             struct select_update *job)
 {
-    const struct hob_view *out = hob_ret_view(call, 0);
     struct hob_view value = *given;
     struct target target = {0};
-    struct select_add job = {.target = &target,
-                             .count = hob_view_count(indices),
-                             .slices = out->shape[dim],
-                             .inner = 1,
-                             .value_dtype = value.dtype};
-    int64_t outer = 1;
-    int64_t *list;
-    uint64_t bytes, copy_bytes;
+    uint64_t copy_bytes;
     char *copy;
+    hob_status st = value_apart(call, device, &value, &copy, &copy_bytes);
+
+    if (st)
+        return st;
+    st = target_open(call, &target, device, x);
+    if (st)
+        goto out;
+    job->target = &target;
+    job->update = update_fn(device, update, target.dtype);
+    job->value_dtype = value.dtype;
+    flex_loop_init(&job->value, &value);
+    if (job->inner > 0) {
+        job->piece = job->inner < 256 ? job->inner : 256;
+        job->pieces = (job->inner + job->piece - 1) / job->piece;
+        flex_parallel(device, job->outer * job->pieces,
+                      1 + FLEX_GRAIN_CHEAP / 4 / (job->count * job->piece + 1),
+                      select_update_range, job);
+    }
+    target_close(&target);
+out:
+    flex_scratch_give(device, copy, copy_bytes);
+    return st;
+}
+
+/* At INDICES along DIM. */
+static hob_status run_select(struct hob_call *call, struct flex_device *device,
+                             const struct hob_view *x,
+                             const struct hob_view *indices,
+                             const struct hob_view *value, uint32_t dim,
+                             enum update update)
+{
+    const struct hob_view *out = hob_ret_view(call, 0);
+    struct select_update job = {.count = hob_view_count(indices),
+                                .outer = 1,
+                                .slices = out->shape[dim],
+                                .inner = 1};
+    int64_t *list;
+    uint64_t bytes;
     hob_status st =
         flex_index_take(call, device, indices, out->shape[dim], &list, &bytes);
 
     if (st)
         return st;
     job.indices = list;
-    st = value_apart(call, device, &value, &copy, &copy_bytes);
-    if (st)
-        goto out;
-    st = target_open(call, &target, device, x);
-    if (st)
-        goto out;
     for (uint32_t i = 0; i < dim; i++)
-        outer *= out->shape[i];
+        job.outer *= out->shape[i];
     for (uint32_t i = dim + 1; i < out->rank; i++)
         job.inner *= out->shape[i];
-    flex_loop_init(&job.value, &value);
-    if (job.inner > 0) {
-        job.piece = job.inner < 256 ? job.inner : 256;
-        job.pieces = (job.inner + job.piece - 1) / job.piece;
-        flex_parallel(device, outer * job.pieces,
-                      1 + FLEX_GRAIN_CHEAP / 4 / (job.count * job.piece + 1),
-                      select_add_range, &job);
-    }
-    target_close(&target);
-out:
-    flex_scratch_give(device, copy, copy_bytes);
+    st = run_slices(call, device, x, value, update, &job);
     flex_scratch_give(device, list, bytes);
     return st;
 }
 
-static hob_status select_add(void *device, struct hob_call *call)
+static hob_status select_with(struct flex_device *device, struct hob_call *call,
+                              enum update update)
 {
     const struct hob_view *x = hob_arg_view(call, 0);
 
-    return run_select_add(call, device, x, hob_arg_view(call, 1),
-                          hob_arg_view(call, 2),
-                          flex_dim(flex_arg_i64(call, 3), x->rank));
+    return run_select(call, device, x, hob_arg_view(call, 1),
+                      hob_arg_view(call, 2),
+                      flex_dim(flex_arg_i64(call, 3), x->rank), update);
+}
+
+static hob_status select_add(void *device, struct hob_call *call)
+{
+    return select_with(device, call, ADD);
+}
+
+static hob_status select_assign(void *device, struct hob_call *call)
+{
+    return select_with(device, call, (enum update)flex_arg_i64(call, 4));
 }
 
 static hob_status embedding_backward(void *device, struct hob_call *call)
 {
-    return run_select_add(call, device, NULL, hob_arg_view(call, 1),
-                          hob_arg_view(call, 2), 0);
+    return run_select(call, device, NULL, hob_arg_view(call, 1),
+                      hob_arg_view(call, 2), 0, ADD);
 }
 
-/* ---- scatter_add ---- */
+/* As select_assign at dimension 0, the first k dimensions taken as one. */
+static hob_status scatter_nd(void *device, struct hob_call *call)
+{
+    const struct hob_view *x = hob_arg_view(call, 0);
+    const struct hob_view *indices = hob_arg_view(call, 1);
+    const uint32_t k = (uint32_t)indices->shape[indices->rank - 1];
+    struct select_update job = {.outer = 1, .inner = 1};
+    int64_t strides[HOB_MAX_RANK], rows = 1, *list;
+    uint64_t bytes;
+    hob_status st;
+
+    for (uint32_t i = k; i-- > 0;) {
+        strides[i] = rows;
+        rows *= x->shape[i];
+    }
+    for (uint32_t i = k; i < x->rank; i++)
+        job.inner *= x->shape[i];
+    st = flex_index_take_rows(call, device, indices, x, strides, &list, &bytes);
+    if (st)
+        return st;
+    job.indices = list;
+    job.count = (int64_t)(bytes / 8);
+    job.slices = rows;
+    st = run_slices(call, device, x, hob_arg_view(call, 2),
+                    (enum update)flex_arg_i64(call, 3), &job);
+    flex_scratch_give(device, list, bytes);
+    return st;
+}
+
+/* ---- scatter, scatter_add ---- */
 
 struct scatter {
     const struct target *target;
+    enum update update;
+    flex_map_fn fn; /* of updates but ASSIGN and ADD */
     const struct hob_view *value;
     const int64_t *indices; /* contiguous, in value's shape */
     uint32_t rank;
@@ -293,6 +371,16 @@ static void add_element(char *out, const char *in, uint32_t dtype)
     }
 }
 
+static void update_element(const struct scatter *job, char *out, const char *in)
+{
+    if (job->update == ADD && job->target->dtype != HOB_DTYPE_BOOL)
+        add_element(out, in, job->target->dtype);
+    else if (job->update == ASSIGN)
+        memcpy(out, in, job->target->size);
+    else
+        job->fn(out, out, in, in, 1);
+}
+
 /* Everything below position AT in the first dimensions. */
 static void scatter_level(const struct scatter *job, uint32_t level,
                           int64_t value_at, int64_t index_at, int64_t out_at)
@@ -318,8 +406,7 @@ static void scatter_level(const struct scatter *job, uint32_t level,
             load(&wide, in, 1);
             in = (const char *)&wide;
         }
-        add_element(target->data + at * (int64_t)target->size, in,
-                    target->dtype);
+        update_element(job, target->data + at * (int64_t)target->size, in);
     }
 }
 
@@ -365,7 +452,8 @@ static void scatter_plan(struct scatter *job, const struct hob_view *indices,
     }
 }
 
-static hob_status scatter_add(void *device, struct hob_call *call)
+static hob_status run_scatter(struct flex_device *device, struct hob_call *call,
+                              enum update update)
 {
     const struct hob_view *x = hob_arg_view(call, 0);
     const struct hob_view *indices = hob_arg_view(call, 1);
@@ -374,7 +462,7 @@ static hob_status scatter_add(void *device, struct hob_call *call)
     const int64_t count = hob_view_count(indices);
     struct hob_view value = *hob_arg_view(call, 2);
     struct target target = {0};
-    struct scatter job = {.target = &target, .value = &value};
+    struct scatter job = {.target = &target, .update = update, .value = &value};
     int64_t *list;
     uint64_t bytes, copy_bytes;
     char *copy;
@@ -390,9 +478,10 @@ static hob_status scatter_add(void *device, struct hob_call *call)
     st = target_open(call, &target, device, x);
     if (st)
         goto out;
+    job.fn = update_fn(device, update, target.dtype);
     if (count > 0) {
         scatter_plan(&job, indices, out, dim);
-        /* Of rank 1 all additions may meet: one thread. */
+        /* Of rank 1 all updates may meet: one thread. */
         flex_parallel(device, job.shape[0],
                       x->rank == 1 ? job.shape[0]
                                    : 1 + FLEX_GRAIN_DEAR * job.shape[0] / count,
@@ -403,6 +492,16 @@ out:
     flex_scratch_give(device, copy, copy_bytes);
     flex_scratch_give(device, list, bytes);
     return st;
+}
+
+static hob_status scatter_add(void *device, struct hob_call *call)
+{
+    return run_scatter(device, call, ADD);
+}
+
+static hob_status scatter(void *device, struct hob_call *call)
+{
+    return run_scatter(device, call, (enum update)flex_arg_i64(call, 4));
 }
 
 /* ---- slice_assign ---- */
@@ -485,11 +584,39 @@ static hob_status slice_assign(void *device, struct hob_call *call)
 /* ---- the table ---- */
 
 static const uint32_t add_masks[] = {HOB_MASK_NUM, HOB_MASK_INT, HOB_MASK_NUM};
+static const uint32_t any_masks[] = {HOB_MASK_ANY, HOB_MASK_INT, HOB_MASK_ANY};
 static const uint32_t embedding_masks[] = {HOB_MASK_FLOAT, HOB_MASK_INT,
                                            HOB_MASK_FLOAT};
 static const uint32_t assign_masks[] = {HOB_MASK_ANY, HOB_MASK_ANY};
 
 static const struct hob_entry entries[] = {
+    {
+        .op = "scatter",
+        .signature = "(x: Any, indices: Int, value: Any, dim: i64, "
+                     "update: enum(assign, add, mul, min, max) = assign) -> x",
+        .dtypes = any_masks,
+        .dtype_count = 3,
+        .flags = HOB_ENTRY_IN_PLACE,
+        .execute = scatter,
+    },
+    {
+        .op = "select_assign",
+        .signature = "(x: Any, indices: Int, value: Any, dim: i64, "
+                     "update: enum(assign, add, mul, min, max) = assign) -> x",
+        .dtypes = any_masks,
+        .dtype_count = 3,
+        .flags = HOB_ENTRY_IN_PLACE,
+        .execute = select_assign,
+    },
+    {
+        .op = "scatter_nd",
+        .signature = "(x: Any, indices: Int, value: Any, "
+                     "update: enum(assign, add, mul, min, max) = assign) -> x",
+        .dtypes = any_masks,
+        .dtype_count = 3,
+        .flags = HOB_ENTRY_IN_PLACE,
+        .execute = scatter_nd,
+    },
     {
         .op = "scatter_add",
         .signature = "(x: Num, indices: Int, value: Num, dim: i64) -> x",
