@@ -62,6 +62,32 @@ static hob_tensor *f_meshgrid(hob_scope *s, hob_tensor *const *in)
     return weigh_parts(s, parts, count);
 }
 
+static hob_tensor *f_meshgrid_stack(hob_scope *s, hob_tensor *const *in)
+{
+    return hob_square(
+        s, hob_meshgrid_stack(s, in, 2, HOB_MESHGRID_STACK_AT_FIRST));
+}
+
+static hob_tensor *f_max_pool1d(hob_scope *s, hob_tensor *const *in)
+{
+    return hob_square(s, hob_max_pool1d(s, in[0], 3, hob_i64(2), 1, 1, 0));
+}
+
+static hob_tensor *f_max_pool1d_with_indices(hob_scope *s,
+                                             hob_tensor *const *in)
+{
+    hob_tensor *y = NULL, *indices = NULL;
+
+    (void)hob_max_pool1d_with_indices(s, in[0], 2, hob_none(), 0, 2, 1,
+                                      HOB_DTYPE_NONE, &y, &indices);
+    return hob_square(s, y);
+}
+
+static hob_tensor *f_avg_pool1d(hob_scope *s, hob_tensor *const *in)
+{
+    return hob_square(s, hob_avg_pool1d(s, in[0], 3, hob_i64(2), 1, 0, 1));
+}
+
 static hob_tensor *f_repeat(hob_scope *s, hob_tensor *const *in)
 {
     const int64_t times[3] = {2, 1, 3};
