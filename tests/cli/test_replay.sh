@@ -166,6 +166,66 @@ try 0 "$work/random.json" --device flex --device flex
 try 0 "$work/random.json" --device flex --device "autodiff(flex)"
 try 0 --bisect "$work/random.json" --device flex --device "autodiff(flex)"
 
+# A result that is dropped by the last step.
+echo '{"inputs": [{"name": "p", "dtype": "f32", "shape": [3], "data": [1, 3, 2]}],
+ "program": [[["v", null], "topk_with_indices", ["p"], {"k": 1, "dim": 0}]]}' \
+    >"$work/dropped.json"
+try 0 "$work/dropped.json" --device flex
+has '^v: f32\[1\] = \[3\]$'
+try 0 "$work/dropped.json" --device flex --device "autodiff(flex)"
+try 0 "$work/dropped.json" --device flex --json
+
+# ---- a result that is not there ----
+
+mkdir "$work/absent"
+cat >"$work/absent/maybe.json" <<END
+{"manifest_version": 1, "id": "t.maybe", "version": "0.1.0",
+ "kind": "extension", "library": "maybe.so", "namespace": "maybe",
+ "abi": $(sed -n 's/^ *"abi": *\({[^}]*}\),*$/\1/p' \
+    "$HOB_TEST_PLUGIN_DIR/flex.json"),
+ "types": {"Level": {"enum": {"Flat": null, "Scaled": "Float"}}},
+ "ops": [{"op": "level", "signature": "(x: Float, by: i64 = 1) -> Level",
+          "infer": {"results": {"variant": "if(by == 0, Flat, Scaled)",
+                                "Scaled": {"shape": "x", "dtype": "x"}}},
+          "body": true, "uses": ["mul_scalar"], "backends": ["*"],
+          "doc": "x times by, or nothing."}]}
+END
+cat >"$work/absent/maybe.c" <<'END'
+#include "maybe_glue.h"
+hob_status maybe_level_body(hob_scope *s, hob_tensor *x, int64_t by,
+                            struct maybe_level *out)
+{
+    if (out->variant == MAYBE_LEVEL_SCALED)
+        out->u.scaled = hob_mul_scalar(s, x, hob_i64(by));
+    return HOB_OK;
+}
+END
+top=$HOB_TEST_SRCDIR/..
+if "$HOB_TEST_BUILDDIR/../ext-sdk/hob-sdk" gen extension \
+    "$work/absent/maybe.json" --header "$work/absent/maybe.h" \
+    --glue "$work/absent/maybe_glue.h" >"$work/out" 2>"$work/err" &&
+    ${CC:-cc} -std=c11 -fPIC -shared -fvisibility=hidden \
+        -I"$top/core/include" -I"$HOB_TEST_BUILDDIR/../core/include" \
+        -I"$top/ext-sdk/include" -I"$work/absent" \
+        -o "$work/absent/maybe.so" "$work/absent/maybe.c" 2>"$work/err"
+then pass "an extension with an enum"; else fail "an extension with an enum"; fi
+HOB_ADD_PLUGIN_PATH=$work/absent
+export HOB_ADD_PLUGIN_PATH
+cat >"$work/level.json" <<'END'
+{"inputs": [{"name": "x", "dtype": "f32", "shape": [2], "data": [1, 2]}],
+ "program": [["a", "maybe.level", ["x"], {"by": 3}],
+             ["b", "maybe.level", ["x"], {"by": 0}]]}
+END
+try 0 "$work/level.json" --device "record{path=$work/rec.json}(flex)"
+has '^b: none$'
+try 0 "$work/rec.json" --device flex
+has "^v[0-9]: f32\[2\] = \[3,6\]"
+try 0 --bisect "$work/rec.json" --device flex --device "autodiff(flex)"
+sed 's/}\]\]}/}],["c", "neg", ["b"], {}]]}/' "$work/level.json" \
+    >"$work/uses_absent.json"
+try 1 "$work/uses_absent.json" --device flex
+has 'step 3 (neg): "b" is a result that is absent'
+
 # ---- a device that computes wrongly ----
 
 mkdir "$work/plugins"
