@@ -362,10 +362,11 @@ int check_is_wanted(const struct check_options *options, const char *name)
            (dot && !strcmp(wanted, dot + 1));
 }
 
-/* List what can be tried on base DEVICE. */
+/* List what can be tried on DEVICE. */
 static void add_jobs(struct check_child *child, hob_device *device,
                      uint8_t *tried)
 {
+    hob_device *base = device->at[0];
     hob_runtime *runtime = device->runtime;
     struct check_shared *shared = child->shared;
     const struct hob__candidate *candidate =
@@ -375,7 +376,7 @@ static void add_jobs(struct check_child *child, hob_device *device,
         const struct check_op *one = &child->target->ops[i];
         const struct hob__op *op =
             hob__registry_find(&runtime->registry, one->name);
-        const struct hob__route *route = op ? hob__route_get(device, op) : NULL;
+        const struct hob__route *route = op ? hob__route_get(base, op) : NULL;
         struct check_job *job = &shared->jobs[shared->job_count];
 
         if (!route || !check_is_wanted(child->options, one->name))
@@ -384,7 +385,7 @@ static void add_jobs(struct check_child *child, hob_device *device,
             check_found(child, CHECK_LOAD, "%s: %s", one->name, route->message);
         if (route->status || (!route->entry && !route->body) ||
             (!op->is_extension && !one->is_foreign && !route->entry) ||
-            (one->is_foreign && !implements(candidate, one->name, device)) ||
+            (one->is_foreign && !implements(candidate, one->name, base)) ||
             shared->job_count == CHECK_JOBS_MAX)
             continue;
         tried[i] = 1;
@@ -402,15 +403,24 @@ struct visit {
 
 static void try_device(struct visit *visit, const char *spec, int is_asked)
 {
+    const char *layer = visit->child->target->layer;
     hob_device *device = NULL;
     hob_error error = HOB_ERROR_INIT;
+    char stack[2 * CHECK_NAME];
 
+    if (layer && !strchr(spec, '(')) {
+        (void)snprintf(stack, sizeof(stack), "%s(%s)", layer, spec);
+        spec = stack;
+    }
     if (!hob_device_open(visit->runtime, spec, &device, &error))
-        add_jobs(visit->child, device->at[0], visit->tried);
+        add_jobs(visit->child, layer ? device : device->at[0], visit->tried);
     if (error.message && is_asked) {
         visit->child->shared->device_failed = 1;
         check_note(visit->child, "%s cannot be opened: %s", spec,
                    hob__error_text(&error));
+    } else if (error.message && layer) {
+        check_found(visit->child, CHECK_LOAD, "%s cannot be opened: %s", spec,
+                    hob__error_text(&error));
     }
     hob_error_release(&error);
     hob_device_unref(device);
