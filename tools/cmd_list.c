@@ -30,7 +30,9 @@ static void add_text(cJSON *json, const char *key, const char *text)
 static cJSON *plugin_json(const struct hob_plugin_record *record)
 {
     cJSON *json = cJSON_CreateObject();
+    char time_ns[24];
 
+    snprintf(time_ns, sizeof(time_ns), "%" PRIu64, record->time_ns);
     add_text(json, "id", record->id);
     add_text(json, "version", record->version);
     add_text(json, "kind", record->kind);
@@ -44,7 +46,8 @@ static cJSON *plugin_json(const struct hob_plugin_record *record)
     add_text(json, "manifest", record->manifest);
     add_text(json, "manifest_real", record->manifest_real);
     add_text(json, "library", record->library);
-    cJSON_AddNumberToObject(json, "time_ns", (double)record->time_ns);
+    /* Nanoseconds since 1970 do not fit into the double of a number here. */
+    cJSON_AddRawToObject(json, "time_ns", time_ns);
     return json;
 }
 

@@ -86,25 +86,18 @@ static void consider(const hob_device *layer, const struct hob__op *op,
 static int fits(const hob_device *layer, const struct hob__op *op,
                 const char *plugin, const char *signature)
 {
-    struct hob__signature have;
-    const char *message = "it is declared otherwise";
-    int column = 1;
-    int fit;
+    char *why = NULL;
+    int fit = !strcmp(signature, op->flat) ||
+              hob__signature_serves(&op->signature, signature, &why);
 
-    if (!strcmp(signature, op->flat))
-        return 1;
-    if (hob__signature_parse(signature, &have, &column, &message)) {
-        fit = 0;
-    } else {
-        fit = hob__signature_compatible(&op->signature, &have);
-        hob__signature_release(&have);
-    }
     if (!fit)
         hob__log_write(hob__loader_log(layer->runtime->loader),
                        HOB__SEVERITY_ERROR, "dispatch",
                        "SIGNATURE(%s): the entry of %s is for \"%s\", the op "
-                       "is \"%s\" (column %d: %s): not used",
-                       op->name, plugin, signature, op->flat, column, message);
+                       "is \"%s\": %s: not used",
+                       op->name, plugin, signature, op->flat,
+                       why ? why : "they differ");
+    free(why);
     return fit;
 }
 

@@ -155,4 +155,12 @@ char *hob__signature_text(const struct hob__signature *signature);
 int hob__signature_compatible(const struct hob__signature *want,
                               const struct hob__signature *have);
 
+/*
+ * The same for a flat text. If it does not serve, *OUT_WHY says where the two
+ * differ, in the terms of TEXT's author; the caller frees it. It is NULL
+ * without memory.
+ */
+int hob__signature_serves(const struct hob__signature *want, const char *text,
+                          char **out_why);
+
 #endif

@@ -236,16 +236,19 @@ static hob_status read_candidate(struct check_target *target,
             candidate->library ? realpath(candidate->library, NULL) : NULL;
         if (target->library)
             return HOB_OK;
-        (void)snprintf(text, sizeof(text), "%s: %s",
+        (void)snprintf(text, sizeof(text), "%s: %s: %s: %s",
+                       hob__reason_name(HOB__REASON_LIBRARY_MISSING),
                        candidate->library ? candidate->library : "no library",
-                       strerror(errno));
+                       strerror(errno),
+                       hob__reason_hint(HOB__REASON_LIBRARY_MISSING));
         check_add(report, CHECK_LOAD, "", "", "manifest", "", text);
         return HOB_OK;
     }
-    (void)snprintf(text, sizeof(text), "%s: %s%s%s",
+    (void)snprintf(text, sizeof(text), "%s: %s%s%s%s%s",
                    hob__reason_name(record->reason),
                    hob__reason_text(record->reason), record->detail ? ": " : "",
-                   record->detail ? record->detail : "");
+                   record->detail ? record->detail : "",
+                   *record->hint ? ": " : "", record->hint);
     check_add(report, manifest ? CHECK_LOAD : CHECK_MANIFEST, "", "",
               "manifest", "", text);
     return HOB_OK;

@@ -377,8 +377,40 @@ static const struct pair {
     {"(x: Float) -> (x, value(i64))", "(x: Float) -> x", 0},
 };
 
+START_TEST(test_signature_says_what_differs)
+{
+    static const struct {
+        const char *have, *why;
+    } cases[] = {
+        {"(x: Float, b: f64 = 1) -> x",
+         "parameter 2 is called b, that of the op beta"},
+        {"(x: Float, beta: i64 = 1) -> x",
+         "parameter beta is i64, that of the op f64"},
+        {"(x: Num, beta: f64 = 1) -> x",
+         "parameter x is Num, that of the op Float"},
+        {"(x: Float, beta: f64 = 1, k: i64) -> x", "the op has no parameter k"},
+        {"() -> f32", "the op's parameter x is missing"},
+        {"(x: Float, beta: f64 = 1) -> (x, x)", "it has 2 results, the op 1"},
+        {"(x: Float, beta: f46) -> x", "column "}};
+    struct hob__signature want;
+    char *why;
+
+    parse("(x: Float, beta: f64 = 1) -> x", &want);
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        ck_assert(!hob__signature_serves(&want, cases[i].have, &why));
+        ck_assert_msg(why && strstr(why, cases[i].why), "%s: %s", cases[i].have,
+                      why ? why : "");
+        free(why);
+    }
+    ck_assert(hob__signature_serves(&want, "(x: Float) -> x", &why));
+    ck_assert_ptr_null(why);
+    hob__signature_release(&want);
+}
+END_TEST
+
 START_TEST(test_signature_compares)
 {
+    char *why = NULL;
     struct hob__signature want, have;
 
     parse(pairs[_i].want, &want);
@@ -386,6 +418,10 @@ START_TEST(test_signature_compares)
     ck_assert_msg(hob__signature_compatible(&want, &have) ==
                       pairs[_i].compatible,
                   "%s with %s", pairs[_i].want, pairs[_i].have);
+    ck_assert_int_eq(hob__signature_serves(&want, pairs[_i].have, &why),
+                     pairs[_i].compatible);
+    ck_assert(pairs[_i].compatible ? !why : why && *why);
+    free(why);
     hob__signature_release(&want);
     hob__signature_release(&have);
 }
@@ -409,6 +445,7 @@ int main(void)
     tcase_add_loop_test(tc, test_signature_writes_flat_texts, 0,
                         COUNT_OF(flat_texts));
     tcase_add_test(tc, test_signature_ignores_the_locale);
+    tcase_add_test(tc, test_signature_says_what_differs);
     tcase_add_loop_test(tc, test_signature_says_where_it_is_wrong, 0,
                         COUNT_OF(bad_texts));
     tcase_add_test(tc, test_signature_refuses_every_prefix);
