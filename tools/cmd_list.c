@@ -169,6 +169,30 @@ static int visit_device(void *context, const struct hob_device_record *record)
     return 0;
 }
 
+/* What stands around a device, for people: devices themselves are above. */
+static int print_decorator(void *context,
+                           const struct hob_plugin_record *record)
+{
+    uint32_t *count = context;
+
+    if (!record->selector || !record->kind ||
+        strcmp(record->kind, "decorator") != 0 ||
+        strcmp(record->reason, "OK") != 0)
+        return 0;
+    printf("%s%s", (*count)++ ? ", " : "decorators: ", record->selector);
+    return 0;
+}
+
+static void print_decorators(hob_runtime *runtime)
+{
+    uint32_t count = 0;
+
+    hob_runtime_report(runtime, print_decorator, &count);
+    if (count)
+        printf(" (as in %s; hob why NAME tells the options)\n",
+               "autodiff(flex)");
+}
+
 static void print_default(const struct cmd *cmd, hob_runtime *runtime)
 {
     hob_error error = HOB_ERROR_INIT;
@@ -213,6 +237,7 @@ int cmd_devices(const struct cmd *cmd, int argc, char **argv)
         cmd_print_json(list.json);
     } else {
         table_print(&list.table);
+        print_decorators(runtime);
         print_default(cmd, runtime);
     }
     return cmd_close(cmd, runtime, EXIT_DONE);

@@ -185,7 +185,8 @@ cat >"$work/absent/maybe.json" <<END
     "$HOB_TEST_PLUGIN_DIR/flex.json"),
  "types": {"Level": {"enum": {"Flat": null, "Scaled": "Float"}}},
  "ops": [{"op": "level", "signature": "(x: Float, by: i64 = 1) -> Level",
-          "infer": {"results": {"variant": "if(by == 0, Flat, Scaled)",
+          "infer": {"where": [["rank(x) == 1", "x must have one dimension"]],
+                    "results": {"variant": "if(by == 0, Flat, Scaled)",
                                 "Scaled": {"shape": "x", "dtype": "x"}}},
           "body": true, "uses": ["mul_scalar"], "backends": ["*"],
           "doc": "x times by, or nothing."}]}
@@ -225,6 +226,42 @@ sed 's/}\]\]}/}],["c", "neg", ["b"], {}]]}/' "$work/level.json" \
     >"$work/uses_absent.json"
 try 1 "$work/uses_absent.json" --device flex
 has 'step 3 (neg): "b" is a result that is absent'
+
+# What there is to say of an op, a plugin and a device that are not there.
+echo '{"plugins": {"disabled": ["t.maybe"]}}' >"$work/off.json"
+HOB_CONFIG=$work/off.json "$hob" eval "$work/level.json" --device flex \
+    >"$work/out" 2>"$work/err"
+has 'of the plugin t.maybe, which the configuration disables: hob enable t.maybe'
+"$hob" why maybe.level >"$work/out" 2>"$work/err"
+has '^maybe.level is no plugin but an op of t.maybe$'
+"$hob" why record >"$work/out" 2>"$work/err"
+has '^  option times=no|yes, no if not given'
+"$hob" devices >"$work/out" 2>"$work/err"
+has '^decorators: autodiff, record'
+try 1 "$work/level.json" --device "autodif(flex)"
+has 'no decorator plugin serves "autodif": did you mean "autodiff"?'
+if grep -q searched "$work/err"; then fail "  short"; else pass "  short"; fi
+sed 's/\[2\], "data"/[2, 1], "data"/' "$work/level.json" >"$work/wide.json"
+try 1 "$work/wide.json" --device flex
+has 'x must have one dimension; the shapes are \[2,1\]'
+
+# Who computes an op, if another plugin has a kernel for it as well.
+sed 's/ "types".*/ "implements": [{"op": "relu", "selector": "flex",/
+    s/^ "ops".*/ "signature": "(x: Float) -> x"},/
+    /^  *"infer"/,$d' "$work/absent/maybe.json" >"$work/relu.json"
+mkdir "$work/hidden"
+(cat "$work/relu.json" && echo '{"op": "softplus", "selector": "flex",
+ "signature": "(x: Float, b: f64 = 1) -> x"}]}') >"$work/hidden/hidden.json"
+cp "$work/absent/maybe.so" "$work/hidden/"
+HOB_ADD_PLUGIN_PATH=$work/hidden "$hob" ops relu >"$work/out" 2>"$work/err"
+has '^flex *kernel: '
+has '^flex *kernel of t.maybe, not used: the backend.s own comes first'
+HOB_ADD_PLUGIN_PATH=$work/hidden "$hob" ops softplus >"$work/out" 2>"$work/err"
+has '^flex *kernel of t.maybe, not used: its signature differs'
+sed 's/"kind"/"priority": 1, "kind"/' "$work/hidden/hidden.json" \
+    >"$work/hidden/h" && mv "$work/hidden/h" "$work/hidden/hidden.json"
+HOB_ADD_PLUGIN_PATH=$work/hidden "$hob" ops relu >"$work/out" 2>"$work/err"
+has '^flex *kernel of t.maybe$'
 
 # ---- a device that computes wrongly ----
 
