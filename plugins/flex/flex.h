@@ -68,6 +68,7 @@ extern const struct flex_entries flex_scatter_entries;
 extern const struct flex_entries flex_sort_entries;
 extern const struct flex_entries flex_cat_entries;
 extern const struct flex_entries flex_optim_entries;
+extern const struct flex_entries flex_quant_entries;
 
 /* ---- device.c ---- */
 

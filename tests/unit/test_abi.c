@@ -29,7 +29,7 @@ _Static_assert(offsetof(struct hob_plugin, magic) == 0, "before all else");
     MEMBER(hob_meta, dtype)                                                    \
     MEMBER(hob_meta, rank)                                                     \
     MEMBER(hob_meta, reserved0)                                                \
-    MEMBER(hob_meta, reserved1)                                                \
+    MEMBER(hob_meta, scheme)                                                   \
     MEMBER(hob_meta, shape)                                                    \
     MEMBER(hob_value, tag)                                                     \
     MEMBER(hob_value, flags)                                                   \
@@ -41,7 +41,7 @@ _Static_assert(offsetof(struct hob_plugin, magic) == 0, "before all else");
     MEMBER(hob_view, dtype)                                                    \
     MEMBER(hob_view, rank)                                                     \
     MEMBER(hob_view, flags)                                                    \
-    MEMBER(hob_view, reserved)                                                 \
+    MEMBER(hob_view, scheme)                                                   \
     MEMBER(hob_view, shape)                                                    \
     MEMBER(hob_view, strides)                                                  \
     MEMBER(hob_host, struct_size)                                              \
