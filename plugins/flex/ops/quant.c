@@ -191,7 +191,8 @@ static hob_status take_scales(struct hob_call *call, const struct quant *quant)
     float number;
 
     flex_loop_init(&loop, hob_arg_view(call, 1));
-    flex_loop_gather(&loop, 0, quant->layout.scale_count, quant->scales);
+    if (quant->layout.scale_count) /* else only the global one is there */
+        flex_loop_gather(&loop, 0, quant->layout.scale_count, quant->scales);
     if (global) {
         memcpy(quant->global, global->data, 4);
         number = global_of(quant);

@@ -245,18 +245,18 @@ static inline uint32_t hob_quant_encode(const struct hob_quant_format *format,
     x = x > (double)format->high ? (double)format->high : x;
     if (!format->mantissa)
         return (uint32_t)(int32_t)hob_quant_round(x) & (sign | (sign - 1));
-    magnitude = x < 0 ? -x : x;
-    memcpy(&bits, &magnitude, sizeof(bits));
+    memcpy(&bits, &x, sizeof(bits));
+    code = bits >> 63 ? sign : 0; /* of -0 too */
+    bits &= UINT64_MAX >> 1;
+    memcpy(&magnitude, &bits, sizeof(magnitude));
     exponent = (int64_t)(bits >> 52) - 1023;
     if (exponent < 1 - format->bias)
         exponent = 1 - format->bias;
     /* In units of the last place, a carry runs into the exponent by itself. */
     bits = (uint64_t)(1023 + format->mantissa - exponent) << 52;
     memcpy(&least, &bits, sizeof(least));
-    code = (uint32_t)hob_quant_round(magnitude * least) +
+    return code + (uint32_t)hob_quant_round(magnitude * least) +
            ((uint32_t)(exponent + format->bias - 1) << format->mantissa);
-    memcpy(&bits, &x, sizeof(bits));
-    return bits >> 63 ? code | sign : code;
 }
 
 HOB_END_DECLS
