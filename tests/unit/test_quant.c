@@ -624,6 +624,7 @@ START_TEST(test_quant_is_read_as_numbers_and_saved_as_none)
     unsigned char raw[64];
     hob_tensor *q;
     struct hob_named_tensor item = {"q", NULL};
+    struct hob_dlpack_managed *managed = NULL;
 
     if (!on_device(_i))
         return;
@@ -641,6 +642,8 @@ START_TEST(test_quant_is_read_as_numbers_and_saved_as_none)
                         "hob_dequantize()");
     ck_assert_hob_fails(hob_npy_save("/nonexistent/x.npy", q, &error),
                         HOB_ERR_DTYPE, "quantized");
+    ck_assert_hob_fails(hob_dlpack_export(q, &managed, &error),
+                        HOB_ERR_UNSUPPORTED, "dequantize it");
     item.tensor = q;
     ck_assert_hob_fails(
         hob_safetensors_save("/nonexistent/x", &item, 1, NULL, 0, &error),
