@@ -133,6 +133,17 @@ static void check_format(const char *what, hob_device *there, hob_tensor *x,
         HOB_QUANTIZE_PROPAGATION_INHIBIT);
     hob_tensor *moved = hob_to_device(f.scope, q, there);
 
+    /* The scales are those of the body, which the reference runs. */
+    same_bits(what, scales,
+              scales_of(hob_quantize_dynamic(
+                            f.scope, hob_to_device(f.scope, x, there),
+                            (enum hob_quantize_dynamic_value)(value - 1), block,
+                            scale_dtype, global,
+                            HOB_QUANTIZE_DYNAMIC_PROPAGATION_INHIBIT,
+                            HOB_QUANTIZE_DYNAMIC_CALIBRATION_MINMAX),
+                        &other_global));
+    if (global)
+        same_bits(what, own_global, other_global);
     ck_assert_int_eq(hob_tensor_dtype(q), HOB_DTYPE_QUANT);
     ck_assert(!own_global == !global);
     same_bits(what, hob_quantized_values(f.scope, q),

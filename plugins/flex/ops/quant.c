@@ -6,27 +6,14 @@
  * are rounded once and products of a code and a scale are exact. FLEX_BLOCK
  * codes fill whole bytes in every format, so threads share none.
  */
-#include "../flex.h"
+#include "quant.h"
 
 #include "../convert.h"
-
-#include <hob/ext/quant.h>
 
 #include <inttypes.h>
 #include <math.h>
 
-/* A quantized tensor taken apart. */
-struct quant {
-    const struct hob_quant_format *format;
-    struct hob_quant_layout layout;
-    uint32_t scheme;
-    uint32_t bits;
-    uint8_t *codes;
-    char *scales;
-    char *global; /* one f32, or NULL */
-};
-
-static void quant_init(struct quant *quant, const struct hob_view *view)
+void flex_quant_init(struct flex_quant *quant, const struct hob_view *view)
 {
     quant->scheme = view->scheme;
     quant->format = hob_quant_format_of(hob_quant_value_of(view->scheme));
@@ -53,7 +40,7 @@ static float read_scale(uint32_t dtype, const char *scales, int64_t index)
                                   : flex_f32_of_bf16(half);
 }
 
-static float global_of(const struct quant *quant)
+static float global_of(const struct flex_quant *quant)
 {
     float number = 1;
 
@@ -63,7 +50,7 @@ static float global_of(const struct quant *quant)
 }
 
 /* What the codes of scale INDEX are multiplied by. */
-static float factor_at(const struct quant *quant, int64_t index)
+static float factor_at(const struct flex_quant *quant, int64_t index)
 {
     float scale =
         read_scale(hob_quant_scale_dtype(quant->scheme), quant->scales, index);
@@ -72,7 +59,7 @@ static float factor_at(const struct quant *quant, int64_t index)
 }
 
 /* N codes, one a byte, from element FIRST on, which begins a byte. */
-static void pack(const struct quant *quant, int64_t first, int64_t n,
+static void pack(const struct flex_quant *quant, int64_t first, int64_t n,
                  const uint8_t *codes)
 {
     uint32_t bits = quant->bits;
@@ -92,7 +79,7 @@ static void pack(const struct quant *quant, int64_t first, int64_t n,
     }
 }
 
-static void unpack(const struct quant *quant, int64_t first, int64_t n,
+static void unpack(const struct flex_quant *quant, int64_t first, int64_t n,
                    uint8_t *codes)
 {
     uint32_t bits = quant->bits;
@@ -140,7 +127,7 @@ static void encode_run(const struct hob_quant_format *format, float factor,
 }
 
 struct quant_run {
-    struct quant quant;
+    struct flex_quant quant;
     struct flex_loop loop; /* of the floats or the i8 */
     flex_cast_fn cast;     /* between them and f64 */
 };
@@ -175,33 +162,24 @@ static void quantize_piece(void *context, int64_t first, int64_t last,
 }
 
 /* How many blocks of FLEX_BLOCK there are, and how many make a piece. */
-static int64_t blocks_of(const struct quant *quant)
+static int64_t blocks_of(const struct flex_quant *quant)
 {
     return (quant->layout.count + FLEX_BLOCK - 1) / FLEX_BLOCK;
 }
 
 enum { PIECE_BLOCKS = FLEX_GRAIN_DEAR / FLEX_BLOCK };
 
-/* Copy the scales that were given into the tensor; each must be usable. */
-static hob_status take_scales(struct hob_call *call, const struct quant *quant)
+hob_status flex_quant_check(struct hob_call *call,
+                            const struct flex_quant *quant)
 {
-    const struct hob_view *global = hob_arg_view(call, 2);
     uint32_t dtype = hob_quant_scale_dtype(quant->scheme);
-    struct flex_loop loop;
-    float number;
+    float number = global_of(quant);
 
-    flex_loop_init(&loop, hob_arg_view(call, 1));
-    if (quant->layout.scale_count) /* else only the global one is there */
-        flex_loop_gather(&loop, 0, quant->layout.scale_count, quant->scales);
-    if (global) {
-        memcpy(quant->global, global->data, 4);
-        number = global_of(quant);
-        if (!(number >= 0 && number < INFINITY))
-            return call->host->fail(call, HOB_ERR_RANGE,
-                                    "%s: global_scale is %g; it must be "
-                                    "finite and not negative",
-                                    call->op_name, (double)number);
-    }
+    if (!(number >= 0 && number < INFINITY))
+        return call->host->fail(call, HOB_ERR_RANGE,
+                                "%s: global_scale is %g; it must be finite "
+                                "and not negative",
+                                call->op_name, (double)number);
     for (int64_t i = 0; i < quant->layout.scale_count; i++) {
         number = read_scale(dtype, quant->scales, i);
         if (number >= 0 && number < INFINITY && factor_at(quant, i) < INFINITY)
@@ -216,22 +194,42 @@ static hob_status take_scales(struct hob_call *call, const struct quant *quant)
     return HOB_OK;
 }
 
-static hob_status execute_quantize(void *opened, struct hob_call *call)
+/* Copy the scales that were given into the tensor; each must be usable. */
+static hob_status take_scales(struct hob_call *call,
+                              const struct flex_quant *quant)
 {
-    struct flex_device *device = opened;
-    const struct hob_view *x = hob_arg_view(call, 0);
-    struct quant_run run;
-    hob_status st;
+    const struct hob_view *global = hob_arg_view(call, 2);
+    struct flex_loop loop;
 
-    quant_init(&run.quant, hob_ret_view(call, 0));
-    st = take_scales(call, &run.quant);
-    if (st)
-        return st;
+    flex_loop_init(&loop, hob_arg_view(call, 1));
+    if (quant->layout.scale_count) /* else only the global one is there */
+        flex_loop_gather(&loop, 0, quant->layout.scale_count, quant->scales);
+    if (global)
+        memcpy(quant->global, global->data, 4);
+    return flex_quant_check(call, quant);
+}
+
+void flex_quant_encode(const struct flex_device *device,
+                       const struct flex_quant *quant, const struct hob_view *x)
+{
+    struct quant_run run;
+
+    run.quant = *quant;
     flex_loop_init(&run.loop, x);
     run.cast = device->kernels->cast[HOB_DTYPE_F64][x->dtype];
-    flex_parallel(device, blocks_of(&run.quant), PIECE_BLOCKS, quantize_piece,
-                  &run);
-    return HOB_OK;
+    flex_parallel(device, blocks_of(quant), PIECE_BLOCKS, quantize_piece, &run);
+}
+
+static hob_status execute_quantize(void *opened, struct hob_call *call)
+{
+    struct flex_quant quant;
+    hob_status st;
+
+    flex_quant_init(&quant, hob_ret_view(call, 0));
+    st = take_scales(call, &quant);
+    if (!st)
+        flex_quant_encode(opened, &quant, hob_arg_view(call, 0));
+    return st;
 }
 
 /* ---- dequantize ---- */
@@ -275,7 +273,7 @@ static hob_status execute_dequantize(void *opened, struct hob_call *call)
     const struct hob_view *out = hob_ret_view(call, 0);
     struct quant_run run;
 
-    quant_init(&run.quant, hob_arg_view(call, 0));
+    flex_quant_init(&run.quant, hob_arg_view(call, 0));
     flex_loop_init(&run.loop, out);
     run.cast = device->kernels->cast[out->dtype][HOB_DTYPE_F64];
     flex_parallel(device, blocks_of(&run.quant), PIECE_BLOCKS, dequantize_piece,
@@ -310,7 +308,7 @@ static hob_status execute_values(void *opened, struct hob_call *call)
 {
     struct quant_run run;
 
-    quant_init(&run.quant, hob_arg_view(call, 0));
+    flex_quant_init(&run.quant, hob_arg_view(call, 0));
     flex_loop_init(&run.loop, hob_ret_view(call, 0));
     flex_parallel(opened, blocks_of(&run.quant), PIECE_BLOCKS, values_piece,
                   &run);
@@ -320,10 +318,10 @@ static hob_status execute_values(void *opened, struct hob_call *call)
 static hob_status execute_scales(void *opened, struct hob_call *call)
 {
     const struct hob_view *scales = hob_ret_view(call, 0);
-    struct quant quant;
+    struct flex_quant quant;
 
     (void)opened;
-    quant_init(&quant, hob_arg_view(call, 0));
+    flex_quant_init(&quant, hob_arg_view(call, 0));
     if (quant.layout.scale_count)
         memcpy(scales->data, quant.scales,
                (size_t)quant.layout.scale_count *
@@ -352,13 +350,13 @@ static hob_status execute_from(void *opened, struct hob_call *call)
 {
     unsigned char raw[FLEX_BLOCK];
     uint8_t codes[FLEX_BLOCK];
-    struct quant quant;
+    struct flex_quant quant;
     struct flex_loop loop;
     hob_status st;
     uint8_t mask;
 
     (void)opened;
-    quant_init(&quant, hob_ret_view(call, 0));
+    flex_quant_init(&quant, hob_ret_view(call, 0));
     mask = (uint8_t)((1u << quant.bits) - 1);
     st = take_scales(call, &quant);
     flex_loop_init(&loop, hob_arg_view(call, 0));
@@ -405,6 +403,18 @@ static const struct hob_entry entries[] = {
         .dtypes = float_masks,
         .dtype_count = 3,
         .execute = execute_quantize,
+    },
+    {
+        .op = "quantize_dynamic",
+        .signature = "(x: Float, value: enum(q8s, q8f, q4s, q4f, q2s, q2f, "
+                     "e4m3, e5m2, e2m1) = q8s, block: i64 = 0, scale_dtype: "
+                     "dtype = f32, global_scale: bool = false, propagation: "
+                     "enum(inhibit, propagate) = inhibit, calibration: "
+                     "enum(minmax, absmean) = minmax) -> Quantized",
+        .dtypes = float_masks,
+        .dtype_count = 1,
+        .prepare = flex_quantize_dynamic_prepare,
+        .execute = flex_quantize_dynamic,
     },
     {
         .op = "dequantize",
