@@ -334,8 +334,12 @@ static hob_status meta_make(hob_dtype dtype, const int64_t *shape, int32_t rank,
     memset(meta, 0, sizeof(*meta));
     if (!bytes)
         return hob_error_set(error, HOB_ERR_DTYPE,
-                             "from_data: dtype %s (%d) has no host elements",
-                             hob_dtype_name(dtype), (int)dtype);
+                             "from_data: dtype %s (%d) has no host elements%s",
+                             hob_dtype_name(dtype), (int)dtype,
+                             dtype == HOB_DTYPE_QUANT
+                                 ? ": make it with hob_quantize_dynamic(), or "
+                                   "of its parts with hob_quantized_from()"
+                                 : "");
     if (rank < 0 || rank > HOB_MAX_RANK)
         return hob_error_set(error, HOB_ERR_SHAPE,
                              "from_data: rank %" PRId32 " is not in 0..%d",

@@ -104,9 +104,11 @@ hob_status hob__infer_check(struct hob_call *call, const struct hob_meta *meta)
     int64_t bytes = hob_dtype_size(meta->dtype);
 
     if (bytes == 0)
-        return call->host->fail(call, HOB_ERR_DTYPE,
-                                "%s: dtype %s has no elements to compute on",
-                                call->op_name, hob_dtype_name(meta->dtype));
+        return call->host->fail(
+            call, HOB_ERR_DTYPE, "%s: dtype %s has no elements to compute on%s",
+            call->op_name, hob_dtype_name(meta->dtype),
+            meta->dtype == HOB_DTYPE_QUANT ? ": use hob_quantize_dynamic()"
+                                           : "");
     if (meta->rank > HOB_MAX_RANK)
         return call->host->fail(
             call, HOB_ERR_SHAPE,
