@@ -180,6 +180,24 @@ static hob_status pass_on(struct hob_call *call, const hob_scope *scope)
     return hob__call_fail(call, failure->status, "%s", failure->message);
 }
 
+/* Let the scope of CALL own its COUNT results, too. */
+static hob_status hand_out(struct hob_call *call, hob_tensor *const *out,
+                           uint32_t count)
+{
+    hob_status status = HOB_OK;
+
+    for (uint32_t i = 0; i < count && !status; i++) {
+        if (!out[i])
+            continue;
+        hob__tensor_ref(out[i]);
+        status = hob__scope_adopt(call->scope, out[i]);
+    }
+    if (status)
+        return hob__call_fail(call, status, "no memory for the scope's list");
+    call->ret_count = (uint16_t)count;
+    return HOB_OK;
+}
+
 hob_status hob__call_quantized(struct hob_call *call, hob_tensor **out,
                                uint32_t capacity)
 {
@@ -212,11 +230,8 @@ hob_status hob__call_quantized(struct hob_call *call, hob_tensor **out,
     }
     if (status || scope->failure)
         status = pass_on(call, scope);
-    for (uint32_t i = 0; i < count && !status; i++)
-        if (out[i])
-            hob_keep(call->scope, out[i]);
     if (!status)
-        call->ret_count = (uint16_t)count;
+        status = hand_out(call, out, count);
     for (uint32_t i = 0; i < call->arg_count; i++)
         free(rewrite.lists[i]);
     hob__scope_leave(scope);

@@ -132,6 +132,7 @@ static inline int hob_quant_layout(uint32_t scheme, uint32_t rank,
     int64_t size = hob_dtype_size(hob_quant_scale_dtype(scheme));
     int empty = 0;
 
+    memset(out, 0, sizeof(*out));
     if (!hob_quant_is_sound(scheme))
         return 0;
     out->count = 1;
