@@ -161,7 +161,8 @@ static void drop_temporaries(struct hob_call *call,
 
 static int same_shape(const struct hob_view *view, const struct hob_meta *meta)
 {
-    if (view->dtype != meta->dtype || view->rank != meta->rank)
+    if (view->dtype != meta->dtype || view->rank != meta->rank ||
+        view->scheme != meta->scheme)
         return 0;
     return !memcmp(view->shape, meta->shape, meta->rank * sizeof(int64_t));
 }

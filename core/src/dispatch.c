@@ -51,7 +51,8 @@ static hob_status check_metas(struct hob_call *call)
         if (!call->rets[i].u.tensor)
             continue;
         made = hob__tensor_meta(call->rets[i].u.tensor);
-        differs = made.dtype != want->dtype || made.rank != want->rank;
+        differs = made.dtype != want->dtype || made.rank != want->rank ||
+                  made.scheme != want->scheme;
 
         for (uint32_t k = 0; k < made.rank && !differs; k++)
             differs = made.shape[k] != want->shape[k];

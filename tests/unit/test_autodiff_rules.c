@@ -496,6 +496,7 @@ static int check_op(void *context, const struct hob_op_record *record)
                        strstr(record->signature, ": Any") ||
                        strstr(record->signature, "[Any]");
     int gives_floats = arrow && strcmp(arrow + 5, "Bool") != 0 &&
+                       strcmp(arrow + 5, "Quantized") != 0 &&
                        strcmp(arrow + 5, "index_dtype") != 0 &&
                        strcmp(arrow + 5, "[index_dtype]") != 0;
 
