@@ -149,7 +149,7 @@ static const struct hob_extension_op ops[] = {
      .impl_count = 1}};
 
 static const struct hob_extension table = {
-    .struct_size = sizeof(struct hob_extension),
+    HOB_EXTENSION_INIT_HEAD,
     .op_count = sizeof(ops) / sizeof(ops[0]),
     .ops = ops};
 static const struct hob_plugin plugin = {
