@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
+# shellcheck shell=sh
 # Sourced by the tests of this folder: Hob is installed into $stage, a folder
 # that it was not configured for, as a package of a distribution would be.
 # PKG_CONFIG and PKG_CONFIG_PATH point there; $work is a scratch folder.

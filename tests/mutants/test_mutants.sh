@@ -39,6 +39,7 @@ fail()
 }
 
 # Build mutant $1 with the flags that follow into $work/$1.
+# shellcheck disable=SC2086
 build()
 {
     name=$1
@@ -47,7 +48,6 @@ build()
     [ -e "$manifest" ] || manifest=$here/mutant.json
     mkdir -p "$work/$name" &&
         sed "s/@minor@/$minor/g" "$manifest" >"$work/$name/mutant.json" &&
-        # shellcheck disable=SC2086
         ${CC:-cc} $cflags $includes -o "$work/$name/mutant.so" \
             "$here/$name.c" "$@"
 }
