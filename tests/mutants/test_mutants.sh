@@ -140,11 +140,19 @@ done
 # The command line.
 for arguments in "" "$work/none.json" "--seed x $work/good" \
     "$work/good $work/good" "--nonsense" "$work/good --op none" \
+    "$work/good --plugins near" \
     "$work/good --device none"; do
     # shellcheck disable=SC2086
     "$check" $arguments >"$work/out" 2>&1
     [ $? -eq 2 ] && pass || fail "\"$arguments\" is not a wrong call"
 done
+
+if ! "$check" "$work/good" --plugins near 2>&1 |
+    grep -q "needs an absolute path, not near"; then
+    fail "a relative --plugins is not named"
+else
+    pass
+fi
 
 "$check" "$work/wide" --plugins "$HOB_TEST_PLUGIN_DIR" --op w.logs --cases \
     >"$work/out" 2>&1
