@@ -144,10 +144,10 @@ static int visit_candidate(hob_runtime *runtime, const struct hob__op *op,
     return stop;
 }
 
-hob_status hob_op_support(hob_runtime *runtime, uint32_t id,
-                          int (*visit)(void *context,
-                                       const struct hob_op_support *support),
-                          void *context, hob_error *error)
+hob_status hob_runtime_op_support(
+    hob_runtime *runtime, uint32_t id,
+    int (*visit)(void *context, const struct hob_op_support *support),
+    void *context, hob_error *error)
 {
     const struct hob__registry *registry = &runtime->registry;
     hob_status status;
