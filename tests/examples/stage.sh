@@ -27,3 +27,8 @@ if [ "$($PKG_CONFIG --variable=libdir hob)" = \
     echo "skipped: libdir is not below prefix"
     exit 77
 fi
+
+# The programs have the path of the prefix in them, where there is no Hob or
+# another one.
+LD_LIBRARY_PATH=$($PKG_CONFIG --variable=libdir hob)${LD_LIBRARY_PATH+:$LD_LIBRARY_PATH}
+export LD_LIBRARY_PATH
