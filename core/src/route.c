@@ -82,12 +82,11 @@ static void consider(const hob_device *layer, const struct hob__op *op,
                        loser->plugin, op->name, layer->selector, best->plugin);
 }
 
-/* Whether a kernel written for SIGNATURE serves OP; if not, say so once. */
-static int fits(const hob_device *layer, const struct hob__op *op,
-                const char *plugin, const char *signature)
+int hob__op_fits(const hob_runtime *runtime, const struct hob__op *op,
+                 const char *plugin, const char *signature)
 {
     struct hob__signature have;
-    const char *message = "it is declared otherwise";
+    const char *message = NULL;
     int column = 1;
     int fit;
 
@@ -98,10 +97,12 @@ static int fits(const hob_device *layer, const struct hob__op *op,
     } else {
         fit = hob__signature_compatible(&op->signature, &have);
         hob__signature_release(&have);
+        column = 1;
+        message = "it is declared otherwise";
     }
     if (!fit)
-        hob__log_write(hob__loader_log(layer->runtime->loader),
-                       HOB__SEVERITY_ERROR, "dispatch",
+        hob__log_write(hob__loader_log(runtime->loader), HOB__SEVERITY_ERROR,
+                       "dispatch",
                        "SIGNATURE(%s): the entry of %s is for \"%s\", the op "
                        "is \"%s\" (column %d: %s): not used",
                        op->name, plugin, signature, op->flat, column, message);
@@ -126,7 +127,7 @@ static void consider_backend(hob_device *layer, const struct hob__op *op,
                                 1};
 
         if (!strcmp(entry->op, op->name) &&
-            fits(layer, op, plugin, entry->signature))
+            hob__op_fits(layer->runtime, op, plugin, entry->signature))
             consider(layer, op, best, &choice);
     }
 }
@@ -153,14 +154,15 @@ static void consider_impls(hob_device *layer, const struct hob__op *op,
         if (!choice.match || (is_base && !impl->entry) ||
             (!is_base && !impl->backward && !impl->layer))
             continue;
-        if (!is_base || fits(layer, op, plugin, impl->entry->signature))
+        if (!is_base ||
+            hob__op_fits(layer->runtime, op, plugin, impl->entry->signature))
             consider(layer, op, best, &choice);
     }
 }
 
-static const struct hob_extension_op *
-find_table(const struct hob_extension_op *tables, uint32_t count,
-           const char *name)
+const struct hob_extension_op *
+hob__find_table(const struct hob_extension_op *tables, uint32_t count,
+                const char *name)
 {
     for (uint32_t i = 0; i < count; i++)
         if (!strcmp(tables[i].name, name))
@@ -190,9 +192,9 @@ static void consider_others(hob_device *layer, const struct hob__op *op,
                 continue;
             if (hob__runtime_instance(runtime, candidate, &instance, NULL))
                 break;
-            table = find_table(instance->plugin->extension.implements,
-                               instance->plugin->extension.implements_count,
-                               op->name);
+            table = hob__find_table(
+                instance->plugin->extension.implements,
+                instance->plugin->extension.implements_count, op->name);
             if (table)
                 consider_impls(layer, op, table, instance, best);
             break;
@@ -217,8 +219,9 @@ hob_status hob__op_load(hob_runtime *runtime, const struct hob__op *op,
     /* The loader has checked that the table holds what the manifest says;
      * the registry's ops are const only for their readers. */
     extension = &instance->plugin->extension;
-    atomic_store(&((struct hob__op *)(uintptr_t)op)->table,
-                 find_table(extension->ops, extension->op_count, op->name));
+    atomic_store(
+        &((struct hob__op *)(uintptr_t)op)->table,
+        hob__find_table(extension->ops, extension->op_count, op->name));
     return HOB_OK;
 }
 
