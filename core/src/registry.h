@@ -47,6 +47,7 @@ struct hob__route {
     /* base: the kernel, or NULL for the body */
     const struct hob_entry *entry;
     void *entry_instance; /* passed to prepare and execute */
+    uint16_t params;      /* that the kernel knows; the others are trailing */
     uint32_t consumes;    /* bit i: the kernel may write over parameter i */
     uint32_t alias_count; /* of the extension that the kernel is from */
     const uint8_t (*aliases)[2];
@@ -93,5 +94,16 @@ struct hob__route *hob__route_get(hob_device *device, const struct hob__op *op);
 HOB_MUST_CHECK hob_status hob__op_load(hob_runtime *runtime,
                                        const struct hob__op *op,
                                        hob_error *error);
+
+/* The one called NAME among COUNT of TABLES; NULL if there is none. */
+const struct hob_extension_op *
+hob__find_table(const struct hob_extension_op *tables, uint32_t count,
+                const char *name);
+
+/* Whether an entry of PLUGIN for SIGNATURE serves OP; if not, log it.
+ * *OUT_PARAMS is how many of OP's parameters it knows. */
+int hob__op_fits(const hob_runtime *runtime, const struct hob__op *op,
+                 const char *plugin, const char *signature,
+                 uint16_t *out_params);
 
 #endif

@@ -12,6 +12,7 @@
 #include "error.h"
 #include "runtime.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -53,7 +54,8 @@ struct choice {
     const char *plugin;
     int match;
     int32_t priority;
-    int is_home; /* the backend itself, or the declarer of the op */
+    int is_home;     /* the backend itself, or the declarer of the op */
+    uint16_t params; /* that the kernel knows */
 };
 
 static int is_better(const struct choice *a, const struct choice *b)
@@ -82,22 +84,34 @@ static void consider(const hob_device *layer, const struct hob__op *op,
                        loser->plugin, op->name, layer->selector, best->plugin);
 }
 
-/* Whether a kernel written for SIGNATURE serves OP; if not, say so once. */
-static int fits(const hob_device *layer, const struct hob__op *op,
-                const char *plugin, const char *signature)
+int hob__op_fits(const hob_runtime *runtime, const struct hob__op *op,
+                 const char *plugin, const char *signature,
+                 uint16_t *out_params)
 {
-    char *why = NULL;
-    int fit = !strcmp(signature, op->flat) ||
-              hob__signature_serves(&op->signature, signature, &why);
+    struct hob__signature have;
+    const char *message = NULL;
+    char why[160];
+    int column = 0;
+    int fit = 0;
 
+    *out_params = op->signature.param_count;
+    if (!strcmp(signature, op->flat))
+        return 1;
+    if (hob__signature_parse(signature, &have, &column, &message)) {
+        (void)snprintf(why, sizeof(why), "column %d: %s", column, message);
+    } else {
+        *out_params = have.param_count;
+        fit = hob__signature_compatible(&op->signature, &have);
+        if (!fit)
+            hob__signature_difference(&op->signature, &have, why, sizeof(why));
+        hob__signature_release(&have);
+    }
     if (!fit)
-        hob__log_write(hob__loader_log(layer->runtime->loader),
-                       HOB__SEVERITY_ERROR, "dispatch",
+        hob__log_write(hob__loader_log(runtime->loader), HOB__SEVERITY_ERROR,
+                       "dispatch",
                        "SIGNATURE(%s): the entry of %s is for \"%s\", the op "
-                       "is \"%s\": %s: not used",
-                       op->name, plugin, signature, op->flat,
-                       why ? why : "they differ");
-    free(why);
+                       "is \"%s\" (%s): not used",
+                       op->name, plugin, signature, op->flat, why);
     return fit;
 }
 
@@ -116,10 +130,12 @@ static void consider_backend(hob_device *layer, const struct hob__op *op,
                                 plugin,
                                 MATCH_EXACT,
                                 layer->plugin->candidate->priority,
-                                1};
+                                1,
+                                0};
 
         if (!strcmp(entry->op, op->name) &&
-            fits(layer, op, plugin, entry->signature))
+            hob__op_fits(layer->runtime, op, plugin, entry->signature,
+                         &choice.params))
             consider(layer, op, best, &choice);
     }
 }
@@ -141,19 +157,21 @@ static void consider_impls(hob_device *layer, const struct hob__op *op,
                                 plugin,
                                 match(layer, impl->selector),
                                 instance->plugin->candidate->priority,
-                                instance->plugin->candidate == op->candidate};
+                                instance->plugin->candidate == op->candidate,
+                                0};
 
         if (!choice.match || (is_base && !impl->entry) ||
             (!is_base && !impl->backward && !impl->layer))
             continue;
-        if (!is_base || fits(layer, op, plugin, impl->entry->signature))
+        if (!is_base || hob__op_fits(layer->runtime, op, plugin,
+                                     impl->entry->signature, &choice.params))
             consider(layer, op, best, &choice);
     }
 }
 
-static const struct hob_extension_op *
-find_table(const struct hob_extension_op *tables, uint32_t count,
-           const char *name)
+const struct hob_extension_op *
+hob__find_table(const struct hob_extension_op *tables, uint32_t count,
+                const char *name)
 {
     for (uint32_t i = 0; i < count; i++)
         if (!strcmp(tables[i].name, name))
@@ -183,9 +201,9 @@ static void consider_others(hob_device *layer, const struct hob__op *op,
                 continue;
             if (hob__runtime_instance(runtime, candidate, &instance, NULL))
                 break;
-            table = find_table(instance->plugin->extension.implements,
-                               instance->plugin->extension.implements_count,
-                               op->name);
+            table = hob__find_table(
+                instance->plugin->extension.implements,
+                instance->plugin->extension.implements_count, op->name);
             if (table)
                 consider_impls(layer, op, table, instance, best);
             break;
@@ -210,8 +228,9 @@ hob_status hob__op_load(hob_runtime *runtime, const struct hob__op *op,
     /* The loader has checked that the table holds what the manifest says;
      * the registry's ops are const only for their readers. */
     extension = &instance->plugin->extension;
-    atomic_store(&((struct hob__op *)(uintptr_t)op)->table,
-                 find_table(extension->ops, extension->op_count, op->name));
+    atomic_store(
+        &((struct hob__op *)(uintptr_t)op)->table,
+        hob__find_table(extension->ops, extension->op_count, op->name));
     return HOB_OK;
 }
 
@@ -251,6 +270,7 @@ static void resolve(hob_device *layer, const struct hob__op *op,
     route->entry = layer->decorator ? NULL : best.entry;
     route->impl = layer->decorator ? best.impl : NULL;
     route->entry_instance = best.instance;
+    route->params = best.params;
     if (best.table) {
         route->consumes = best.table->consumes;
         route->aliases = best.table->aliases;

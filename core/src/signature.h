@@ -155,12 +155,15 @@ char *hob__signature_text(const struct hob__signature *signature);
 int hob__signature_compatible(const struct hob__signature *want,
                               const struct hob__signature *have);
 
-/*
- * The same for a flat text. If it does not serve, *OUT_WHY says where the two
- * differ, in the terms of TEXT's author; the caller frees it. It is NULL
- * without memory.
- */
+/* Where they are not compatible, what differs first: "b stands where beta is
+ * declared". */
+void hob__signature_difference(const struct hob__signature *want,
+                               const struct hob__signature *have, char *text,
+                               size_t size);
+
+/* Whether a kernel written for the flat TEXT serves WANT; if not, WHY says what
+ * differs first. */
 int hob__signature_serves(const struct hob__signature *want, const char *text,
-                          char **out_why);
+                          char *why, size_t size);
 
 #endif

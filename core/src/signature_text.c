@@ -10,6 +10,7 @@
 
 #include "text.h"
 
+#include <stdio.h>
 #include <string.h>
 
 /* ---- equality ---- */
@@ -42,6 +43,83 @@ static int same_result(const struct hob__result *a, const struct hob__result *b)
            !((a->flags ^ b->flags) & (HOB__PARAM_OPTIONAL | HOB__PARAM_HIDDEN));
 }
 
+void hob__signature_difference(const struct hob__signature *want,
+                               const struct hob__signature *have, char *text,
+                               size_t size)
+{
+    for (uint32_t i = 0; i < want->param_count || i < have->param_count; i++) {
+        const struct hob__param *a = &want->params[i], *b = &have->params[i];
+
+        if (i >= want->param_count) {
+            (void)snprintf(text, size, "%s is not declared", b->name);
+            return;
+        }
+        if (i >= have->param_count &&
+            !(a->flags & (HOB__PARAM_OPTIONAL | HOB__PARAM_DEFAULT))) {
+            (void)snprintf(text, size, "%s is missing", a->name);
+            return;
+        }
+        if (i < have->param_count && strcmp(a->name, b->name) != 0) {
+            (void)snprintf(text, size, "%s stands where %s is declared",
+                           b->name, a->name);
+            return;
+        }
+        if (i < have->param_count && !same_param(a, b)) {
+            (void)snprintf(text, size, "%s is declared with another type",
+                           a->name);
+            return;
+        }
+    }
+    (void)snprintf(text, size, "the results are declared otherwise");
+}
+
+int hob__signature_compatible(const struct hob__signature *want,
+                              const struct hob__signature *have)
+{
+    if (have->param_count > want->param_count ||
+        have->result_count != want->result_count ||
+        have->plain_count != want->plain_count)
+        return 0;
+    for (uint32_t i = 0; i < want->param_count; i++) {
+        const struct hob__param *param = &want->params[i];
+
+        if (i < have->param_count) {
+            if (!same_param(param, &have->params[i]))
+                return 0;
+        } else if (!(param->flags &
+                     (HOB__PARAM_OPTIONAL | HOB__PARAM_DEFAULT))) {
+            return 0;
+        }
+    }
+    for (uint32_t i = 0; i < want->result_count; i++) {
+        if (!same_result(&want->results[i], &have->results[i]))
+            return 0;
+    }
+    for (uint32_t i = 0; i < want->plain_count; i++) {
+        if (!same_type(&want->plains[i], &have->plains[i]))
+            return 0;
+    }
+    return 1;
+}
+
+int hob__signature_serves(const struct hob__signature *want, const char *text,
+                          char *why, size_t size)
+{
+    struct hob__signature have;
+    const char *message = "";
+    int column = 0, serves;
+
+    if (hob__signature_parse(text, &have, &column, &message)) {
+        (void)snprintf(why, size, "column %d: %s", column, message);
+        return 0;
+    }
+    serves = hob__signature_compatible(want, &have);
+    if (!serves)
+        hob__signature_difference(want, &have, why, size);
+    hob__signature_release(&have);
+    return serves;
+}
+
 /* ---- flat text ---- */
 
 static void put_type(struct hob__text *out, const struct hob__param *param)
@@ -68,100 +146,6 @@ static void put_type(struct hob__text *out, const struct hob__param *param)
     }
     if (param->flags & HOB__PARAM_OPTIONAL)
         hob__text_puts(out, "?");
-}
-
-/* ---- does one serve the other? ---- */
-
-/* Parameter I, if it stands in the way: said in WHY. */
-static int param_differs(const struct hob__signature *want,
-                         const struct hob__signature *have, uint32_t i,
-                         struct hob__text *why)
-{
-    const struct hob__param *theirs = &want->params[i];
-    const struct hob__param *mine = &have->params[i];
-
-    if (i >= want->param_count) {
-        hob__text_printf(why, "the op has no parameter %s", mine->name);
-    } else if (i >= have->param_count) {
-        if (theirs->flags & (HOB__PARAM_OPTIONAL | HOB__PARAM_DEFAULT))
-            return 0;
-        hob__text_printf(why, "the op's parameter %s is missing", theirs->name);
-    } else if (strcmp(theirs->name, mine->name) != 0) {
-        hob__text_printf(why, "parameter %u is called %s, that of the op %s",
-                         (unsigned)i + 1, mine->name, theirs->name);
-    } else if (!same_param(theirs, mine)) {
-        hob__text_printf(why, "parameter %s is ", mine->name);
-        put_type(why, mine);
-        hob__text_puts(why, ", that of the op ");
-        put_type(why, theirs);
-    } else {
-        return 0;
-    }
-    return 1;
-}
-
-/* Where HAVE differs from WANT, first; 0 if nowhere. */
-static int find_difference(const struct hob__signature *want,
-                           const struct hob__signature *have,
-                           struct hob__text *why)
-{
-    uint32_t most = want->param_count > have->param_count ? want->param_count
-                                                          : have->param_count;
-
-    for (uint32_t i = 0; i < most; i++)
-        if (param_differs(want, have, i, why))
-            return 1;
-    if (want->result_count != have->result_count ||
-        want->plain_count != have->plain_count) {
-        hob__text_printf(why, "it has %u results, the op %u",
-                         (unsigned)(have->result_count + have->plain_count),
-                         (unsigned)(want->result_count + want->plain_count));
-        return 1;
-    }
-    for (uint32_t i = 0; i < want->result_count; i++)
-        if (!same_result(&want->results[i], &have->results[i])) {
-            hob__text_printf(why, "result %u is another than the op's",
-                             (unsigned)i);
-            return 1;
-        }
-    for (uint32_t i = 0; i < want->plain_count; i++)
-        if (!same_type(&want->plains[i], &have->plains[i])) {
-            hob__text_printf(why, "plain result %u is another than the op's",
-                             (unsigned)i);
-            return 1;
-        }
-    return 0;
-}
-
-int hob__signature_compatible(const struct hob__signature *want,
-                              const struct hob__signature *have)
-{
-    struct hob__text why = HOB__TEXT_INIT;
-    int differs = find_difference(want, have, &why);
-
-    hob__text_release(&why);
-    return !differs;
-}
-
-int hob__signature_serves(const struct hob__signature *want, const char *text,
-                          char **out_why)
-{
-    struct hob__text why = HOB__TEXT_INIT;
-    struct hob__signature have;
-    const char *message = "";
-    int column = 0, differs = 1;
-
-    *out_why = NULL;
-    if (hob__signature_parse(text, &have, &column, &message)) {
-        hob__text_printf(&why, "column %d: %s", column, message);
-    } else {
-        differs = find_difference(want, &have, &why);
-        hob__signature_release(&have);
-    }
-    if (differs)
-        *out_why = hob__text_take(&why);
-    hob__text_release(&why);
-    return !differs;
 }
 
 static void put_result(struct hob__text *out, const struct hob__result *result)

@@ -313,17 +313,16 @@ static void check_conditions(struct check_child *child,
 static void check_signature(struct check_child *child, const struct hob__op *op,
                             const struct hob_op_impl *impl)
 {
-    char *why = NULL;
+    char why[160];
 
     if (!impl->entry || !strcmp(impl->entry->signature, op->flat) ||
-        hob__signature_serves(&op->signature, impl->entry->signature, &why))
+        hob__signature_serves(&op->signature, impl->entry->signature, why,
+                              sizeof(why)))
         return;
     check_found(child, CHECK_MANIFEST,
                 "SIGNATURE: the kernel for %s is written for \"%s\", the op is "
                 "\"%s\": %s",
-                op->name, impl->entry->signature, op->flat,
-                why ? why : "they differ");
-    free(why);
+                op->name, impl->entry->signature, op->flat, why);
 }
 
 static void check_signatures(struct check_child *child, hob_runtime *runtime,
@@ -402,11 +401,11 @@ int check_is_wanted(const struct check_options *options, const char *name)
 static int has_signature(const struct hob__op *op,
                          const struct hob_entry *entry)
 {
-    char *why = NULL;
+    char why[160];
     int serves = !strcmp(entry->signature, op->flat) ||
-                 hob__signature_serves(&op->signature, entry->signature, &why);
+                 hob__signature_serves(&op->signature, entry->signature, why,
+                                       sizeof(why));
 
-    free(why);
     return serves;
 }
 

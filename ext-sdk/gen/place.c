@@ -35,7 +35,7 @@ static const char *const taken_words[] = {
 
 bool gen_is_taken(const char *name)
 {
-    for (size_t i = 0; i < sizeof(taken_words) / sizeof(taken_words[0]); i++) {
+    for (size_t i = 0; i < GEN_COUNT_OF(taken_words); i++) {
         if (!strcmp(taken_words[i], name))
             return true;
     }

@@ -12,9 +12,13 @@
 const char *const gen_fuse_names[GEN_FUSE_COUNT] = {"opaque", "elementwise",
                                                     "reduce", "view", "inline"};
 
+const char *const gen_quantized_names[GEN_QUANTIZED_COUNT] = {
+    "propagate", "keep", "view", "never"};
+
 static const char *const builtin_keys[] = {
-    "op",   "id",      "signature", "infer",   "fuse", "body",
-    "uses", "dynamic", "random",    "aliases", "doc",  "deterministic"};
+    "op",       "id",      "signature", "infer",   "fuse", "body",
+    "uses",     "dynamic", "random",    "aliases", "doc",  "deterministic",
+    "quantized"};
 
 static const char *const extension_keys[] = {
     "op",      "signature", "infer",         "fuse",     "body",
@@ -22,8 +26,6 @@ static const char *const extension_keys[] = {
     "capture", "doc",       "deterministic", "backends", "implementations"};
 
 static const char *const family_keys[] = {"family", "ops"};
-
-#define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
 
 bool gen_is_lower_name(const char *name)
 {
@@ -176,6 +178,27 @@ static hob_status read_fuse(struct gen_op *op, bool required, hob_error *error)
                     name);
 }
 
+static hob_status read_quantized(struct gen_op *op, hob_error *error)
+{
+    const char *name = gen_quantized_names[0];
+    hob_status st =
+        gen_get_string(op->source, op->place, "quantized", false, &name, error);
+
+    if (st)
+        return st;
+    while (op->quantized < GEN_QUANTIZED_COUNT &&
+           strcmp(gen_quantized_names[op->quantized], name) != 0)
+        op->quantized++;
+    if (op->quantized < GEN_QUANTIZED_COUNT)
+        return HOB_OK;
+    return gen_fail(op->source,
+                    hob__json_member(op->source->doc, op->place, "quantized"),
+                    error,
+                    "\"%s\" is no rule for quantized arguments; there are "
+                    "propagate, keep, view and never",
+                    name);
+}
+
 static hob_status read_uses(struct gen_op *op, hob_error *error)
 {
     const struct hob__json_value *item;
@@ -291,10 +314,11 @@ hob_status gen_read_op(struct gen_schema *schema,
                        hob_error *error)
 {
     bool is_extension = schema->is_extension, ignored;
-    hob_status st = gen_check_keys(
-        source, object, is_extension ? extension_keys : builtin_keys,
-        is_extension ? COUNT_OF(extension_keys) : COUNT_OF(builtin_keys),
-        error);
+    hob_status st = gen_check_keys(source, object,
+                                   is_extension ? extension_keys : builtin_keys,
+                                   is_extension ? GEN_COUNT_OF(extension_keys)
+                                                : GEN_COUNT_OF(builtin_keys),
+                                   error);
 
     op->source = source;
     op->place = object;
@@ -319,6 +343,8 @@ hob_status gen_read_op(struct gen_schema *schema,
         st = read_infer(schema, op, error);
     if (!st)
         st = read_fuse(op, !is_extension, error);
+    if (!st)
+        st = read_quantized(op, error);
     if (!st)
         st = gen_read_memory(op, error);
     if (!st)
@@ -354,8 +380,8 @@ static hob_status read_family(struct gen_schema *schema, const char *path,
     if (st)
         return st;
     root = hob__json_root(source->doc);
-    st =
-        gen_check_keys(source, root, family_keys, COUNT_OF(family_keys), error);
+    st = gen_check_keys(source, root, family_keys, GEN_COUNT_OF(family_keys),
+                        error);
     if (!st)
         st = gen_get_string(source, root, "family", true, &family, error);
     if (!st)

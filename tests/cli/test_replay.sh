@@ -202,14 +202,21 @@ hob_status maybe_level_body(hob_scope *s, hob_tensor *x, int64_t by,
 }
 END
 top=$HOB_TEST_SRCDIR/..
-if "$HOB_TEST_BUILDDIR/../ext-sdk/hob-sdk" gen extension \
-    "$work/absent/maybe.json" --header "$work/absent/maybe.h" \
-    --glue "$work/absent/maybe_glue.h" >"$work/out" 2>"$work/err" &&
-    ${CC:-cc} -std=c11 -fPIC -shared -fvisibility=hidden \
-        -I"$top/core/include" -I"$HOB_TEST_BUILDDIR/../core/include" \
-        -I"$top/ext-sdk/include" -I"$work/absent" \
-        -o "$work/absent/maybe.so" "$work/absent/maybe.c" 2>"$work/err"
-then pass "an extension with an enum"; else fail "an extension with an enum"; fi
+
+# build NAME FOLDER: the extension NAME in FOLDER, or in NAME.
+build()
+{
+    at=$work/${2-$1}
+    if "$HOB_TEST_BUILDDIR/../ext-sdk/hob-sdk" gen extension "$at/$1.json" \
+        --header "$at/$1.h" --glue "$at/$1_glue.h" >"$work/out" 2>"$work/err" &&
+        ${CC:-cc} -std=c11 -fPIC -shared -fvisibility=hidden \
+            -I"$top/core/include" -I"$HOB_TEST_BUILDDIR/../core/include" \
+            -I"$top/ext-sdk/include" -I"$at" \
+            -o "$at/$1.so" "$at/$1.c" 2>"$work/err"
+    then pass "an extension, $1"; else fail "an extension, $1"; fi
+}
+
+build maybe absent
 HOB_ADD_PLUGIN_PATH=$work/absent
 export HOB_ADD_PLUGIN_PATH
 cat >"$work/level.json" <<'END'
@@ -246,22 +253,39 @@ try 1 "$work/wide.json" --device flex
 has 'x must have one dimension; the shapes are \[2,1\]'
 
 # Who computes an op, if another plugin has a kernel for it as well.
-sed 's/ "types".*/ "implements": [{"op": "relu", "selector": "flex",/
-    s/^ "ops".*/ "signature": "(x: Float) -> x"},/
-    /^  *"infer"/,$d' "$work/absent/maybe.json" >"$work/relu.json"
 mkdir "$work/hidden"
-(cat "$work/relu.json" && echo '{"op": "softplus", "selector": "flex",
- "signature": "(x: Float, b: f64 = 1) -> x"}]}') >"$work/hidden/hidden.json"
-cp "$work/absent/maybe.so" "$work/hidden/"
+cat >"$work/hidden/hidden.json" <<END
+{"manifest_version": 1, "id": "t.hidden", "version": "0.1.0",
+ "kind": "extension", "library": "hidden.so", "namespace": "hidden",
+ "abi": $(sed -n 's/^ *"abi": *\({[^}]*}\),*$/\1/p' \
+    "$HOB_TEST_PLUGIN_DIR/flex.json"),
+ "implements": [{"op": "relu", "selector": "flex",
+                 "signature": "(x: Float) -> x", "kernel": true},
+                {"op": "softplus", "selector": "flex",
+                 "signature": "(x: Float, b: f64 = 1) -> x", "kernel": true}]}
+END
+cat >"$work/hidden/hidden.c" <<'END'
+#include "hidden_glue.h"
+hob_status hidden_relu_flex(void *device, struct hob_call *call)
+{
+    (void)device, (void)call;
+    return HOB_ERR_UNSUPPORTED;
+}
+hob_status hidden_softplus_flex(void *device, struct hob_call *call)
+{
+    return hidden_relu_flex(device, call);
+}
+END
+build hidden
 HOB_ADD_PLUGIN_PATH=$work/hidden "$hob" ops relu >"$work/out" 2>"$work/err"
 has '^flex *kernel: '
-has '^flex *kernel of t.maybe, not used: the backend.s own comes first'
+has '^flex *kernel of t.hidden, not used: the backend.s own comes first'
 HOB_ADD_PLUGIN_PATH=$work/hidden "$hob" ops softplus >"$work/out" 2>"$work/err"
-has '^flex *kernel of t.maybe, not used: its signature differs'
+has '^flex *kernel of t.hidden, not used: its signature differs'
 sed 's/"kind"/"priority": 1, "kind"/' "$work/hidden/hidden.json" \
     >"$work/hidden/h" && mv "$work/hidden/h" "$work/hidden/hidden.json"
 HOB_ADD_PLUGIN_PATH=$work/hidden "$hob" ops relu >"$work/out" 2>"$work/err"
-has '^flex *kernel of t.maybe$'
+has '^flex *kernel of t.hidden$'
 
 # ---- a device that computes wrongly ----
 
