@@ -268,8 +268,9 @@ static void tell_text(const struct check_target *target,
 {
     const char *op = "", *device = "";
 
-    (void)printf("%s %s: %s\n", target->id ? target->id : "?",
-                 target->version ? target->version : "?", target->manifest);
+    if (target->id)
+        (void)printf("%s %s: ", target->id, target->version);
+    (void)printf("%s\n", target->manifest);
     for (uint32_t i = 0; i < report->line_count; i++) {
         const struct check_line *line = &report->lines[i];
 

@@ -234,6 +234,13 @@ sed 's/}\]\]}/}],["c", "neg", ["b"], {}]]}/' "$work/level.json" \
 try 1 "$work/uses_absent.json" --device flex
 has 'step 3 (neg): "b" is a result that is absent'
 
+sed 's/"f32"/"f31"/' "$work/level.json" >"$work/dtype.json"
+try 1 "$work/dtype.json" --device flex
+has 'input 1 (x): there is no dtype "f31"'
+sed 's/"dtype": "f32",//' "$work/level.json" >"$work/dtype.json"
+try 1 "$work/dtype.json" --device flex
+has 'input 1 (x): an input needs "dtype"'
+
 # What there is to say of an op, a plugin and a device that are not there.
 echo '{"plugins": {"disabled": ["t.maybe"]}}' >"$work/off.json"
 HOB_CONFIG=$work/off.json "$hob" eval "$work/level.json" --device flex \

@@ -219,10 +219,15 @@ static hob_status make_input(struct run *run, const cJSON *input,
                          : HOB_DTYPE_NONE;
     hob_tensor *tensor;
 
-    if (!cJSON_IsString(name) || !dtype)
+    if (!cJSON_IsString(name))
+        return hob_error_set(error, HOB_ERR_FORMAT, "an input needs \"name\"");
+    if (!cJSON_IsString(dtype_name))
         return hob_error_set(error, HOB_ERR_FORMAT,
-                             "an input needs \"name\" and a \"dtype\" that "
-                             "exists");
+                             "an input needs \"dtype\", as in \"f32\"");
+    if (!dtype)
+        return hob_error_set(error, HOB_ERR_FORMAT,
+                             "there is no dtype \"%s\": EVAL.md lists them",
+                             dtype_name->valuestring);
     tensor = make_elements(run, input, dtype, error);
     if (tensor && cJSON_IsTrue(wants) && tracked) {
         tensor = hob_require_grad(run->scope, tensor);
