@@ -47,6 +47,7 @@ struct hob__route {
     /* base: the kernel, or NULL for the body */
     const struct hob_entry *entry;
     void *entry_instance; /* passed to prepare and execute */
+    uint16_t params;      /* that the kernel knows; the others are trailing */
     uint32_t consumes;    /* bit i: the kernel may write over parameter i */
     uint32_t alias_count; /* of the extension that the kernel is from */
     const uint8_t (*aliases)[2];

@@ -58,6 +58,7 @@ int check_infer_accepts(struct check_lab *lab, const struct check_plan *plan,
     uint32_t count = 0;
     hob_status status;
 
+    atomic_fetch_add(&lab->child->shared->steps, 1);
     check_case_init(lab, &one, plan);
     check_case_text(lab, &one, lab->child->shared->sample,
                     sizeof(lab->child->shared->sample));

@@ -148,6 +148,7 @@ void check_tell_case(struct check_lab *lab, const struct check_case *one,
     struct check_shared *shared = lab->child->shared;
 
     atomic_fetch_add(&shared->runs, 1);
+    atomic_fetch_add(&shared->steps, 1);
     if (how & CHECK_QUIET)
         return;
     check_case_text(lab, one, shared->sample, sizeof(shared->sample));

@@ -3,7 +3,7 @@
  * check.h - what the files of hob-sdk check share.
  *
  * The parent reads files only. Whatever runs code of the plugin does so in a
- * child process with a time limit: one child for the loading and one for each
+ * child process: one child for the loading and one for each
  * pair of op and device and each check. So a crash is a finding, and no check
  * suffers from the one before.
  *
@@ -227,6 +227,7 @@ struct check_shared {
     struct check_plan now_plan;
     volatile sig_atomic_t fault;
     atomic_uint_fast64_t runs;
+    atomic_uint_fast64_t steps; /* so that slow is not taken for hanging */
     uint32_t plan_count;
     struct check_plan plans[CHECK_PLANS_MAX];
     int device_failed; /* one that was asked for does not open */

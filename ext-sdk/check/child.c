@@ -21,7 +21,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { FIELDS = 5, OUTPUT_MAX = 300 };
+enum { FIELDS = 5, OUTPUT_MAX = 300, POLL_MS = 100 };
 
 /* ---- in the child ---- */
 
@@ -149,19 +149,27 @@ static int start(struct check_child *child, check_run_fn *run,
     return 0;
 }
 
-/* Read until the child's end of the pipe is closed, or time is up. */
-static void collect(struct running *running, uint32_t timeout_ms)
+/* Read until the child's end of the pipe is closed, or nothing has happened
+ * for TIMEOUT_MS: neither a record nor another call. */
+static void collect(struct running *running, struct check_shared *shared,
+                    uint32_t timeout_ms)
 {
     int64_t end = now_ms() + timeout_ms;
+    uint64_t seen = atomic_load(&shared->steps);
     char buffer[4096];
 
     for (;;) {
         struct pollfd wait = {running->pipe, POLLIN, 0};
-        int64_t left = end - now_ms();
-        int ready = left > 0 ? poll(&wait, 1, (int)left) : 0;
+        int ready = poll(&wait, 1, POLL_MS);
+        uint64_t steps = atomic_load(&shared->steps);
         ssize_t got;
 
         if (ready < 0 && errno == EINTR)
+            continue;
+        if (ready > 0 || steps != seen)
+            end = now_ms() + timeout_ms;
+        seen = steps;
+        if (ready == 0 && now_ms() < end)
             continue;
         if (ready <= 0) {
             running->timed_out = 1;
@@ -244,7 +252,7 @@ static void add_program(struct check_child *child, struct check_report *report)
     if (!child->op || !child->shared->has_now ||
         start(child, describe, &running))
         return;
-    collect(&running, child->options->timeout_ms);
+    collect(&running, child->shared, child->options->timeout_ms);
     read_records(child, &running.records, report);
     (void)close(running.output);
     hob__text_release(&running.records);
@@ -260,8 +268,8 @@ static void judge_end(struct check_child *child, const struct running *running,
     sig_atomic_t fault = child->shared->fault;
 
     if (running->timed_out) {
-        (void)snprintf(message, sizeof(message), "no end after %" PRIu32 " ms",
-                       timeout_ms);
+        (void)snprintf(message, sizeof(message),
+                       "a call takes more than %" PRIu32 " ms", timeout_ms);
         child->has_hung = 1;
         add_here(child, report, CHECK_HANG, message);
     } else if (number && fault == CHECK_FAULT_SEAL) {
@@ -307,7 +315,7 @@ void check_in_child(struct check_child *child, check_run_fn *run,
         check_add_note(report, "no child process could be started");
         return;
     }
-    collect(&running, timeout_ms);
+    collect(&running, child->shared, timeout_ms);
     read_records(child, &running.records, report);
     judge_end(child, &running, timeout_ms, report);
     (void)close(running.output);

@@ -39,7 +39,7 @@ static const char usage_text[] =
     "  --json            one object for programs\n"
     "  --cases           show the arguments that were generated\n"
     "  --seed N          other generated values\n"
-    "  --timeout MS      for one check; 20000\n"
+    "  --timeout MS      for one call; 20000\n"
     "  --plugins PATH    a folder or manifest with more plugins\n"
     "  --list            the checks and the codes of findings\n"
     "\n"

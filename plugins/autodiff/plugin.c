@@ -100,6 +100,15 @@ static const void *interface(void *layer, const char *name, uint32_t version)
     return NULL;
 }
 
+static int32_t has_rule(void *instance, uint32_t op)
+{
+    const struct hob_backward *rules[AD_OP_LIMIT] = {NULL};
+
+    (void)instance;
+    ad_rules_fill(rules);
+    return op < AD_OP_LIMIT && rules[op] != NULL;
+}
+
 static const struct hob_decorator decorator = {
     .struct_size = sizeof(struct hob_decorator),
     .layer_open = layer_open,
@@ -108,6 +117,7 @@ static const struct hob_decorator decorator = {
     .state_release = state_release,
     .state_retain = state_retain,
     .interface = interface,
+    .has_rule = has_rule,
 };
 
 static const struct hob_plugin plugin = {

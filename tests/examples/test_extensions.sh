@@ -30,6 +30,14 @@ for name in square linear_relu flash_attention vision; do
         echo "FAIL: $name.so exports $symbols symbols, not 1"
         failed=$((failed + 1))
     fi
+    # The checker exists on Linux only.
+    if [ -x "$stage/libexec/hob/hob-sdk-check" ] &&
+        ! "$stage/bin/hob-sdk" check "$work/$name/out/$name.json" \
+            >"$work/log"; then
+        echo "FAIL: hob-sdk check $name"
+        cat "$work/log"
+        failed=$((failed + 1))
+    fi
 done
 echo "$passed passed, $failed failed"
 [ "$failed" -eq 0 ]

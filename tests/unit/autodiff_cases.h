@@ -8,6 +8,8 @@
 
 #include <hob/hob.h>
 
+#include "autodiff_cases_composed.h"
+
 #include <math.h>
 
 enum { MAX_IN = 5, MAX_COUNT = 64 };
@@ -15,7 +17,7 @@ enum { MAX_IN = 5, MAX_COUNT = 64 };
 struct input {
     double low, high;
     int32_t rank; /* of shape; -1: there is no such input */
-    int64_t shape[4];
+    int64_t shape[5];
 };
 
 typedef hob_tensor *(*case_fn)(hob_scope *s, hob_tensor *const *in);
@@ -824,6 +826,71 @@ static const struct row rows[] = {
       M(0.5, 1, 3)),
     F(batch_norm_bare, M(-1, 1, 2, 3, 2), M(-1, 1, 3), M(0.5, 1, 3)),
     F(adam_step, M(-1, 1, 3), M(-1, 1, 3), M(-1, 1, 3), M(0.5, 1, 3)),
+    F(split, M(-1, 1, 2, 5)),
+    F(split_sizes, M(-1, 1, 2, 5)),
+    F(chunk, M(-1, 1, 2, 3)),
+    F(meshgrid, M(-1, 1, 2), M(-1, 1, 3)),
+    F(meshgrid_stack, M(-1, 1, 2), M(-1, 1, 3)),
+    F(max_pool1d, M(-1, 1, 1, 2, 6)),
+    F(max_pool1d_with_indices, M(-1, 1, 2, 1, 7)),
+    F(avg_pool1d, M(-1, 1, 2, 1, 6)),
+    F(repeat, M(-1, 1, 2, 2)),
+    F(roll, M(-1, 1, 2, 5)),
+    F(move_dims, M(-1, 1, 2, 3, 2)),
+    F(pad, M(-1, 1, 2, 3)),
+    F(pad_reflect, M(-1, 1, 2, 3)),
+    F(pad_edge, M(-1, 1, 2, 3)),
+    F(diagonal, M(-1, 1, 2, 3, 3)),
+    U(trace, -1, 1),
+    F(triu, M(-1, 1, 3, 3)),
+    F(tril, M(-1, 1, 3, 2)),
+    F(cross, M(-1, 1, 2, 3), M(-1, 1, 3)),
+    F(cov, M(-1, 1, 2, 4)),
+    F(sum_dims, M(-1, 1, 2, 2, 3)),
+    F(mean_dims, M(-1, 1, 2, 2, 3)),
+    F(max_dims, M(-1, 1, 2, 2, 3)),
+    F(min_dims, M(-1, 1, 2, 3)),
+    F(conv1d, M(-1, 1, 1, 4, 5), M(-1, 1, 2, 2, 3), M(-1, 1, 2)),
+    F(conv3d, M(-1, 1, 1, 2, 3, 3, 3), M(-1, 1, 2, 2, 2, 2, 2), M(-1, 1, 2)),
+    F(conv_transpose1d, M(-1, 1, 1, 2, 3), M(-1, 1, 2, 2, 3), M(-1, 1, 2)),
+    F(conv_transpose2d, M(-1, 1, 1, 2, 3, 2), M(-1, 1, 2, 1, 2, 2),
+      M(-1, 1, 2)),
+    F(conv_transpose3d, M(-1, 1, 1, 2, 2, 2, 2), M(-1, 1, 2, 1, 2, 2, 2)),
+    F(deform_conv2d, M(-1, 1, 1, 2, 3, 3), M(0.1, 0.4, 1, 8, 2, 2),
+      M(-1, 1, 2, 2, 2, 2), M(0.5, 1, 1, 4, 2, 2), M(-1, 1, 2)),
+    F(adaptive_avg_pool, M(-1, 1, 2, 3, 5)),
+    F(im2col, M(-1, 1, 1, 2, 2, 3)),
+    F(col2im, M(-1, 1, 1, 8, 6)),
+    F(interpolate, M(-1, 1, 1, 2, 3, 4)),
+    F(interpolate_bilinear, M(-1, 1, 1, 2, 3, 4)),
+    F(interpolate_bicubic, M(-1, 1, 1, 2, 3, 4)),
+    F(interpolate_lanczos3, M(-1, 1, 1, 1, 3, 4)),
+    F(grid_sample, M(-1, 1, 1, 2, 3, 3), M(0.1, 0.9, 1, 2, 2, 2)),
+    F(affine_grid, M(-1, 1, 2, 2, 3)),
+    F(attention, M(-1, 1, 2, 3, 2), M(-1, 1, 2, 4, 2), M(-1, 1, 2, 4, 3)),
+    F(attention_bias, M(-1, 1, 3, 2), M(-1, 1, 2, 2), M(-1, 1, 2, 2),
+      M(-1, 1, 3, 2)),
+    F(ctc_loss, M(-1, 1, 4, 2, 3)),
+    U(silu, -2, 2),
+    F(softplus, M(-2, 2, 2, 3)),
+    U(log_sigmoid, -2, 2),
+    F(leaky_relu, M(-2, 2, 2, 3)),
+    B(prelu, M(-2, 2, 2, 3), M(0.1, 0.5, 3)),
+    F(elu, M(-2, 2, 2, 3)),
+    F(celu, M(-2, 2, 2, 3)),
+    U(selu, -2, 2),
+    F(hard_sigmoid, M(-2, 2, 2, 3)),
+    U(hard_swish, -2, 2),
+    U(mish, -2, 2),
+    U(softsign, 0.1, 2),
+    F(glu, M(-1, 1, 2, 4)),
+    F(softmin, M(-1, 1, 2, 3)),
+    F(quiet_softmax, M(-1, 1, 3, 2)),
+    F(group_norm, M(-1, 1, 2, 4, 2), M(0.5, 1, 4), M(-1, 1, 4)),
+    F(rms_norm, M(-1, 1, 2, 4), M(0.5, 1, 4)),
+    F(cosine_similarity, M(0.5, 2, 2, 3), M(0.5, 2, 2, 3)),
+    F(rfft, M(-1, 1, 5, 2)),
+    F(irfft, M(-1, 1, 2, 3), M(-1, 1, 2, 3)),
     F(diamond, M(-1, 1, 3, 3)),
 };
 

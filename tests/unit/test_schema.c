@@ -23,7 +23,7 @@ enum { KEYS_MAX = 64, FILE_MAX = 1 << 20, DEPTH_MAX = 64 };
 static const struct rule {
     const char *schema;
     const char *place;  /* of the object with the keys, "/" between names */
-    const char *source; /* a file, or several as "folder/*.c" */
+    const char *source; /* a file, or all C files of a folder, with a star */
     const char *list;   /* the list is the first behind this text */
     const char *second_source;
     const char *second_list;

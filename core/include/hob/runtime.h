@@ -208,6 +208,27 @@ HOB_API HOB_MUST_CHECK hob_status hob_op_find(hob_runtime *runtime,
  */
 HOB_API const char *hob_op_signature(hob_runtime *runtime, uint32_t op);
 
+/* How one backend or decorator serves an op. */
+struct hob_op_support {
+    const char *selector; /* "flex", "autodiff" */
+    /* A backend: "kernel", "view" (completed by the core), "body", "not
+     * listed" or "none". A decorator: "rule", "body", "passes on", "not
+     * listed" or "none". Either: "cannot be opened". */
+    const char *how;
+    const char *dtypes; /* kernels: of the first tensor, "f64 f32"; else "" */
+    uint32_t is_backend;
+};
+
+/*
+ * Call VISIT for every backend and decorator that is usable, until it returns
+ * nonzero; this loads them, and the extension that declares the op. Strings
+ * are borrowed for the visit. HOB_ERR_NOT_FOUND if no op has the number OP.
+ */
+HOB_API HOB_MUST_CHECK hob_status hob_op_support(
+    hob_runtime *runtime, uint32_t op,
+    int (*visit)(void *context, const struct hob_op_support *support),
+    void *context, hob_error *error);
+
 /* The version of the library, as in "0.1.0". */
 HOB_API const char *hob_version(void);
 

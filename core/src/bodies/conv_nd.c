@@ -52,6 +52,72 @@ hob_tensor *hob__body_conv1d(hob_scope *scope, hob_tensor *x,
                        &height, 1);
 }
 
+/* The attributes of a pool of two dimensions, the first of size 1. */
+struct line {
+    int64_t size[2], stride[2], padding[2], dilation[2];
+};
+
+static struct line as_line(int64_t size, hob_scalar stride, int64_t padding,
+                           int64_t dilation)
+{
+    return (struct line){
+        {1, size},
+        {1, stride.tag == HOB_TAG_ABSENT ? size : stride.u.i64},
+        {0, padding},
+        {1, dilation}};
+}
+
+static hob_tensor *without_height(hob_scope *scope, hob_tensor *y)
+{
+    const int64_t height = 2;
+
+    return hob_squeeze(scope, y, &height, 1);
+}
+
+hob_tensor *hob__body_max_pool1d(hob_scope *scope, hob_tensor *x,
+                                 int64_t kernel_size, hob_scalar stride,
+                                 int64_t padding, int64_t dilation,
+                                 int ceil_mode)
+{
+    struct line l = as_line(kernel_size, stride, padding, dilation);
+
+    return without_height(scope,
+                          hob_max_pool2d(scope, hob_unsqueeze(scope, x, 2),
+                                         l.size, 2, l.stride, 2, l.padding, 2,
+                                         l.dilation, 2, ceil_mode));
+}
+
+/* With a height of 1 the flat position is the one in the line. */
+hob_status hob__body_max_pool1d_with_indices(
+    hob_scope *scope, hob_tensor *x, int64_t kernel_size, hob_scalar stride,
+    int64_t padding, int64_t dilation, int ceil_mode, hob_dtype index_dtype,
+    hob_tensor **out_0, hob_tensor **out_1)
+{
+    struct line l = as_line(kernel_size, stride, padding, dilation);
+    hob_status st = hob_max_pool2d_with_indices(
+        scope, hob_unsqueeze(scope, x, 2), l.size, 2, l.stride, 2, l.padding, 2,
+        l.dilation, 2, ceil_mode, index_dtype, out_0, out_1);
+
+    if (st)
+        return st;
+    *out_0 = without_height(scope, *out_0);
+    *out_1 = without_height(scope, *out_1);
+    return hob_scope_host(scope)->scope_status(scope);
+}
+
+hob_tensor *hob__body_avg_pool1d(hob_scope *scope, hob_tensor *x,
+                                 int64_t kernel_size, hob_scalar stride,
+                                 int64_t padding, int count_include_pad,
+                                 int ceil_mode)
+{
+    struct line l = as_line(kernel_size, stride, padding, 1);
+
+    return without_height(scope,
+                          hob_avg_pool2d(scope, hob_unsqueeze(scope, x, 2),
+                                         l.size, 2, l.stride, 2, l.padding, 2,
+                                         count_include_pad, ceil_mode));
+}
+
 /* ---- three dimensions ---- */
 
 /* Every STEP-th of X [n, c, d, h, w] along d, COUNT from FIRST on, as

@@ -69,3 +69,30 @@ hob_status hob__body_meshgrid(hob_scope *scope, hob_tensor *const *tensors,
     }
     return hob_scope_host(scope)->scope_status(scope);
 }
+
+hob_tensor *hob__body_meshgrid_stack(hob_scope *scope,
+                                     hob_tensor *const *tensors,
+                                     uint32_t tensors_count,
+                                     enum hob_meshgrid_stack_at at)
+{
+    hob_tensor *grids[HOB_MAX_RANK] = {NULL};
+    uint32_t count;
+
+    /* A failure shows in the grids: all are the error tensor. */
+    (void)hob_meshgrid(scope, tensors, tensors_count, HOB_MESHGRID_INDEXING_IJ,
+                       0, grids, HOB_MAX_RANK, &count);
+    return hob_stack(scope, grids, tensors_count,
+                     at == HOB_MESHGRID_STACK_AT_FIRST ? 0 : -1);
+}
+
+hob_tensor *hob__body_cartesian_grid(hob_scope *scope, const int64_t *shape,
+                                     uint32_t shape_count, hob_device *device,
+                                     hob_dtype dtype)
+{
+    hob_tensor *lines[HOB_MAX_RANK];
+
+    for (uint32_t i = 0; i < shape_count; i++)
+        lines[i] = hob_arange(scope, 0, shape[i], 1, device, dtype);
+    return hob_meshgrid_stack(scope, lines, shape_count,
+                              HOB_MESHGRID_STACK_AT_LAST);
+}

@@ -5,6 +5,7 @@
  */
 #include "infer.h"
 #include "util.h"
+#include "window.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -310,4 +311,61 @@ hob_status hob__infer_col2im(struct hob_call *call, struct hob_meta *out)
     out->shape[2] = size[0];
     out->shape[3] = size[1];
     return hob__infer_check(call, out);
+}
+
+/* ---- pooling of one dimension ---- */
+
+/* kernel_size, stride, padding are arguments 1 to 3, dilation DILATION; an
+ * absent stride is the window's size. */
+static hob_status pool(struct hob_call *call, uint32_t dilation, int ceil,
+                       struct hob_meta *out)
+{
+    const struct hob_view *x = hob_arg_view(call, 0);
+    int64_t size = hob__attr_i64(call, 1), padding = hob__attr_i64(call, 3);
+    int64_t stride =
+        call->args[2].tag == HOB_TAG_ABSENT ? size : hob__attr_i64(call, 2);
+    int64_t step = dilation ? hob__attr_i64(call, dilation) : 1;
+    struct hob__window window = {{size}, {stride}, {padding}, {step}};
+    hob_status st = hob__infer_rank(call, 0, "x", 3, layouts[1]);
+
+    if (st)
+        return st;
+    if (size < 1 || stride < 1 || step < 1 || padding < 0 ||
+        size > attribute_most || stride > attribute_most ||
+        step > attribute_most || padding >= hob__window_extent(&window, 0))
+        return call->host->fail(
+            call, HOB_ERR_RANGE,
+            "%s: kernel_size is %" PRId64 ", stride %" PRId64
+            ", padding %" PRId64 ", dilation %" PRId64
+            "; they must be in 1..%" PRId64
+            ", padding at least 0 and smaller than the window",
+            call->op_name, size, stride, padding, step, attribute_most);
+    hob__meta_copy_shape(out, x);
+    out->shape[2] =
+        x->shape[2] ? hob__window_count(&window, 0, x->shape[2], ceil) : 0;
+    if (!out->shape[2])
+        return call->host->fail(call, HOB_ERR_SHAPE,
+                                "%s: a window over %" PRId64
+                                " elements does not fit x %s with padding "
+                                "%" PRId64,
+                                call->op_name, hob__window_extent(&window, 0),
+                                hob__view_text(x).text, padding);
+    return hob__infer_check(call, out);
+}
+
+hob_status hob__infer_max_pool1d(struct hob_call *call, struct hob_meta *out)
+{
+    const struct hob_view *x = hob_arg_view(call, 0);
+    hob_status st = pool(call, 4, (int)hob__attr_i64(call, 5), out);
+
+    if (st || call->ret_count < 2)
+        return st;
+    out[1].rank = out->rank;
+    memcpy(out[1].shape, out->shape, sizeof(out->shape));
+    return hob__infer_index_dtype(call, x->shape[2]);
+}
+
+hob_status hob__infer_avg_pool1d(struct hob_call *call, struct hob_meta *out)
+{
+    return pool(call, 0, (int)hob__attr_i64(call, 5), out);
 }

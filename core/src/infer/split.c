@@ -149,3 +149,54 @@ hob_status hob__infer_meshgrid(struct hob_call *call, struct hob_meta *out)
     }
     return st;
 }
+
+/* As dense meshgrid, the grids side by side along a new dimension. */
+hob_status hob__infer_meshgrid_stack(struct hob_call *call,
+                                     struct hob_meta *out)
+{
+    uint32_t count = call->args[0].count;
+    uint32_t first = call->args[1].u.i64 == 0;
+
+    if (count + 1 > HOB_MAX_RANK)
+        return call->host->fail(
+            call, HOB_ERR_SHAPE,
+            "%s: %u tensors span as many dimensions and one more; at most %d "
+            "are possible",
+            call->op_name, (unsigned)count, HOB_MAX_RANK);
+    out->rank = (uint8_t)(count + 1);
+    out->shape[first ? 0 : count] = count;
+    for (uint32_t i = 0; i < count; i++) {
+        const struct hob_view *item = hob_arg_item(call, 0, i);
+
+        if (item->rank > 1)
+            return call->host->fail(call, HOB_ERR_SHAPE,
+                                    "%s: tensors[%u] is %s; each has rank 0 "
+                                    "or 1",
+                                    call->op_name, (unsigned)i,
+                                    hob__view_text(item).text);
+        out->shape[i + first] = hob_view_count(item);
+    }
+    return hob__infer_check(call, out);
+}
+
+/* The indices of every place of a shape, [.., rank]. */
+hob_status hob__infer_cartesian_grid(struct hob_call *call,
+                                     struct hob_meta *out)
+{
+    uint32_t count;
+    const int64_t *shape = hob__attr_list(call, 0, &count);
+
+    if (!count || count + 1 > HOB_MAX_RANK)
+        return call->host->fail(
+            call, HOB_ERR_SHAPE, "%s: shape %s has %u sizes; give 1 to %d",
+            call->op_name, hob__list_text(shape, count).text, (unsigned)count,
+            HOB_MAX_RANK - 1);
+    if (!(HOB_DTYPE_BIT(out->dtype) & HOB_MASK_INT))
+        return call->host->fail(call, HOB_ERR_DTYPE,
+                                "%s: dtype is %s; it must be an integer's",
+                                call->op_name, hob_dtype_name(out->dtype));
+    out->rank = (uint8_t)(count + 1);
+    memcpy(out->shape, shape, count * sizeof(shape[0]));
+    out->shape[count] = count;
+    return hob__infer_check(call, out);
+}

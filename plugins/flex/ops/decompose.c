@@ -104,9 +104,11 @@ static void load(const struct job *job, int64_t at, double *a)
 static void store(const struct job *job, uint32_t index, int64_t first,
                   const double *from, int64_t count)
 {
-    char *out = (char *)hob_ret_view(job->call, index)->data +
-                first * (int64_t)hob_dtype_size(job->dtype);
+    char *out = hob_ret_view(job->call, index)->data;
 
+    if (count == 0) /* then there may be no memory either */
+        return;
+    out += first * (int64_t)hob_dtype_size(job->dtype);
     if (job->dtype == HOB_DTYPE_F64)
         memcpy(out, from, (size_t)count * 8);
     else

@@ -245,6 +245,9 @@ struct hob_decorator {
     /* One more handle carries STATE; returns the word for it. */
     void *(*state_retain)(void *layer, void *state);
     const void *(*interface)(void *layer, const char *name, uint32_t version);
+    /* Nonzero if there is a rule for the op with this number; for people who
+     * ask. NULL: there are no rules. */
+    int32_t (*has_rule)(void *instance, uint32_t op);
 };
 
 /* ---- backward rules: autodiff's own and those of extensions ---- */

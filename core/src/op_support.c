@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * op_support.c - who computes an op, and how: for people, not for calls.
+ */
+#include "error.h"
+#include "runtime.h"
+#include "text.h"
+
+#include <hob/runtime.h>
+
+#include <string.h>
+
+/* Whether SELECTOR, of an extension, means the plugin of CANDIDATE. */
+static int means(const struct hob__candidate *candidate, const char *selector)
+{
+    const struct hob__manifest *manifest = candidate->manifest;
+
+    if (!strcmp(selector, "*") ||
+        !strcmp(selector, hob__manifest_selector_name(manifest)))
+        return 1;
+    return manifest->kind == HOB__KIND_BACKEND && manifest->backend.family &&
+           !strcmp(selector, manifest->backend.family);
+}
+
+/* Built-in ops list everything. */
+static int is_listed(const hob_runtime *runtime, const struct hob__op *op,
+                     const struct hob__candidate *candidate)
+{
+    if (!op->manifest)
+        return 1;
+    for (uint32_t i = 0; i < op->manifest->selector_count; i++)
+        if (means(candidate, op->manifest->selectors[i].name) &&
+            hob__loader_condition(runtime->loader, op->candidate,
+                                  &op->manifest->selectors[i]))
+            return 1;
+    return 0;
+}
+
+/* What OP's own extension has for CANDIDATE; NULL if nothing. */
+static const struct hob_op_impl *
+find_impl(const struct hob__op *op, const struct hob__candidate *candidate)
+{
+    const struct hob_extension_op *table = atomic_load(&op->table);
+
+    for (uint32_t i = 0; table && i < table->impl_count; i++)
+        if (means(candidate, table->impls[i].selector))
+            return &table->impls[i];
+    return NULL;
+}
+
+static const struct hob_entry *find_entry(const struct hob__op *op,
+                                          const struct hob__candidate *c,
+                                          const struct hob__plugin *plugin)
+{
+    const struct hob_op_impl *impl = find_impl(op, c);
+
+    for (uint32_t i = 0; i < plugin->backend.entry_count; i++)
+        if (!strcmp(plugin->backend.entries[i].op, op->name))
+            return &plugin->backend.entries[i];
+    return impl ? impl->entry : NULL;
+}
+
+static int has_body(const struct hob__op *op)
+{
+    return op->manifest ? op->manifest->has_body : op->decl->body != NULL;
+}
+
+/* The dtypes of the first tensor, or of all that the signature allows. */
+static void put_dtypes(struct hob__text *out, const struct hob__op *op,
+                       const struct hob_entry *entry)
+{
+    uint32_t mask = 0;
+
+    for (uint32_t i = 0; !mask && i < op->signature.param_count; i++)
+        mask = op->signature.params[i].mask;
+    if (entry->dtype_count)
+        mask = entry->dtypes[0];
+    for (uint32_t d = HOB_DTYPE_F64; d < HOB_DTYPE_COUNT_; d++)
+        if (mask & HOB_DTYPE_BIT(d))
+            hob__text_printf(out, "%s%s", out->length ? " " : "",
+                             hob_dtype_name(d));
+}
+
+static const char *on_backend(const hob_runtime *runtime,
+                              const struct hob__op *op,
+                              const struct hob__candidate *candidate,
+                              const struct hob__plugin *plugin,
+                              struct hob__text *dtypes)
+{
+    const struct hob_entry *entry;
+
+    if (!is_listed(runtime, op, candidate))
+        return "not listed";
+    if (op->decl->view)
+        return "view";
+    entry = find_entry(op, candidate, plugin);
+    if (entry)
+        put_dtypes(dtypes, op, entry);
+    return entry ? "kernel" : has_body(op) ? "body" : "none";
+}
+
+static const char *on_decorator(const hob_runtime *runtime,
+                                const struct hob__op *op,
+                                const struct hob__candidate *candidate,
+                                const struct hob__instance *instance)
+{
+    const struct hob_decorator *decorator = &instance->plugin->decorator;
+
+    if (find_impl(op, candidate) ||
+        (decorator->has_rule &&
+         decorator->has_rule(instance->instance, op->id)))
+        return "rule";
+    if (candidate->manifest->decorator.unlisted == HOB__UNLISTED_PASS)
+        return "passes on";
+    if (!is_listed(runtime, op, candidate))
+        return "not listed";
+    return has_body(op) ? "body" : "none";
+}
+
+static int visit_candidate(hob_runtime *runtime, const struct hob__op *op,
+                           const struct hob__candidate *candidate,
+                           int (*visit)(void *context,
+                                        const struct hob_op_support *support),
+                           void *context)
+{
+    const struct hob__instance *instance = NULL;
+    struct hob__text dtypes = HOB__TEXT_INIT;
+    struct hob_op_support support;
+    int stop;
+
+    memset(&support, 0, sizeof(support));
+    support.selector = hob__manifest_selector_name(candidate->manifest);
+    support.is_backend = candidate->manifest->kind == HOB__KIND_BACKEND;
+    if (hob__runtime_instance(runtime, candidate, &instance, NULL))
+        support.how = "cannot be opened";
+    else if (support.is_backend)
+        support.how =
+            on_backend(runtime, op, candidate, instance->plugin, &dtypes);
+    else
+        support.how = on_decorator(runtime, op, candidate, instance);
+    support.dtypes = dtypes.data ? dtypes.data : "";
+    stop = visit(context, &support);
+    hob__text_release(&dtypes);
+    return stop;
+}
+
+hob_status hob_op_support(hob_runtime *runtime, uint32_t id,
+                          int (*visit)(void *context,
+                                       const struct hob_op_support *support),
+                          void *context, hob_error *error)
+{
+    const struct hob__registry *registry = &runtime->registry;
+    hob_status status;
+
+    if (id >= registry->op_count || !registry->ops[id].decl)
+        return hob_error_set(error, HOB_ERR_NOT_FOUND,
+                             "there is no op with the number %u", (unsigned)id);
+    status = hob__op_load(runtime, &registry->ops[id], error);
+    for (uint32_t i = 0; i < hob__loader_count(runtime->loader) && !status;
+         i++) {
+        const struct hob__candidate *candidate =
+            hob__loader_get(runtime->loader, i);
+
+        if (hob__candidate_usable(candidate) && candidate->manifest &&
+            candidate->manifest->kind != HOB__KIND_EXTENSION &&
+            visit_candidate(runtime, &registry->ops[id], candidate, visit,
+                            context))
+            break;
+    }
+    return status;
+}
