@@ -247,10 +247,11 @@ static hob_status tell_support(hob_runtime *runtime, const char *name,
 
     if (status || !json)
         return status ? status
-                      : hob_op_support(runtime, id, print_support, NULL, error);
+                      : hob_runtime_op_support(runtime, id, print_support, NULL,
+                                               error);
     list = cJSON_CreateArray();
     cJSON_AddItemToObject(cJSON_GetArrayItem(json, 0), "support", list);
-    return hob_op_support(runtime, id, add_support, list, error);
+    return hob_runtime_op_support(runtime, id, add_support, list, error);
 }
 
 /* The same for every op of the array JSON. */

@@ -271,11 +271,8 @@ static hob_status lock_target(struct change *change)
     int code =
         dir ? hob__lock_dir(change->os, &change->arena, dir, &change->lock)
             : -ENOMEM;
-    char buffer[64];
 
-    return code ? hob_error_set(change->error, HOB_ERR_IO, "%s: %s",
-                                dir ? dir : "config",
-                                hob__os_error(code, buffer, sizeof(buffer)))
+    return code ? hob__path_fail(dir ? dir : "config", code, change->error)
                 : HOB_OK;
 }
 

@@ -57,14 +57,6 @@ static hob_status no_memory(const struct job *job)
     return hob_error_set(job->error, HOB_ERR_MEMORY, "install: out of memory");
 }
 
-static hob_status fail_code(const struct job *job, const char *path, int code)
-{
-    char buffer[64];
-
-    return hob_error_set(job->error, HOB_ERR_IO, "%s: %s", path,
-                         hob__os_error(code, buffer, sizeof(buffer)));
-}
-
 /* The data folder for WHERE; root has to say which it means. */
 static hob_status choose_dir(struct job *job, const char *system_dir,
                              uint32_t where)
@@ -133,37 +125,6 @@ static hob_status set_paths(struct job *job, const char *id)
     return job->manifest_path && job->library_dir ? HOB_OK : no_memory(job);
 }
 
-/* The one manifest in folder PATH. */
-static hob_status find_manifest(struct job *job, const char *path,
-                                const char **out_path)
-{
-    const struct hob_os_ops *os = job->os;
-    const char *name = NULL, *found = NULL;
-    void *dir = NULL;
-    int code = os->open_dir(os->self, path, &dir), count = 0;
-
-    if (code)
-        return fail_code(job, path, code);
-    while (!os->read_dir(os->self, dir, &name) && name) {
-        size_t length = strlen(name);
-
-        if (name[0] == '.' || length <= 5 ||
-            strcmp(name + length - 5, ".json") != 0)
-            continue;
-        found = hob__path_join(&job->loader.arena, path, name);
-        count++;
-    }
-    os->close_dir(os->self, dir);
-    if (count != 1)
-        return hob_error_set(job->error, HOB_ERR_NOT_FOUND,
-                             count ? "%s: more than one *.json: name the "
-                                     "manifest itself"
-                                   : "%s: no manifest (*.json) in this folder",
-                             path);
-    *out_path = found;
-    return found ? HOB_OK : no_memory(job);
-}
-
 /* The text of the manifest in the package PATH. */
 static hob_status read_package(struct job *job, const char *path)
 {
@@ -189,7 +150,7 @@ static hob_status read_package(struct job *job, const char *path)
                       file->offset);
     return n == (int64_t)job->size
                ? HOB_OK
-               : fail_code(job, path, n < 0 ? (int)n : -EIO);
+               : hob__path_fail(path, n < 0 ? (int)n : -EIO, job->error);
 }
 
 /* The index of a package and its manifest say the same. */
@@ -239,7 +200,7 @@ static hob_status read_manifest(struct job *job, const char *path)
                   stat.type == HOB_OS_DIRECTORY;
 
     if (is_dir)
-        st = find_manifest(job, path, &path);
+        st = hob__folder_manifest(job->os, arena, path, &path, job->error);
     if (st)
         return st;
     name = hob__arena_strdup(arena, path);
@@ -299,7 +260,7 @@ static hob_status check_hash(const struct job *job)
         wanted ? hob__sha256_file(job->library_os, job->library_fd, hex) : 0;
 
     if (code)
-        return fail_code(job, job->library_real, code);
+        return hob__path_fail(job->library_real, code, job->error);
     if (!wanted || !strcmp(wanted, hex))
         return HOB_OK;
     return hob_error_set(job->error, HOB_ERR_PLUGIN,
@@ -340,11 +301,11 @@ static hob_status open_library(struct job *job, uint64_t *out_size)
     int code = os->real_path(os->self, library, &job->library_real);
 
     if (code)
-        return fail_code(job, library, code);
+        return hob__path_fail(library, code, job->error);
     job->library_os = os;
     job->library_fd = os->open_read(os->self, job->library_real);
     if (job->library_fd < 0)
-        return fail_code(job, library, job->library_fd);
+        return hob__path_fail(library, job->library_fd, job->error);
     code = os->file_stat(os->self, job->library_fd, &stat);
     if (code || stat.type != HOB_OS_REGULAR)
         return hob_error_set(job->error, HOB_ERR_PLUGIN,
@@ -381,7 +342,7 @@ static hob_status make_dirs(const struct job *job, const char *dir)
 {
     int code = hob__make_dirs(job->os, dir);
 
-    return code ? fail_code(job, dir, code) : HOB_OK;
+    return code ? hob__path_fail(dir, code, job->error) : HOB_OK;
 }
 
 /* From here to end() nobody else installs or removes in the data folder: two
@@ -392,7 +353,8 @@ static hob_status lock_folder(struct job *job)
     const char *dir = hob__arena_printf(arena, "%s/hob", job->data_dir);
     int code = dir ? hob__lock_dir(job->os, arena, dir, &job->lock) : -ENOMEM;
 
-    return code ? fail_code(job, dir ? dir : job->data_dir, code) : HOB_OK;
+    return code ? hob__path_fail(dir ? dir : job->data_dir, code, job->error)
+                : HOB_OK;
 }
 
 /* Copy the library to the new file OUT; what was checked is what is copied. */
@@ -445,7 +407,7 @@ static hob_status write_aside(struct job *job, const char *path,
         out = os->create(os->self, aside, HOB_OS_CREATE_NEW, mode);
     }
     if (out < 0)
-        return fail_code(job, aside, out);
+        return hob__path_fail(aside, out, job->error);
     n = data ? os->write(os->self, out, data, size) : copy_library(job, out);
     code = n < 0 ? (int)n : os->sync(os->self, out);
     os->close(os->self, out);
@@ -457,7 +419,7 @@ static hob_status write_aside(struct job *job, const char *path,
     return code == -EBUSY ? hob_error_set(job->error, HOB_ERR_IO,
                                           "%s: it changed while it was copied",
                                           job->library_real)
-                          : fail_code(job, aside, code);
+                          : hob__path_fail(aside, code, job->error);
 }
 
 /* The manifest with "library" as it is after the installation. */
@@ -500,13 +462,13 @@ static hob_status put_in_place(const struct job *job, const char *library,
     int code = os->rename(os->self, library, job->library_path);
 
     if (code)
-        return fail_code(job, job->library_path, code);
+        return hob__path_fail(job->library_path, code, job->error);
     code = os->rename(os->self, manifest, job->manifest_path);
     if (!code)
         return HOB_OK;
     if (is_new)
         (void)os->remove(os->self, job->library_path);
-    return fail_code(job, job->manifest_path, code);
+    return hob__path_fail(job->manifest_path, code, job->error);
 }
 
 static hob_status write_all(struct job *job)
@@ -604,8 +566,9 @@ static hob_status remove_libraries(struct job *job)
     int code = os->open_dir(os->self, job->library_dir, &dir);
 
     if (code)
-        return code == -ENOENT ? HOB_OK
-                               : fail_code(job, job->library_dir, code);
+        return code == -ENOENT
+                   ? HOB_OK
+                   : hob__path_fail(job->library_dir, code, job->error);
     while (!code && !os->read_dir(os->self, dir, &name) && name) {
         const char *path;
 
@@ -617,7 +580,7 @@ static hob_status remove_libraries(struct job *job)
     os->close_dir(os->self, dir);
     if (!code)
         code = os->remove(os->self, job->library_dir);
-    return code ? fail_code(job, job->library_dir, code) : HOB_OK;
+    return code ? hob__path_fail(job->library_dir, code, job->error) : HOB_OK;
 }
 
 static hob_status not_installed(const struct job *job, const char *id)
@@ -686,8 +649,8 @@ hob_status hob__remove(const struct hob_os_ops *os, const char *data_dir,
     if (!st) {
         code = job.os->remove(job.os->self, job.manifest_path);
         st = code == -ENOENT ? not_installed(&job, id)
-             : code          ? fail_code(&job, job.manifest_path, code)
-                             : remove_libraries(&job);
+             : code ? hob__path_fail(job.manifest_path, code, job.error)
+                    : remove_libraries(&job);
     }
     end(&job);
     if (!st && out_json)

@@ -36,27 +36,87 @@ static int is_listed(const hob_runtime *runtime, const struct hob__op *op,
     return 0;
 }
 
-/* What OP's own extension has for CANDIDATE; NULL if nothing. */
+/* What TABLE, which may be NULL, has for CANDIDATE; NULL if nothing. */
 static const struct hob_op_impl *
-find_impl(const struct hob__op *op, const struct hob__candidate *candidate)
+find_impl(const struct hob_extension_op *table,
+          const struct hob__candidate *candidate)
 {
-    const struct hob_extension_op *table = atomic_load(&op->table);
+    const int is_backend = candidate->manifest->kind == HOB__KIND_BACKEND;
 
-    for (uint32_t i = 0; table && i < table->impl_count; i++)
-        if (means(candidate, table->impls[i].selector))
-            return &table->impls[i];
+    for (uint32_t i = 0; table && i < table->impl_count; i++) {
+        const struct hob_op_impl *impl = &table->impls[i];
+
+        if (means(candidate, impl->selector) &&
+            (is_backend ? impl->entry != NULL : impl->backward || impl->layer))
+            return impl;
+    }
     return NULL;
 }
 
-static const struct hob_entry *find_entry(const struct hob__op *op,
+/* What extension OTHER brings for OP, which somebody else declares. */
+static const struct hob_op_impl *
+find_foreign(hob_runtime *runtime, const struct hob__op *op,
+             const struct hob__candidate *other,
+             const struct hob__candidate *candidate)
+{
+    const struct hob__manifest *manifest = other->manifest;
+    const struct hob__instance *instance = NULL;
+    const struct hob_extension *extension;
+    uint16_t known;
+    const struct hob_op_impl *impl;
+    uint32_t i = 0;
+
+    while (i < manifest->implements_count &&
+           (strcmp(manifest->implements[i].op, op->name) != 0 ||
+            !means(candidate, manifest->implements[i].selector)))
+        i++;
+    if (i == manifest->implements_count ||
+        hob__runtime_instance(runtime, other, &instance, NULL))
+        return NULL;
+    extension = &instance->plugin->extension;
+    impl = find_impl(hob__find_table(extension->implements,
+                                     extension->implements_count, op->name),
+                     candidate);
+    return impl && (!impl->entry ||
+                    hob__op_fits(runtime, op, manifest->id,
+                                 impl->entry->signature, &known))
+               ? impl
+               : NULL;
+}
+
+/* What any extension has of OP for CANDIDATE, the op's own first. */
+static const struct hob_op_impl *
+find_any(hob_runtime *runtime, const struct hob__op *op,
+         const struct hob__candidate *candidate)
+{
+    const struct hob_op_impl *impl =
+        is_listed(runtime, op, candidate)
+            ? find_impl(atomic_load(&op->table), candidate)
+            : NULL;
+
+    for (uint32_t i = 0; i < hob__loader_count(runtime->loader) && !impl; i++) {
+        const struct hob__candidate *other =
+            hob__loader_get(runtime->loader, i);
+
+        if (other->manifest && hob__candidate_usable(other))
+            impl = find_foreign(runtime, op, other, candidate);
+    }
+    return impl;
+}
+
+/* Which of several is called, route.c decides; to tell that there is one, any
+ * will do. */
+static const struct hob_entry *find_entry(hob_runtime *runtime,
+                                          const struct hob__op *op,
                                           const struct hob__candidate *c,
                                           const struct hob__plugin *plugin)
 {
-    const struct hob_op_impl *impl = find_impl(op, c);
+    const struct hob_op_impl *impl;
 
     for (uint32_t i = 0; i < plugin->backend.entry_count; i++)
         if (!strcmp(plugin->backend.entries[i].op, op->name))
             return &plugin->backend.entries[i];
+    impl = find_any(runtime, op, c);
     return impl ? impl->entry : NULL;
 }
 
@@ -81,32 +141,32 @@ static void put_dtypes(struct hob__text *out, const struct hob__op *op,
                              hob_dtype_name(d));
 }
 
-static const char *on_backend(const hob_runtime *runtime,
-                              const struct hob__op *op,
+static const char *on_backend(hob_runtime *runtime, const struct hob__op *op,
                               const struct hob__candidate *candidate,
                               const struct hob__plugin *plugin,
                               struct hob__text *dtypes)
 {
     const struct hob_entry *entry;
 
-    if (!is_listed(runtime, op, candidate))
-        return "not listed";
     if (op->decl->view)
         return "view";
-    entry = find_entry(op, candidate, plugin);
+    entry = find_entry(runtime, op, candidate, plugin);
     if (entry)
         put_dtypes(dtypes, op, entry);
-    return entry ? "kernel" : has_body(op) ? "body" : "none";
+    if (entry)
+        return "kernel";
+    if (!is_listed(runtime, op, candidate))
+        return "not listed";
+    return has_body(op) ? "body" : "none";
 }
 
-static const char *on_decorator(const hob_runtime *runtime,
-                                const struct hob__op *op,
+static const char *on_decorator(hob_runtime *runtime, const struct hob__op *op,
                                 const struct hob__candidate *candidate,
                                 const struct hob__instance *instance)
 {
     const struct hob_decorator *decorator = &instance->plugin->decorator;
 
-    if (find_impl(op, candidate) ||
+    if (find_any(runtime, op, candidate) ||
         (decorator->has_rule &&
          decorator->has_rule(instance->instance, op->id)))
         return "rule";
@@ -144,10 +204,10 @@ static int visit_candidate(hob_runtime *runtime, const struct hob__op *op,
     return stop;
 }
 
-hob_status hob_op_support(hob_runtime *runtime, uint32_t id,
-                          int (*visit)(void *context,
-                                       const struct hob_op_support *support),
-                          void *context, hob_error *error)
+hob_status hob_runtime_op_support(
+    hob_runtime *runtime, uint32_t id,
+    int (*visit)(void *context, const struct hob_op_support *support),
+    void *context, hob_error *error)
 {
     const struct hob__registry *registry = &runtime->registry;
     hob_status status;

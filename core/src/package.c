@@ -159,15 +159,6 @@ static hob_status no_memory(const struct reading *reading)
                          reading->package->path);
 }
 
-static hob_status fail_code(const struct reading *reading, int64_t code)
-{
-    char buffer[64];
-
-    return hob_error_set(reading->error, HOB_ERR_IO, "%s: %s",
-                         reading->package->path,
-                         hob__os_error((int)code, buffer, sizeof(buffer)));
-}
-
 /* Read the next SIZE bytes. WHAT is for the message if they are not there. */
 static hob_status take(struct reading *reading, void *buffer, size_t size,
                        const char *what)
@@ -179,7 +170,7 @@ static hob_status take(struct reading *reading, void *buffer, size_t size,
         return fail(reading, "it ends inside of %s", what);
     n = os->read(os->self, reading->package->fd, buffer, size, reading->at);
     if (n < 0)
-        return fail_code(reading, n);
+        return hob__path_fail(reading->package->path, (int)n, reading->error);
     if ((uint64_t)n != size)
         return fail(reading, "it became shorter while it was read");
     reading->at += size;
@@ -504,7 +495,7 @@ hob_status hob__package_open(const struct hob_os_ops *os, const char *path,
     code = package->fd < 0 ? package->fd
                            : os->file_stat(os->self, package->fd, &stat);
     if (code)
-        st = fail_code(&reading, code);
+        st = hob__path_fail(reading.package->path, code, reading.error);
     else if (stat.type != HOB_OS_REGULAR)
         st = fail(&reading, "not a regular file");
     package->path = hob__arena_strdup(&package->arena, path);

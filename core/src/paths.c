@@ -100,6 +100,14 @@ const char *hob__os_error(int code, char *buffer, size_t size)
     }
 }
 
+hob_status hob__path_fail(const char *path, int code, hob_error *error)
+{
+    char buffer[64];
+
+    return hob_error_set(error, HOB_ERR_IO, "%s: %s", path,
+                         hob__os_error(code, buffer, sizeof(buffer)));
+}
+
 static hob_status fail(hob_error *error, enum hob__reason *out_reason,
                        enum hob__reason reason, const char *path,
                        const char *what)
@@ -180,6 +188,42 @@ hob_status hob__file_read(const struct hob_os_ops *os, const char *path,
         *out_size = (size_t)out_stat->size;
     os->close(os->self, fd);
     return st;
+}
+
+static bool is_manifest_name(const char *name)
+{
+    size_t length = strlen(name);
+
+    return name[0] != '.' && length > 5 && !strcmp(name + length - 5, ".json");
+}
+
+hob_status hob__folder_manifest(const struct hob_os_ops *os,
+                                struct hob__arena *arena, const char *path,
+                                const char **out_path, hob_error *error)
+{
+    const char *name = NULL, *found = NULL;
+    void *dir = NULL;
+    int code = os->open_dir(os->self, path, &dir), count = 0;
+
+    if (code)
+        return hob__path_fail(path, code, error);
+    while (!os->read_dir(os->self, dir, &name) && name) {
+        if (!is_manifest_name(name))
+            continue;
+        found = hob__path_join(arena, path, name);
+        count++;
+    }
+    os->close_dir(os->self, dir);
+    if (count != 1)
+        return hob_error_set(error, HOB_ERR_NOT_FOUND,
+                             count ? "%s: more than one *.json: name the "
+                                     "manifest itself"
+                                   : "%s: no manifest (*.json) in this folder",
+                             path);
+    if (!found)
+        return hob_error_set(error, HOB_ERR_MEMORY, "%s: out of memory", path);
+    *out_path = found;
+    return HOB_OK;
 }
 
 int hob__make_dirs(const struct hob_os_ops *os, const char *dir)

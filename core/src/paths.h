@@ -33,6 +33,9 @@ const char *hob__path_real(const struct hob_os_ops *os,
 /* Describe a negative errno value; the text is constant or in BUFFER. */
 const char *hob__os_error(int code, char *buffer, size_t size);
 
+/* Fail with HOB_ERR_IO and a message that has PATH and the errno value. */
+hob_status hob__path_fail(const char *path, int code, hob_error *error);
+
 /*
  * Read the regular file PATH of 2 to MAX_SIZE bytes. *OUT_DATA is the
  * caller's, freed with free(). On failure *OUT_REASON is UNREADABLE,
@@ -45,6 +48,16 @@ HOB_MUST_CHECK hob_status hob__file_read(const struct hob_os_ops *os,
                                          struct hob_os_stat *out_stat,
                                          enum hob__reason *out_reason,
                                          hob_error *error);
+
+/*
+ * Find the manifest (*.json) in folder PATH. Fails with HOB_ERR_NOT_FOUND
+ * where there is none or more than one, HOB_ERR_IO, HOB_ERR_MEMORY.
+ */
+HOB_MUST_CHECK hob_status hob__folder_manifest(const struct hob_os_ops *os,
+                                               struct hob__arena *arena,
+                                               const char *path,
+                                               const char **out_path,
+                                               hob_error *error);
 
 /* Make DIR and all that it lies in; 0 or a negative errno value. */
 int hob__make_dirs(const struct hob_os_ops *os, const char *dir);

@@ -95,4 +95,15 @@ HOB_MUST_CHECK hob_status hob__op_load(hob_runtime *runtime,
                                        const struct hob__op *op,
                                        hob_error *error);
 
+/* The one called NAME among COUNT of TABLES; NULL if there is none. */
+const struct hob_extension_op *
+hob__find_table(const struct hob_extension_op *tables, uint32_t count,
+                const char *name);
+
+/* Whether an entry of PLUGIN for SIGNATURE serves OP; if not, log it.
+ * *OUT_PARAMS is how many of OP's parameters it knows. */
+int hob__op_fits(const hob_runtime *runtime, const struct hob__op *op,
+                 const char *plugin, const char *signature,
+                 uint16_t *out_params);
+
 #endif

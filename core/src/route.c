@@ -84,10 +84,9 @@ static void consider(const hob_device *layer, const struct hob__op *op,
                        loser->plugin, op->name, layer->selector, best->plugin);
 }
 
-/* Whether a kernel written for SIGNATURE serves OP; if not, say so once.
- * *OUT_PARAMS is how many of OP's parameters it knows. */
-static int fits(const hob_device *layer, const struct hob__op *op,
-                const char *plugin, const char *signature, uint16_t *out_params)
+int hob__op_fits(const hob_runtime *runtime, const struct hob__op *op,
+                 const char *plugin, const char *signature,
+                 uint16_t *out_params)
 {
     struct hob__signature have;
     const char *message = NULL;
@@ -108,8 +107,8 @@ static int fits(const hob_device *layer, const struct hob__op *op,
         hob__signature_release(&have);
     }
     if (!fit)
-        hob__log_write(hob__loader_log(layer->runtime->loader),
-                       HOB__SEVERITY_ERROR, "dispatch",
+        hob__log_write(hob__loader_log(runtime->loader), HOB__SEVERITY_ERROR,
+                       "dispatch",
                        "SIGNATURE(%s): the entry of %s is for \"%s\", the op "
                        "is \"%s\" (%s): not used",
                        op->name, plugin, signature, op->flat, why);
@@ -135,7 +134,8 @@ static void consider_backend(hob_device *layer, const struct hob__op *op,
                                 0};
 
         if (!strcmp(entry->op, op->name) &&
-            fits(layer, op, plugin, entry->signature, &choice.params))
+            hob__op_fits(layer->runtime, op, plugin, entry->signature,
+                         &choice.params))
             consider(layer, op, best, &choice);
     }
 }
@@ -163,15 +163,15 @@ static void consider_impls(hob_device *layer, const struct hob__op *op,
         if (!choice.match || (is_base && !impl->entry) ||
             (!is_base && !impl->backward && !impl->layer))
             continue;
-        if (!is_base ||
-            fits(layer, op, plugin, impl->entry->signature, &choice.params))
+        if (!is_base || hob__op_fits(layer->runtime, op, plugin,
+                                     impl->entry->signature, &choice.params))
             consider(layer, op, best, &choice);
     }
 }
 
-static const struct hob_extension_op *
-find_table(const struct hob_extension_op *tables, uint32_t count,
-           const char *name)
+const struct hob_extension_op *
+hob__find_table(const struct hob_extension_op *tables, uint32_t count,
+                const char *name)
 {
     for (uint32_t i = 0; i < count; i++)
         if (!strcmp(tables[i].name, name))
@@ -201,9 +201,9 @@ static void consider_others(hob_device *layer, const struct hob__op *op,
                 continue;
             if (hob__runtime_instance(runtime, candidate, &instance, NULL))
                 break;
-            table = find_table(instance->plugin->extension.implements,
-                               instance->plugin->extension.implements_count,
-                               op->name);
+            table = hob__find_table(
+                instance->plugin->extension.implements,
+                instance->plugin->extension.implements_count, op->name);
             if (table)
                 consider_impls(layer, op, table, instance, best);
             break;
@@ -228,8 +228,9 @@ hob_status hob__op_load(hob_runtime *runtime, const struct hob__op *op,
     /* The loader has checked that the table holds what the manifest says;
      * the registry's ops are const only for their readers. */
     extension = &instance->plugin->extension;
-    atomic_store(&((struct hob__op *)(uintptr_t)op)->table,
-                 find_table(extension->ops, extension->op_count, op->name));
+    atomic_store(
+        &((struct hob__op *)(uintptr_t)op)->table,
+        hob__find_table(extension->ops, extension->op_count, op->name));
     return HOB_OK;
 }
 

@@ -170,12 +170,11 @@ static char *tag_name(struct reader *reader, const struct abi_token *token)
 /* A number, or an enumerator that was read. */
 static hob_status read_number(struct reader *reader, int64_t *out_value)
 {
-    const struct abi_token *token = reader->at;
     const bool negative = take(reader, "-");
+    const struct abi_token *token = reader->at++;
     const struct abi_list *list = reader->list;
     char *stop;
 
-    token = reader->at++;
     if (token->kind == ABI_NUMBER) {
         *out_value = strtoll(token->text, &stop, 0);
         if (stop != token->text + token->length)

@@ -40,7 +40,7 @@ static const char usage_text[] =
     "  --cases           show the arguments that were generated\n"
     "  --seed N          other generated values\n"
     "  --timeout MS      for one call; 20000\n"
-    "  --plugins PATH    a folder or manifest with more plugins\n"
+    "  --plugins PATH    an absolute folder or manifest with more plugins\n"
     "  --list            the checks and the codes of findings\n"
     "\n"
     "Exit status: 0 clean, 1 a finding, 2 a wrong command line.\n";
@@ -85,7 +85,7 @@ static int read_option(struct command *command, const char *name,
             return 0;
         command->devices[options->device_count++] = value;
     } else if (!strcmp(name, "--plugins")) {
-        if (options->path_count == LIST_MAX || value[0] != '/')
+        if (options->path_count == LIST_MAX)
             return 0;
         command->paths[options->path_count++] = value;
     } else if (!strcmp(name, "--seed")) {
@@ -120,6 +120,10 @@ static int read_command(int argc, char **argv, struct command *command)
             i++;
         }
     }
+    for (uint32_t i = 0; i < command->options.path_count; i++)
+        if (command->paths[i][0] != '/')
+            return usage_error("--plugins needs an absolute path, not ",
+                               command->paths[i]);
     if (!command->path && !command->is_list)
         return usage_error("which library, manifest or folder?", "");
     return 0;

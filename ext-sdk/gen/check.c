@@ -71,7 +71,7 @@ static hob_status check_builtin(const struct gen_op *op,
                                 const struct hob__json_value *item,
                                 const char *name, hob_error *error)
 {
-    const size_t count = sizeof(builtin_names) / sizeof(builtin_names[0]);
+    const size_t count = GEN_COUNT_OF(builtin_names);
     const char *meant;
 
     for (size_t i = 0; i < count; i++)
@@ -279,7 +279,7 @@ static hob_status check_wrapper_names(const struct gen_schema *schema,
 
             if (i == j || strncmp(op->c_name, other->c_name, length) != 0)
                 continue;
-            for (size_t k = 0; k < sizeof(tails) / sizeof(tails[0]); k++)
+            for (size_t k = 0; k < GEN_COUNT_OF(tails); k++)
                 clash = clash || !strcmp(op->c_name + length, tails[k]);
             for (uint32_t k = 0; k < other->impl_count; k++) {
                 char *word = gen_c_word(other->impls[k].selector);

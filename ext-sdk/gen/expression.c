@@ -187,10 +187,10 @@ static struct part function(struct gen_cursor *c, size_t at, const char *name)
     static const char *const of_params[] = {"rank", "count", "len", "has"};
     static const char *const of_twos[] = {"min", "max", "ceil_div"};
 
-    for (size_t i = 0; i < sizeof(of_params) / sizeof(of_params[0]); i++)
+    for (size_t i = 0; i < GEN_COUNT_OF(of_params); i++)
         if (!strcmp(of_params[i], name))
             return of_param(c, name);
-    for (size_t i = 0; i < sizeof(of_twos) / sizeof(of_twos[0]); i++)
+    for (size_t i = 0; i < GEN_COUNT_OF(of_twos); i++)
         if (!strcmp(of_twos[i], name))
             return of_two(c, name);
     if (!strcmp(name, "if"))
@@ -413,7 +413,7 @@ static struct part comparison(struct gen_cursor *c)
     size_t at, at_right;
 
     at = (gen_scan_peek(c), c->at);
-    for (size_t i = 0; i < sizeof(signs) / sizeof(signs[0]) && !sign; i++)
+    for (size_t i = 0; i < GEN_COUNT_OF(signs) && !sign; i++)
         sign = !c->failed && gen_scan_accept(c, signs[i]) ? signs[i] : NULL;
     if (!sign)
         return left;

@@ -12,8 +12,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
-
 static const char *const manifest_keys[] = {"manifest_version",
                                             "id",
                                             "version",
@@ -98,7 +96,7 @@ static hob_status read_implements(struct gen_schema *schema,
         return gen_no_memory(error);
     op->impl_count = 1;
     st = gen_check_keys(source, object, implements_keys,
-                        COUNT_OF(implements_keys), error);
+                        GEN_COUNT_OF(implements_keys), error);
     if (!st)
         st = gen_get_string(source, object, "op", true, &op->name, error);
     if (!st)
@@ -123,7 +121,7 @@ static hob_status read_head(struct gen_schema *schema,
 {
     const char *kind = NULL;
     hob_status st = gen_check_keys(source, root, manifest_keys,
-                                   COUNT_OF(manifest_keys), error);
+                                   GEN_COUNT_OF(manifest_keys), error);
 
     if (!st)
         st = gen_get_string(source, root, "id", true, &schema->id, error);

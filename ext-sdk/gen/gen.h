@@ -21,6 +21,8 @@
 
 #include <stdio.h>
 
+#define GEN_COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
+
 /* The names of enum hob__fuse, in its order. */
 enum { GEN_FUSE_COUNT = 5, GEN_FUSE_VIEW = 3, GEN_FUSE_INLINE = 4 };
 extern const char *const gen_fuse_names[GEN_FUSE_COUNT];

@@ -8,8 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
-
 static const char *const impl_keys[] = {"kernel",   "prepare", "contiguous",
                                         "in_place", "dtypes",  "layer",
                                         "backward", "keep"};
@@ -197,8 +195,8 @@ static hob_status read_backward(const struct gen_op *op,
     if (st || !value)
         return st;
     impl->backward = true;
-    st = gen_check_keys(source, value, backward_keys, COUNT_OF(backward_keys),
-                        error);
+    st = gen_check_keys(source, value, backward_keys,
+                        GEN_COUNT_OF(backward_keys), error);
     if (!st)
         st = gen_get_member(source, value, "save", HOB__JSON_ARRAY, false,
                             &save, error);
@@ -306,7 +304,7 @@ hob_status gen_read_impls(struct gen_op *op, hob_error *error)
         st = gen_check_selector(op->source, member, impl->selector, error);
         if (!st)
             st = gen_check_keys(op->source, member, impl_keys,
-                                COUNT_OF(impl_keys), error);
+                                GEN_COUNT_OF(impl_keys), error);
         if (!st)
             st = gen_read_impl(op, member, impl, error);
     }

@@ -9,8 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
-
 static const char *const infer_keys[] = {"shape", "dtype", "when",
                                          "let",   "where", "results"};
 
@@ -29,7 +27,7 @@ static bool is_word(const char *name)
 {
     static const char *const words[] = {"and", "or", "not", "true", "false"};
 
-    for (size_t i = 0; i < COUNT_OF(words); i++)
+    for (size_t i = 0; i < GEN_COUNT_OF(words); i++)
         if (!strcmp(words[i], name))
             return true;
     return false;
@@ -330,8 +328,8 @@ hob_status gen_read_infer_object(struct gen_op *op, hob_error *error)
         return gen_fail(source, object, error,
                         "how long a list of results is, expressions cannot "
                         "say: write \"function\"");
-    st =
-        gen_check_keys(source, object, infer_keys, COUNT_OF(infer_keys), error);
+    st = gen_check_keys(source, object, infer_keys, GEN_COUNT_OF(infer_keys),
+                        error);
     if (!st)
         st = read_lets(&state, object, error);
     if (!st)

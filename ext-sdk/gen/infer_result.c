@@ -9,8 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
-
 static const char *const result_keys[] = {"shape", "dtype", "when"};
 static const char *const plain_keys[] = {"value", "when"};
 
@@ -252,8 +250,8 @@ hob_status gen_infer_result(struct gen_infer_state *state, uint32_t index,
 
     state->done_rets[index] = true;
     if (!st && !is_whole)
-        st = gen_check_keys(source, value, result_keys, COUNT_OF(result_keys),
-                            error);
+        st = gen_check_keys(source, value, result_keys,
+                            GEN_COUNT_OF(result_keys), error);
     if (st)
         return st;
     shape = hob__json_member(source->doc, value, "shape");
@@ -335,7 +333,7 @@ hob_status gen_infer_plain(struct gen_infer_state *state, uint32_t index,
 
     state->done_plains[index] = true;
     if (value->type == HOB__JSON_OBJECT) {
-        st = gen_check_keys(source, value, plain_keys, COUNT_OF(plain_keys),
+        st = gen_check_keys(source, value, plain_keys, GEN_COUNT_OF(plain_keys),
                             error);
         inner = hob__json_member(source->doc, value, "value");
         if (!st && !inner)

@@ -151,7 +151,7 @@ static void add_functions(struct names *names, const struct gen_op *op)
                                         "_infer",  "_infer_glue", "_impls",
                                         "_unpack", "_aliases"};
 
-    for (size_t k = 0; k < sizeof(tails) / sizeof(tails[0]); k++)
+    for (size_t k = 0; k < GEN_COUNT_OF(tails); k++)
         add_function(names, op, op->c_name, tails[k]);
     add_impls(names, op);
 }
@@ -163,7 +163,7 @@ static void add_plugin(struct names *names)
                                         "_plugin", "_open",       "_close"};
     const struct gen_source *source = names->schema->sources[0];
 
-    for (size_t k = 0; k < sizeof(tails) / sizeof(tails[0]); k++) {
+    for (size_t k = 0; k < GEN_COUNT_OF(tails); k++) {
         struct hob__text text = HOB__TEXT_INIT;
 
         hob__text_printf(&text, "%s%s", names->schema->prefix, tails[k]);

@@ -27,8 +27,6 @@ static const char *const extension_keys[] = {
 
 static const char *const family_keys[] = {"family", "ops"};
 
-#define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
-
 bool gen_is_lower_name(const char *name)
 {
     if (*name < 'a' || *name > 'z')
@@ -316,10 +314,11 @@ hob_status gen_read_op(struct gen_schema *schema,
                        hob_error *error)
 {
     bool is_extension = schema->is_extension, ignored;
-    hob_status st = gen_check_keys(
-        source, object, is_extension ? extension_keys : builtin_keys,
-        is_extension ? COUNT_OF(extension_keys) : COUNT_OF(builtin_keys),
-        error);
+    hob_status st = gen_check_keys(source, object,
+                                   is_extension ? extension_keys : builtin_keys,
+                                   is_extension ? GEN_COUNT_OF(extension_keys)
+                                                : GEN_COUNT_OF(builtin_keys),
+                                   error);
 
     op->source = source;
     op->place = object;
@@ -381,8 +380,8 @@ static hob_status read_family(struct gen_schema *schema, const char *path,
     if (st)
         return st;
     root = hob__json_root(source->doc);
-    st =
-        gen_check_keys(source, root, family_keys, COUNT_OF(family_keys), error);
+    st = gen_check_keys(source, root, family_keys, GEN_COUNT_OF(family_keys),
+                        error);
     if (!st)
         st = gen_get_string(source, root, "family", true, &family, error);
     if (!st)

@@ -8,8 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
-
 static const char *const selector_keys[] = {"selector", "when"};
 
 static const struct hob__json_value *first_of(const struct gen_op *op,
@@ -72,8 +70,8 @@ static hob_status read_selector(const struct gen_op *op,
         st = hob__json_string(source->doc, item, out_name, error);
         return st ? st : gen_check_selector(source, item, *out_name, error);
     }
-    st = gen_check_keys(source, item, selector_keys, COUNT_OF(selector_keys),
-                        error);
+    st = gen_check_keys(source, item, selector_keys,
+                        GEN_COUNT_OF(selector_keys), error);
     if (!st)
         st = gen_get_string(source, item, "selector", true, out_name, error);
     if (!st)
@@ -197,7 +195,7 @@ static bool is_many(const struct gen_op *op, const char *selector)
     static const char *const known[] = {"*", "cube", "autodiff", "fusion",
                                         "record"};
 
-    for (size_t i = 0; i < COUNT_OF(known); i++)
+    for (size_t i = 0; i < GEN_COUNT_OF(known); i++)
         if (!strcmp(known[i], selector))
             return true;
     for (uint32_t i = 0; i < op->impl_count; i++)

@@ -57,15 +57,6 @@ static hob_status no_memory(const struct project *project)
     return hob_error_set(project->error, HOB_ERR_MEMORY, "out of memory");
 }
 
-static hob_status fail_code(const struct project *project, const char *path,
-                            int code)
-{
-    char buffer[64];
-
-    return hob_error_set(project->error, HOB_ERR_IO, "%s: %s", path,
-                         hob__os_error(code, buffer, sizeof(buffer)));
-}
-
 static void set(struct project *project, const char *name, const char *value)
 {
     project->values[project->value_count++] =
@@ -124,12 +115,13 @@ static hob_status check_free(const struct project *project)
     int code = os->path_stat(os->self, project->name, false, &stat);
 
     if (code)
-        return code == -ENOENT ? HOB_OK
-                               : fail_code(project, project->name, code);
+        return code == -ENOENT
+                   ? HOB_OK
+                   : hob__path_fail(project->name, code, project->error);
     if (stat.type == HOB_OS_DIRECTORY)
         code = os->open_dir(os->self, project->name, &dir);
     if (code)
-        return fail_code(project, project->name, code);
+        return hob__path_fail(project->name, code, project->error);
     while (dir && !os->read_dir(os->self, dir, &name) && name)
         is_empty = is_empty && (!strcmp(name, ".") || !strcmp(name, ".."));
     if (dir)
@@ -239,7 +231,7 @@ static hob_status make_folder(struct project *project)
         return no_memory(project);
     code = os->make_dir(os->self, project->aside, 0777);
     if (code)
-        return fail_code(project, project->aside, code);
+        return hob__path_fail(project->aside, code, project->error);
     for (int i = 0; i < FILE_COUNT && !st; i++)
         st = make_file(project, &project_files[i]);
     if (!st)
@@ -247,7 +239,8 @@ static hob_status make_folder(struct project *project)
     if (!st) {
         /* Takes the place of an empty folder, and of nothing else. */
         code = os->rename(os->self, project->aside, project->name);
-        st = code ? fail_code(project, project->name, code) : HOB_OK;
+        st =
+            code ? hob__path_fail(project->name, code, project->error) : HOB_OK;
     }
     if (st)
         remove_aside(project);

@@ -42,48 +42,20 @@ static hob_status no_memory(const struct packing *packing)
     return hob_error_set(packing->error, HOB_ERR_MEMORY, "out of memory");
 }
 
-static hob_status fail_code(const struct packing *packing, const char *path,
-                            int code)
-{
-    char buffer[64];
-
-    return hob_error_set(packing->error, HOB_ERR_IO, "%s: %s", path,
-                         hob__os_error(code, buffer, sizeof(buffer)));
-}
-
 /* PATH is the manifest, or the folder with just one. */
 static hob_status find_manifest(struct packing *packing, const char *path)
 {
     const struct hob_os_ops *os = packing->os;
     struct hob_os_stat stat = {0};
-    const char *name = NULL;
-    void *dir = NULL;
-    int code = os->path_stat(os->self, path, true, &stat), count = 0;
+    int code = os->path_stat(os->self, path, true, &stat);
 
     packing->manifest_path = path;
-    if (!code && stat.type != HOB_OS_DIRECTORY)
-        return HOB_OK;
-    if (!code)
-        code = os->open_dir(os->self, path, &dir);
     if (code)
-        return fail_code(packing, path, code);
-    while (!os->read_dir(os->self, dir, &name) && name) {
-        size_t length = strlen(name);
-
-        if (name[0] == '.' || length <= 5 ||
-            strcmp(name + length - 5, ".json") != 0)
-            continue;
-        packing->manifest_path = hob__path_join(&packing->arena, path, name);
-        count++;
-    }
-    os->close_dir(os->self, dir);
-    if (count != 1)
-        return hob_error_set(packing->error, HOB_ERR_NOT_FOUND,
-                             count ? "%s: more than one *.json: name the "
-                                     "manifest itself"
-                                   : "%s: no manifest (*.json) in this folder",
-                             path);
-    return packing->manifest_path ? HOB_OK : no_memory(packing);
+        return hob__path_fail(path, code, packing->error);
+    if (stat.type != HOB_OS_DIRECTORY)
+        return HOB_OK;
+    return hob__folder_manifest(os, &packing->arena, path,
+                                &packing->manifest_path, packing->error);
 }
 
 /* What the generator checks of an extension, with its messages. */
@@ -158,7 +130,7 @@ static hob_status add_library(struct packing *packing,
     file->path = variant->path;
     fd = os->open_read(os->self, path);
     if (fd < 0)
-        return fail_code(packing, path, fd);
+        return hob__path_fail(path, fd, packing->error);
     code = os->file_stat(os->self, fd, &stat);
     file->size = stat.size;
     if (!code &&
@@ -171,7 +143,7 @@ static hob_status add_library(struct packing *packing,
         code = hob__sha256_file(os, fd, file->sha256);
     os->close(os->self, fd);
     if (code)
-        return fail_code(packing, path, code);
+        return hob__path_fail(path, code, packing->error);
     if (!st && wanted && strcmp(wanted, file->sha256) != 0)
         st = hob_error_set(packing->error, HOB_ERR_PLUGIN,
                            "%s: its SHA-256 is %s, the manifest says %s", path,
@@ -306,7 +278,7 @@ static hob_status put_library(const struct packing *packing,
 
     hob__sha256_init(&sha);
     if (!st && fd < 0)
-        st = fail_code(packing, path, fd);
+        st = hob__path_fail(path, fd, packing->error);
     if (!st)
         st = put_header(out, file->path, file->size, packing->error);
     while (!st && (n = os->read(os->self, fd, chunk, CHUNK, offset)) > 0) {
@@ -315,7 +287,7 @@ static hob_status put_library(const struct packing *packing,
         offset += (uint64_t)n;
     }
     if (!st && n < 0)
-        st = fail_code(packing, path, (int)n);
+        st = hob__path_fail(path, (int)n, packing->error);
     hob__sha256_hex(&sha, hex);
     if (!st && strcmp(hex, file->sha256) != 0)
         st = hob_error_set(packing->error, HOB_ERR_IO,

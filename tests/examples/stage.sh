@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
+# shellcheck shell=sh
 # Sourced by the tests of this folder: Hob is installed into $stage, a folder
 # that it was not configured for, as a package of a distribution would be.
 # PKG_CONFIG and PKG_CONFIG_PATH point there; $work is a scratch folder.
@@ -26,3 +27,8 @@ if [ "$($PKG_CONFIG --variable=libdir hob)" = \
     echo "skipped: libdir is not below prefix"
     exit 77
 fi
+
+# The programs have the path of the prefix in them, where there is no Hob or
+# another one.
+LD_LIBRARY_PATH=$($PKG_CONFIG --variable=libdir hob)${LD_LIBRARY_PATH+:$LD_LIBRARY_PATH}
+export LD_LIBRARY_PATH

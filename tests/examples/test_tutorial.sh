@@ -44,9 +44,8 @@ HOME=$work/home
 XDG_DATA_HOME=$work/home/data
 XDG_CONFIG_HOME=$work/home/config
 PATH=$stage/bin:$PATH
-LD_LIBRARY_PATH=$stage/lib${LD_LIBRARY_PATH+:$LD_LIBRARY_PATH}
 CFLAGS="${HOB_TEST_CFLAGS-} -O2 -Wall -Wextra -Werror"
-export HOME XDG_DATA_HOME XDG_CONFIG_HOME PATH LD_LIBRARY_PATH CFLAGS
+export HOME XDG_DATA_HOME XDG_CONFIG_HOME PATH CFLAGS
 unset HOB_TEST_PLUGIN_DIR
 echo "$work/author" >"$work/folder"
 

@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # hob-abi refuses what may not cross the plugin ABI, at its line and column.
 set -u
-src=${HOB_TEST_SRCDIR:-$(dirname "$0")/..}
 build=${HOB_TEST_BUILDDIR:-.}
 abi=${HOB_ABI:-$build/../ext-sdk/hob-abi}
 dir=$build/abi.tmp

@@ -15,7 +15,7 @@ try()
         >"$work/alone.$2"
     checked=$((checked + 1))
     # shellcheck disable=SC2086
-    if ! $1 $3 -pedantic -Wall -Wextra -Werror -fsyntax-only \
+    if ! $1 $3 -pedantic -Wall -Wextra -Wshadow -Werror -fsyntax-only \
         -I"$HOB_TEST_BUILDDIR/../core/include" \
         -I"$HOB_TEST_SRCDIR/../core/include" \
         -I"$HOB_TEST_SRCDIR/../ext-sdk/include" \

@@ -39,6 +39,7 @@ fail()
 }
 
 # Build mutant $1 with the flags that follow into $work/$1.
+# shellcheck disable=SC2086
 build()
 {
     name=$1
@@ -47,7 +48,6 @@ build()
     [ -e "$manifest" ] || manifest=$here/mutant.json
     mkdir -p "$work/$name" &&
         sed "s/@minor@/$minor/g" "$manifest" >"$work/$name/mutant.json" &&
-        # shellcheck disable=SC2086
         ${CC:-cc} $cflags $includes -o "$work/$name/mutant.so" \
             "$here/$name.c" "$@"
 }
@@ -140,11 +140,19 @@ done
 # The command line.
 for arguments in "" "$work/none.json" "--seed x $work/good" \
     "$work/good $work/good" "--nonsense" "$work/good --op none" \
+    "$work/good --plugins near" \
     "$work/good --device none"; do
     # shellcheck disable=SC2086
     "$check" $arguments >"$work/out" 2>&1
     [ $? -eq 2 ] && pass || fail "\"$arguments\" is not a wrong call"
 done
+
+if ! "$check" "$work/good" --plugins near 2>&1 |
+    grep -q "needs an absolute path, not near"; then
+    fail "a relative --plugins is not named"
+else
+    pass
+fi
 
 "$check" "$work/wide" --plugins "$HOB_TEST_PLUGIN_DIR" --op w.logs --cases \
     >"$work/out" 2>&1

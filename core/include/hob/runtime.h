@@ -224,7 +224,7 @@ struct hob_op_support {
  * nonzero; this loads them, and the extension that declares the op. Strings
  * are borrowed for the visit. HOB_ERR_NOT_FOUND if no op has the number OP.
  */
-HOB_API HOB_MUST_CHECK hob_status hob_op_support(
+HOB_API HOB_MUST_CHECK hob_status hob_runtime_op_support(
     hob_runtime *runtime, uint32_t op,
     int (*visit)(void *context, const struct hob_op_support *support),
     void *context, hob_error *error);

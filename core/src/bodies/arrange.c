@@ -9,19 +9,6 @@
 
 #include <string.h>
 
-/* X from START to END along AXIS. */
-static hob_tensor *range(hob_scope *scope, hob_tensor *x, uint32_t axis,
-                         int64_t start, int64_t end)
-{
-    int64_t starts[HOB_MAX_RANK] = {0}, ends[HOB_MAX_RANK];
-
-    for (uint32_t i = 0; i < axis; i++)
-        ends[i] = INT64_MAX;
-    starts[axis] = start;
-    ends[axis] = end;
-    return hob_slice(scope, x, starts, axis + 1, ends, axis + 1, NULL, 0);
-}
-
 hob_tensor *hob__body_repeat(hob_scope *scope, hob_tensor *x,
                              const int64_t *times, uint32_t times_count)
 {
@@ -64,8 +51,8 @@ hob_tensor *hob__body_roll(hob_scope *scope, hob_tensor *x,
             shift += size;
         if (!shift)
             continue;
-        parts[0] = range(scope, y, axis, size - shift, size);
-        parts[1] = range(scope, y, axis, 0, size - shift);
+        parts[0] = hob__part_range(scope, y, axis, size - shift, size);
+        parts[1] = hob__part_range(scope, y, axis, 0, size - shift);
         y = hob_cat(scope, parts, 2, (int64_t)axis);
     }
     return y == x ? hob__part_same(scope, x) : y;
@@ -118,14 +105,15 @@ static hob_tensor *mirror(hob_scope *scope, hob_tensor *y, uint32_t axis,
 {
     const int64_t axes = (int64_t)axis;
 
-    return hob_flip(scope, range(scope, y, axis, start, end), &axes, 1);
+    return hob_flip(scope, hob__part_range(scope, y, axis, start, end), &axes,
+                    1);
 }
 
 /* The edge of Y at AT along AXIS, COUNT times. */
 static hob_tensor *repeat_edge(hob_scope *scope, hob_tensor *y, uint32_t axis,
                                int64_t at, int64_t count)
 {
-    return hob_repeat_dim(scope, range(scope, y, axis, at, at + 1),
+    return hob_repeat_dim(scope, hob__part_range(scope, y, axis, at, at + 1),
                           (int64_t)axis, count);
 }
 
@@ -274,10 +262,10 @@ hob_tensor *hob__body_cross(hob_scope *scope, hob_tensor *lhs, hob_tensor *rhs,
     hob_tensor *a[3], *b[3], *parts[3];
 
     for (uint32_t i = 0; i < 3; i++) {
-        a[i] = range(scope, lhs, (uint32_t)(hob_tensor_rank(lhs) - back), i,
-                     i + 1);
-        b[i] = range(scope, rhs, (uint32_t)(hob_tensor_rank(rhs) - back), i,
-                     i + 1);
+        a[i] = hob__part_range(
+            scope, lhs, (uint32_t)(hob_tensor_rank(lhs) - back), i, i + 1);
+        b[i] = hob__part_range(
+            scope, rhs, (uint32_t)(hob_tensor_rank(rhs) - back), i, i + 1);
     }
     for (uint32_t i = 0; i < 3; i++) {
         uint32_t j = (i + 1) % 3, k = (i + 2) % 3;
