@@ -6,6 +6,10 @@
  * code, sample, message, program. The case that runs stands in shared memory,
  * so a crash is a finding with its case. What a child prints goes into a file
  * of memory, which the parent reads.
+ *
+ * The last record says that the check came to its end: code under test can end
+ * the process with any exit status, 0 too, and close the pipe. A child is the
+ * leader of a process group, so that none of its own outlive it.
  */
 #include "check.h"
 
@@ -17,6 +21,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -103,7 +108,8 @@ struct running {
     int pipe;   /* read end */
     int output; /* what it printed */
     int timed_out;
-    int status; /* of waitpid */
+    int has_ended; /* the last record came */
+    int status;    /* of waitpid */
     struct hob__text records;
 };
 
@@ -136,11 +142,14 @@ static int start(struct check_child *child, check_run_fn *run,
         return -1;
     }
     if (!running->process) {
+        (void)setpgid(0, 0);
+        (void)prctl(PR_SET_PDEATHSIG, SIGKILL); /* Ctrl-C does not come here */
         (void)close(ends[0]);
         (void)dup2(running->output, STDOUT_FILENO);
         (void)dup2(running->output, STDERR_FILENO);
         child->fd = ends[1];
         run(child);
+        send_record(child, 'E', 0, "", "", "");
         (void)fflush(NULL);
         _exit(0);
     }
@@ -149,27 +158,65 @@ static int start(struct check_child *child, check_run_fn *run,
     return 0;
 }
 
-/* Read until the child's end of the pipe is closed, or nothing has happened
- * for TIMEOUT_MS: neither a record nor another call. */
+/* Has nothing happened for TIMEOUT_MS: neither a record nor another call? */
+struct patience {
+    struct check_shared *shared;
+    uint32_t timeout_ms;
+    uint64_t seen;
+    int64_t end;
+};
+
+static int is_over(struct patience *patience, int has_news)
+{
+    uint64_t steps = atomic_load(&patience->shared->steps);
+
+    if (has_news || steps != patience->seen)
+        patience->end = now_ms() + patience->timeout_ms;
+    patience->seen = steps;
+    return now_ms() >= patience->end;
+}
+
+/* Whoever closes the pipe may go on running. */
+static void reap(struct running *running, struct patience *patience)
+{
+    id_t process = (id_t)running->process;
+    siginfo_t info;
+    int got;
+
+    do {
+        info.si_pid = 0;
+        got = waitid(P_PID, process, &info, WEXITED | WNOHANG | WNOWAIT);
+        if (got == 0 && info.si_pid)
+            break;
+        if (!running->timed_out && is_over(patience, 0)) {
+            running->timed_out = 1;
+            (void)kill(running->process, SIGKILL);
+        }
+        (void)poll(NULL, 0, 1);
+    } while (got == 0 || errno == EINTR);
+    /* Not reaped yet, so that the number is still its own. */
+    (void)kill(-running->process, SIGKILL);
+    while (waitpid(running->process, &running->status, 0) < 0 && errno == EINTR)
+        ;
+}
+
+/* Read until the child's end of the pipe is closed and it has ended, or its
+ * time is over. */
 static void collect(struct running *running, struct check_shared *shared,
                     uint32_t timeout_ms)
 {
-    int64_t end = now_ms() + timeout_ms;
-    uint64_t seen = atomic_load(&shared->steps);
+    struct patience patience = {shared, timeout_ms, 0, 0};
     char buffer[4096];
 
+    (void)is_over(&patience, 1);
     for (;;) {
         struct pollfd wait = {running->pipe, POLLIN, 0};
         int ready = poll(&wait, 1, POLL_MS);
-        uint64_t steps = atomic_load(&shared->steps);
         ssize_t got;
 
         if (ready < 0 && errno == EINTR)
             continue;
-        if (ready > 0 || steps != seen)
-            end = now_ms() + timeout_ms;
-        seen = steps;
-        if (ready == 0 && now_ms() < end)
+        if (!is_over(&patience, ready > 0) && ready == 0)
             continue;
         if (ready <= 0) {
             running->timed_out = 1;
@@ -182,14 +229,13 @@ static void collect(struct running *running, struct check_shared *shared,
         hob__text_append(&running->records, buffer, (size_t)got);
     }
     (void)close(running->pipe);
-    while (waitpid(running->process, &running->status, 0) < 0 && errno == EINTR)
-        ;
+    reap(running, &patience);
 }
 
-static void read_records(struct check_child *child,
-                         const struct hob__text *records,
+static void read_records(struct check_child *child, struct running *running,
                          struct check_report *report)
 {
+    const struct hob__text *records = &running->records;
     const char *fields[FIELDS];
     const char *at = records->data;
     const char *end = at ? at + records->length : NULL;
@@ -205,7 +251,9 @@ static void read_records(struct check_child *child,
         if (count < FIELDS)
             continue;
         count = 0;
-        if (fields[0][0] == 'N')
+        if (fields[0][0] == 'E')
+            running->has_ended = 1;
+        else if (fields[0][0] == 'N')
             check_add_note(report, fields[3]);
         else if (fields[0][0] == 'C')
             check_add_case(report, fields[3]);
@@ -253,7 +301,7 @@ static void add_program(struct check_child *child, struct check_report *report)
         start(child, describe, &running))
         return;
     collect(&running, child->shared, child->options->timeout_ms);
-    read_records(child, &running.records, report);
+    read_records(child, &running, report);
     (void)close(running.output);
     hob__text_release(&running.records);
 }
@@ -288,13 +336,17 @@ static void judge_end(struct check_child *child, const struct running *running,
                        number ? strsignal(number) : "exit",
                        size ? "; it printed: " : "", output);
         add_here(child, report, CHECK_CRASH, message);
+    } else if (!running->has_ended) {
+        add_here(child, report, CHECK_CRASH,
+                 "it ended the process with code 0, or closed files that are "
+                 "not its own");
     } else if (size) {
         (void)snprintf(message, sizeof(message), "\"%s\"", output);
         child->shared->sample[0] = '\0';
         add_here(child, report, CHECK_PRINTS, message);
         return;
     }
-    if (running->timed_out || number || exited)
+    if (running->timed_out || number || exited || !running->has_ended)
         add_program(child, report);
 }
 
@@ -316,7 +368,7 @@ void check_in_child(struct check_child *child, check_run_fn *run,
         return;
     }
     collect(&running, child->shared, timeout_ms);
-    read_records(child, &running.records, report);
+    read_records(child, &running, report);
     judge_end(child, &running, timeout_ms, report);
     (void)close(running.output);
     hob__text_release(&running.records);

@@ -79,6 +79,9 @@ static void make_routes(struct check_lab *lab)
     lab->forced[CHECK_KERNEL].body = NULL;
     lab->forced[CHECK_PROBE].entry = &lab->probe;
     lab->forced[CHECK_PROBE].body = NULL;
+    /* The probe takes all there is; a route by a body has no kernel's number.
+     */
+    lab->forced[CHECK_PROBE].params = lab->op->signature.param_count;
 }
 
 /* The kernel of the target for an op that somebody else declares. */
@@ -106,6 +109,7 @@ static void take_foreign(struct check_lab *lab, const char *selector)
                 lab->route.consumes = op->consumes;
                 lab->route.alias_count = op->alias_count;
                 lab->route.aliases = op->aliases;
+                lab->route.params = lab->op->signature.param_count;
             }
     }
 }
