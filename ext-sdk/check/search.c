@@ -532,6 +532,8 @@ void check_search(struct check_lab *lab)
     if (!full && !lab->op->is_extension)
         check_note(lab->child, "%s: not checked: no arguments were found",
                    lab->op->name);
+    else if (!full && strstr(search->refusal, "did not set out["))
+        check_found(lab->child, CHECK_METADATA, "%s", search->refusal);
     else if (!full)
         check_found(lab->child, CHECK_NO_CASE, "%d tries; the last refusal: %s",
                     GENERAL_TRIES, search->refusal);
