@@ -189,7 +189,11 @@ cat >"$work/absent/maybe.json" <<END
                     "results": {"variant": "if(by == 0, Flat, Scaled)",
                                 "Scaled": {"shape": "x", "dtype": "x"}}},
           "body": true, "uses": ["mul_scalar"], "backends": ["*"],
-          "doc": "x times by, or nothing."}]}
+          "doc": "x times by, or nothing."},
+         {"op": "square", "signature": "(x: Float) -> x", "infer": "same",
+          "body": true, "uses": ["mul"], "backends": ["autodiff", "*"],
+          "implementations": {"autodiff": {"backward": {}}},
+          "doc": "x * x, with a rule that forgets to save x."}]}
 END
 cat >"$work/absent/maybe.c" <<'END'
 #include "maybe_glue.h"
@@ -198,6 +202,16 @@ hob_status maybe_level_body(hob_scope *s, hob_tensor *x, int64_t by,
 {
     if (out->variant == MAYBE_LEVEL_SCALED)
         out->u.scaled = hob_mul_scalar(s, x, hob_i64(by));
+    return HOB_OK;
+}
+hob_tensor *maybe_square_body(hob_scope *s, hob_tensor *x)
+{
+    return hob_mul(s, x, x);
+}
+hob_status maybe_square_backward(hob_scope *s, const struct hob_grad_call *call)
+{
+    call->out_grads[0] = hob_mul(s, call->grads[0],
+                                 call->inputs[MAYBE_SQUARE_IN_X]);
     return HOB_OK;
 }
 END
@@ -240,6 +254,16 @@ has 'input 1 (x): there is no dtype "f31"'
 sed 's/"dtype": "f32",//' "$work/level.json" >"$work/dtype.json"
 try 1 "$work/dtype.json" --device flex
 has 'input 1 (x): an input needs "dtype"'
+
+# A rule that reads what it did not save.
+cat >"$work/forgot.json" <<'END'
+{"inputs": [{"name": "x", "dtype": "f32", "shape": [2], "data": [1, 2],
+             "requires_grad": true}],
+ "program": [["y", "maybe.square", ["x"], {}]], "backward": {"of": "y"}}
+END
+try 1 "$work/forgot.json" --device "autodiff(flex)"
+has 'in the rule of maybe.square, .*inputs\[0\] was not saved.*add it to "save"'
+has 'argument rhs is missing'
 
 # What there is to say of an op, a plugin and a device that are not there.
 echo '{"plugins": {"disabled": ["t.maybe"]}}' >"$work/off.json"
