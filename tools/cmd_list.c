@@ -376,6 +376,12 @@ int cmd_ops(const struct cmd *cmd, int argc, char **argv)
         return EXIT_FAILED;
     }
     table_init(&list.table, 4);
+    if (!list.json && !list.only) {
+        table_add(&list.table, "OP");
+        table_add(&list.table, "FAMILY");
+        table_add(&list.table, "BODY");
+        table_add(&list.table, "SIGNATURE");
+    }
     hob_runtime_ops(runtime, visit_op, &list);
     if ((list.only && tell_support(runtime, list.only, list.json, &error)) ||
         (every && tell_all(runtime, list.json, &error))) {

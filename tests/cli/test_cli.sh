@@ -422,6 +422,9 @@ fi
 
 # ---- enable and disable ----
 
+try 0 ops
+out_has "^OP  *FAMILY  *BODY  *SIGNATURE$"
+
 "$hob" install --user "$work/ext" >/dev/null
 config=$XDG_CONFIG_HOME/hob/hob.json
 kept=$(cat "$config")
