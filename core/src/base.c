@@ -161,7 +161,8 @@ static void drop_temporaries(struct hob_call *call,
 
 static int same_shape(const struct hob_view *view, const struct hob_meta *meta)
 {
-    if (view->dtype != meta->dtype || view->rank != meta->rank)
+    if (view->dtype != meta->dtype || view->rank != meta->rank ||
+        view->scheme != meta->scheme)
         return 0;
     return !memcmp(view->shape, meta->shape, meta->rank * sizeof(int64_t));
 }
@@ -365,6 +366,34 @@ static void settle_consumed(struct hob_call *call, uint32_t consumes)
         if ((call->args[i].flags & HOB_VALUE_MOVE) &&
             !(consumes >> i & 1 && is_ours(call, i)))
             call->args[i].flags &= (uint8_t)~HOB_VALUE_MOVE;
+}
+
+static int is_equal(const hob_value *a, const hob_value *b)
+{
+    int is_list = a->tag == HOB_TAG_I64S || a->tag == HOB_TAG_F64S;
+
+    if (a->tag != b->tag || (is_list && a->count != b->count))
+        return 0;
+    if (a->tag == HOB_TAG_STR)
+        return !strcmp(a->u.str, b->u.str);
+    if (is_list)
+        return !a->count ||
+               !memcmp(a->u.i64s, b->u.i64s, a->count * sizeof(a->u.i64s[0]));
+    return a->u.u64 == b->u.u64; /* a double by its bits */
+}
+
+/* The first argument that the kernel was not written for and that is given,
+ * not as its default; -1 if there is none. */
+static int unknown_argument(const struct hob_call *call,
+                            const struct hob__route *route)
+{
+    const struct hob__signature *signature = &call->core->op->signature;
+
+    for (uint32_t i = route->params; i < signature->param_count; i++)
+        if (call->args[i].tag != HOB_TAG_ABSENT &&
+            !is_equal(&call->args[i], &signature->params[i].value))
+            return (int)i;
+    return -1;
 }
 
 static hob_status execute(struct hob_call *call, const struct hob__route *route,
@@ -587,6 +616,7 @@ hob_status hob__base(struct hob_call *call)
 {
     const struct hob__op *op = call->core->op;
     struct hob__route *route;
+    int unknown;
 
     if (op->decl->view)
         return run_view(call);
@@ -598,7 +628,14 @@ hob_status hob__base(struct hob_call *call)
     if (!route->entry)
         return route->body ? hob__run_body(call, route->body, 0)
                            : hob__diagnose_unlisted(call, route);
-    if (serves_dtypes(call, route->entry)) {
+    unknown = unknown_argument(call, route);
+    if (unknown >= 0 && !route->body)
+        return hob__call_fail(
+            call, HOB_ERR_UNSUPPORTED,
+            "the kernel on %s does not know %s, which has come later: leave "
+            "it at its default, or install a newer version of the plugin",
+            call->device->at[0]->name, op->signature.params[unknown].name);
+    if (unknown < 0 && serves_dtypes(call, route->entry)) {
         hob_status status = run_entry(call, route);
 
         if (status != HOB_ERR_UNSUPPORTED || !route->body)

@@ -83,13 +83,19 @@ static hob_status check_dtype(struct hob_call *call, uint32_t index,
     char text[HOB__META_TEXT];
     char other_text[HOB__META_TEXT];
 
-    if (!(param->mask & HOB_DTYPE_BIT(tensor->view.dtype)))
+    if (!(param->mask & HOB_DTYPE_BIT(tensor->view.dtype))) {
+        if (tensor->view.dtype == HOB_DTYPE_QUANT) {
+            call->core->quantized = 1; /* it will be dequantized */
+            return HOB_OK;
+        }
         return hob__call_fail(
-            call, HOB_ERR_DTYPE,
-            "argument %s is %s, it must be %s: use "
-            "hob_cast()",
-            param->name, tensor_text(tensor, text, sizeof(text)), param->kind);
-    if (other == HOB__NO_PARTNER)
+            call, HOB_ERR_DTYPE, "argument %s is %s, it must be %s: use %s",
+            param->name, tensor_text(tensor, text, sizeof(text)), param->kind,
+            param->mask == HOB_DTYPE_BIT(HOB_DTYPE_QUANT)
+                ? "hob_quantize_dynamic()"
+                : "hob_cast()");
+    }
+    if (other == HOB__NO_PARTNER || call->core->quantized)
         return HOB_OK;
     partner = call->args[other].tag == HOB_TAG_TENSORS
                   ? call->args[other].u.tensors[0]
@@ -170,7 +176,7 @@ static hob_status see_tensors(struct hob_call *call)
                     any_last_use |=
                         value->u.tensors[k]->flags & HOB__TENSOR_LAST_USE;
                 /* Items share one dtype. */
-                if (!status && k &&
+                if (!status && k && !call->core->quantized &&
                     value->u.tensors[k]->view.dtype !=
                         value->u.tensors[0]->view.dtype)
                     status = hob__call_fail(
@@ -234,7 +240,7 @@ static void preset_dtypes(const struct hob_call *call, struct hob_meta *metas)
 
         metas[i].rank = 0;
         metas[i].reserved0 = 0;
-        metas[i].reserved1 = 0;
+        metas[i].scheme = 0;
         if (result->flags & HOB__PARAM_OPTIONAL) /* absent, unless inferred */
             metas[i].dtype = HOB_DTYPE_NONE;
         else if (result->source == HOB__RESULT_DTYPE)
@@ -244,6 +250,9 @@ static void preset_dtypes(const struct hob_call *call, struct hob_meta *metas)
         else
             metas[i].dtype =
                 (uint8_t)hob__value_dtype(&call->args[result->param]);
+        if (metas[i].dtype == HOB_DTYPE_QUANT &&
+            call->args[result->param].tag == HOB_TAG_TENSOR)
+            metas[i].scheme = call->args[result->param].u.tensor->view.scheme;
     }
 }
 
@@ -467,7 +476,7 @@ static hob_status check_room(struct hob_call *call, uint32_t capacity)
 
 static hob_status run(struct hob_call *call, const hob_value *args,
                       uint32_t arg_count, struct results *results,
-                      uint32_t out_capacity)
+                      hob_tensor **out, uint32_t out_capacity)
 {
     hob_scope *scope = call->scope;
     hob_status status = HOB_OK;
@@ -487,6 +496,8 @@ static hob_status run(struct hob_call *call, const hob_value *args,
     }
     if (!status)
         status = see_tensors(call);
+    if (!status && call->core->quantized) /* other calls do the rest */
+        return hob__call_quantized(call, out, out_capacity);
     if (!status && !call->device)
         status = place(call);
     if (!status && call->device->runtime != scope->runtime)
@@ -589,6 +600,7 @@ hob_status hob__call(hob_scope *scope, uint32_t id, const hob_value *args,
     state.cause = NULL;
     state.moved = 0;
     state.may_reuse = 0;
+    state.quantized = 0;
     state.index = ++scope->calls;
     state.device_param = 0;
     call.host = &scope->runtime->host;
@@ -615,9 +627,9 @@ hob_status hob__call(hob_scope *scope, uint32_t id, const hob_value *args,
     blank_rets(&call);
 
     scope->depth++;
-    status = run(&call, args, arg_count, &results, out_capacity);
+    status = run(&call, args, arg_count, &results, out, out_capacity);
     scope->depth--;
-    if (!status)
+    if (!status && !state.quantized)
         status = adopt_results(&call, out);
     if ((uint32_t)status >= HOB_STATUS_COUNT_) /* some plugin's own number */
         status = HOB_ERR_PLUGIN;

@@ -26,6 +26,14 @@ uint32_t hob__value_dtype(const hob_value *value);
  */
 void hob__settle_moves(struct hob_call *call);
 
+/*
+ * quantized.c: run CALL, of which some argument is quantized where the op does
+ * not take it so: as other calls. OUT has room for CAPACITY results, which
+ * call->scope owns then; call->ret_count says how many they are.
+ */
+hob_status hob__call_quantized(struct hob_call *call, hob_tensor **out,
+                               uint32_t capacity);
+
 /* moves.c: the moved arguments become tombstones, whatever came of CALL. */
 void hob__bury_moved(struct hob_call *call);
 

@@ -51,7 +51,8 @@ static hob_status check_metas(struct hob_call *call)
         if (!call->rets[i].u.tensor)
             continue;
         made = hob__tensor_meta(call->rets[i].u.tensor);
-        differs = made.dtype != want->dtype || made.rank != want->rank;
+        differs = made.dtype != want->dtype || made.rank != want->rank ||
+                  made.scheme != want->scheme;
 
         for (uint32_t k = 0; k < made.rank && !differs; k++)
             differs = made.shape[k] != want->shape[k];
@@ -102,6 +103,17 @@ static hob_status check_made(struct hob_call *call, uint32_t index,
     return status;
 }
 
+/* Whether argument VALUE is TENSOR, or has it in its list. */
+static int holds(const hob_value *value, const hob_tensor *tensor)
+{
+    if (value->tag == HOB_TAG_TENSOR)
+        return value->u.tensor == tensor;
+    for (uint32_t i = 0; value->tag == HOB_TAG_TENSORS && i < value->count; i++)
+        if (value->u.tensors[i] == tensor)
+            return 1;
+    return 0;
+}
+
 /* Results of a body belong to its scope: take them over as the call's. A
  * body may return an argument as it is, which gets a handle of its own. */
 static hob_status take_results(struct hob_call *call, hob_tensor **made)
@@ -117,8 +129,7 @@ static hob_status take_results(struct hob_call *call, hob_tensor **made)
         if (status)
             return status;
         for (uint32_t k = 0; k < call->arg_count; k++)
-            is_argument |= call->args[k].tag == HOB_TAG_TENSOR &&
-                           call->args[k].u.tensor == tensor;
+            is_argument |= holds(&call->args[k], tensor);
         if (is_argument || tensor->device != call->device) {
             int32_t levels = tensor->device->depth;
 

@@ -22,6 +22,7 @@ struct hob_call_state {
     uint32_t moved;       /* bit i: argument i is used for the last time */
     uint64_t *bytes;      /* of the results, as inferred */
     uint8_t may_reuse;    /* some argument's memory may take a result */
+    uint8_t quantized;    /* a quantized argument must be dequantized first */
     uint8_t device_param; /* whose tensor the device of the call is from */
 };
 

@@ -14,6 +14,7 @@
 #include "size.h"
 #include "tensor.h"
 
+#include <hob/ext/quant.h>
 #include <hob/tensor.h>
 
 #include <inttypes.h>
@@ -82,11 +83,29 @@ static hob_status elements_fetch(hob_tensor *tensor,
                                 out_elements->bytes, error);
 }
 
+/* A quantized tensor is parts, not elements of its dtype. */
+static hob_status refuse_quantized(const struct hob__elements *elements,
+                                   hob_error *error)
+{
+    char text[HOB__META_TEXT];
+
+    if (elements->meta.dtype != HOB_DTYPE_QUANT)
+        return HOB_OK;
+    return hob_error_set(error, HOB_ERR_DTYPE,
+                         "the tensor %s is quantized: take its numbers with "
+                         "hob_dequantize(), its parts with "
+                         "hob_quantized_values() and hob_quantized_scales()",
+                         hob__meta_text(&elements->meta, text, sizeof(text)));
+}
+
 hob_status hob__elements_get(hob_tensor *tensor,
                              struct hob__elements *out_elements,
                              hob_error *error)
 {
     hob_status st = elements_measure(tensor, out_elements, error);
+
+    if (!st)
+        st = refuse_quantized(out_elements, error);
 
     return st ? st : elements_fetch(tensor, out_elements, error);
 }
@@ -235,6 +254,52 @@ static bool element_i64(uint32_t dtype, const void *data, uint64_t index,
     return true;
 }
 
+/* Make the parts of a quantized tensor that ELEMENTS hold f32. */
+static hob_status elements_dequantize(struct hob__elements *elements,
+                                      hob_error *error)
+{
+    uint32_t scheme = elements->meta.scheme;
+    uint32_t dtype = hob_quant_scale_dtype(scheme);
+    const struct hob_quant_format *format =
+        hob_quant_format_of(hob_quant_value_of(scheme));
+    const char *data = elements->data;
+    struct hob_meta meta = elements->meta;
+    struct hob_quant_layout layout;
+    float global = 1;
+    float *out;
+
+    if (!hob_quant_layout(scheme, elements->meta.rank, elements->meta.shape,
+                          &layout))
+        return hob_error_set(error, HOB_ERR_SHAPE,
+                             "the tensor's size overflows");
+    out = malloc((size_t)layout.count * sizeof(float) + 1);
+    if (!out)
+        return hob_error_set(
+            error, HOB_ERR_MEMORY,
+            "no host memory to dequantize %" PRId64 " elements", layout.count);
+    if (scheme & HOB_QUANT_GLOBAL)
+        memcpy(&global, data + layout.global_at, sizeof(global));
+    for (int64_t i = 0, run; i < layout.count; i += run) {
+        int64_t scale = hob_quant_scale_at(&layout, scheme, i, &run);
+        float factor =
+            element_f32(dtype, data + layout.scales_at, (uint64_t)scale);
+
+        factor *= global;
+        for (int64_t k = i; k < i + run; k++)
+            out[k] = hob_quant_decode(format,
+                                      hob_quant_code_get((const uint8_t *)data,
+                                                         format->bits, k)) *
+                     factor;
+    }
+    hob__elements_release(elements);
+    elements->meta = meta;
+    elements->buffer = out;
+    elements->data = out;
+    elements->meta.dtype = HOB_DTYPE_F32;
+    elements->bytes = (uint64_t)layout.count * sizeof(float);
+    return HOB_OK;
+}
+
 /* Get TENSOR's elements if they are COUNT. */
 static hob_status get_counted(hob_tensor *tensor, int64_t count,
                               struct hob__elements *elements, hob_error *error)
@@ -245,9 +310,13 @@ static hob_status get_counted(hob_tensor *tensor, int64_t count,
 
     if (st)
         return st;
-    have = elements->bytes / hob_dtype_size(elements->meta.dtype);
-    if (count >= 0 && have == (uint64_t)count)
-        return elements_fetch(tensor, elements, error);
+    have = (uint64_t)hob_tensor_count(tensor);
+    if (count >= 0 && have == (uint64_t)count) {
+        st = elements_fetch(tensor, elements, error);
+        if (!st && elements->meta.dtype == HOB_DTYPE_QUANT)
+            st = elements_dequantize(elements, error);
+        return st;
+    }
     return hob_error_set(
         error, HOB_ERR_ARGUMENT,
         "the tensor %s has %" PRIu64 " elements, the buffer is for %" PRId64,
@@ -265,8 +334,12 @@ static hob_status meta_make(hob_dtype dtype, const int64_t *shape, int32_t rank,
     memset(meta, 0, sizeof(*meta));
     if (!bytes)
         return hob_error_set(error, HOB_ERR_DTYPE,
-                             "from_data: dtype %s (%d) has no host elements",
-                             hob_dtype_name(dtype), (int)dtype);
+                             "from_data: dtype %s (%d) has no host elements%s",
+                             hob_dtype_name(dtype), (int)dtype,
+                             dtype == HOB_DTYPE_QUANT
+                                 ? ": make it with hob_quantize_dynamic(), or "
+                                   "of its parts with hob_quantized_from()"
+                                 : "");
     if (rank < 0 || rank > HOB_MAX_RANK)
         return hob_error_set(error, HOB_ERR_SHAPE,
                              "from_data: rank %" PRId32 " is not in 0..%d",
@@ -340,6 +413,8 @@ hob_status hob_read(hob_tensor *tensor, void *out_data, uint64_t bytes,
     struct hob__elements elements;
     hob_status st = elements_measure(tensor, &elements, error);
 
+    if (!st)
+        st = refuse_quantized(&elements, error);
     if (!st && elements.bytes != bytes)
         st = hob_error_set(error, HOB_ERR_ARGUMENT,
                            "the tensor has %" PRIu64

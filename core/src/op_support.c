@@ -63,6 +63,7 @@ find_foreign(hob_runtime *runtime, const struct hob__op *op,
     const struct hob__instance *instance = NULL;
     const struct hob_extension *extension;
     const struct hob_op_impl *impl;
+    uint16_t known;
     uint32_t i = 0;
 
     while (i < manifest->implements_count &&
@@ -76,8 +77,9 @@ find_foreign(hob_runtime *runtime, const struct hob__op *op,
     impl = find_impl(hob__find_table(extension->implements,
                                      extension->implements_count, op->name),
                      candidate);
-    return impl && (!impl->entry || hob__op_fits(runtime, op, manifest->id,
-                                                 impl->entry->signature))
+    return impl && (!impl->entry ||
+                    hob__op_fits(runtime, op, manifest->id,
+                                 impl->entry->signature, &known))
                ? impl
                : NULL;
 }

@@ -36,7 +36,8 @@ static void put_tensor(struct writer *writer, hob_tensor *tensor)
     const struct hob_view *view = hob_tensor_view(tensor);
 
     put(writer, view->dtype | (uint64_t)view->rank << 8 |
-                    (uint64_t)(view->flags & HOB_VIEW_CONTIGUOUS) << 16);
+                    (uint64_t)(view->flags & HOB_VIEW_CONTIGUOUS) << 16 |
+                    (uint64_t)view->scheme << 32);
     for (uint32_t i = 0; i < view->rank; i++) {
         put(writer, (uint64_t)view->shape[i]);
         put(writer, (uint64_t)view->strides[i]);

@@ -47,6 +47,7 @@ struct hob__route {
     /* base: the kernel, or NULL for the body */
     const struct hob_entry *entry;
     void *entry_instance; /* passed to prepare and execute */
+    uint16_t params;      /* that the kernel knows; the others are trailing */
     uint32_t consumes;    /* bit i: the kernel may write over parameter i */
     uint32_t alias_count; /* of the extension that the kernel is from */
     const uint8_t (*aliases)[2];
@@ -99,8 +100,10 @@ const struct hob_extension_op *
 hob__find_table(const struct hob_extension_op *tables, uint32_t count,
                 const char *name);
 
-/* Whether an entry of PLUGIN for SIGNATURE serves OP; if not, log it. */
+/* Whether an entry of PLUGIN for SIGNATURE serves OP; if not, log it.
+ * *OUT_PARAMS is how many of OP's parameters it knows. */
 int hob__op_fits(const hob_runtime *runtime, const struct hob__op *op,
-                 const char *plugin, const char *signature);
+                 const char *plugin, const char *signature,
+                 uint16_t *out_params);
 
 #endif

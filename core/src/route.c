@@ -12,6 +12,7 @@
 #include "error.h"
 #include "runtime.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -53,7 +54,8 @@ struct choice {
     const char *plugin;
     int match;
     int32_t priority;
-    int is_home; /* the backend itself, or the declarer of the op */
+    int is_home;     /* the backend itself, or the declarer of the op */
+    uint16_t params; /* that the kernel knows */
 };
 
 static int is_better(const struct choice *a, const struct choice *b)
@@ -83,29 +85,33 @@ static void consider(const hob_device *layer, const struct hob__op *op,
 }
 
 int hob__op_fits(const hob_runtime *runtime, const struct hob__op *op,
-                 const char *plugin, const char *signature)
+                 const char *plugin, const char *signature,
+                 uint16_t *out_params)
 {
     struct hob__signature have;
     const char *message = NULL;
-    int column = 1;
-    int fit;
+    char why[160];
+    int column = 0;
+    int fit = 0;
 
+    *out_params = op->signature.param_count;
     if (!strcmp(signature, op->flat))
         return 1;
     if (hob__signature_parse(signature, &have, &column, &message)) {
-        fit = 0;
+        (void)snprintf(why, sizeof(why), "column %d: %s", column, message);
     } else {
+        *out_params = have.param_count;
         fit = hob__signature_compatible(&op->signature, &have);
+        if (!fit)
+            hob__signature_difference(&op->signature, &have, why, sizeof(why));
         hob__signature_release(&have);
-        column = 1;
-        message = "it is declared otherwise";
     }
     if (!fit)
         hob__log_write(hob__loader_log(runtime->loader), HOB__SEVERITY_ERROR,
                        "dispatch",
                        "SIGNATURE(%s): the entry of %s is for \"%s\", the op "
-                       "is \"%s\" (column %d: %s): not used",
-                       op->name, plugin, signature, op->flat, column, message);
+                       "is \"%s\" (%s): not used",
+                       op->name, plugin, signature, op->flat, why);
     return fit;
 }
 
@@ -124,10 +130,12 @@ static void consider_backend(hob_device *layer, const struct hob__op *op,
                                 plugin,
                                 MATCH_EXACT,
                                 layer->plugin->candidate->priority,
-                                1};
+                                1,
+                                0};
 
         if (!strcmp(entry->op, op->name) &&
-            hob__op_fits(layer->runtime, op, plugin, entry->signature))
+            hob__op_fits(layer->runtime, op, plugin, entry->signature,
+                         &choice.params))
             consider(layer, op, best, &choice);
     }
 }
@@ -149,13 +157,14 @@ static void consider_impls(hob_device *layer, const struct hob__op *op,
                                 plugin,
                                 match(layer, impl->selector),
                                 instance->plugin->candidate->priority,
-                                instance->plugin->candidate == op->candidate};
+                                instance->plugin->candidate == op->candidate,
+                                0};
 
         if (!choice.match || (is_base && !impl->entry) ||
             (!is_base && !impl->backward && !impl->layer))
             continue;
-        if (!is_base ||
-            hob__op_fits(layer->runtime, op, plugin, impl->entry->signature))
+        if (!is_base || hob__op_fits(layer->runtime, op, plugin,
+                                     impl->entry->signature, &choice.params))
             consider(layer, op, best, &choice);
     }
 }
@@ -261,6 +270,7 @@ static void resolve(hob_device *layer, const struct hob__op *op,
     route->entry = layer->decorator ? NULL : best.entry;
     route->impl = layer->decorator ? best.impl : NULL;
     route->entry_instance = best.instance;
+    route->params = best.params;
     if (best.table) {
         route->consumes = best.table->consumes;
         route->aliases = best.table->aliases;

@@ -23,6 +23,15 @@ enum hob__fuse {
     HOB__FUSE_INLINE
 };
 
+/* What becomes of float results where an argument was quantized and had to be
+ * dequantized for the op; see quantized.c. */
+enum hob__quantized {
+    HOB__QUANTIZED_PROPAGATE = 0, /* quantized again if the scheme says so */
+    HOB__QUANTIZED_KEEP,          /* always quantized again */
+    HOB__QUANTIZED_VIEW,          /* the op moves elements only: likewise */
+    HOB__QUANTIZED_NEVER          /* floats */
+};
+
 enum hob__op_flags {
     HOB__OP_DYNAMIC = 1, /* result sizes depend on data */
     HOB__OP_RANDOM = 2   /* the last two parameters are _seed and _offset */
@@ -51,7 +60,7 @@ struct hob__op_decl {
     uint8_t fuse;  /* enum hob__fuse */
     uint8_t flags; /* enum hob__op_flags */
     uint8_t alias_count;
-    uint8_t reserved;
+    uint8_t quantized;     /* enum hob__quantized */
     const char *signature; /* as written */
     const char *doc;
     hob_infer_fn infer;

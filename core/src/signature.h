@@ -155,4 +155,10 @@ char *hob__signature_text(const struct hob__signature *signature);
 int hob__signature_compatible(const struct hob__signature *want,
                               const struct hob__signature *have);
 
+/* Where they are not compatible, what differs first: "b stands where beta is
+ * declared". */
+void hob__signature_difference(const struct hob__signature *want,
+                               const struct hob__signature *have, char *text,
+                               size_t size);
+
 #endif

@@ -10,6 +10,7 @@
 
 #include "text.h"
 
+#include <stdio.h>
 #include <string.h>
 
 /* ---- equality ---- */
@@ -40,6 +41,36 @@ static int same_result(const struct hob__result *a, const struct hob__result *b)
     return a->source == b->source && a->param == b->param &&
            a->dtype == b->dtype && a->is_list == b->is_list &&
            !((a->flags ^ b->flags) & (HOB__PARAM_OPTIONAL | HOB__PARAM_HIDDEN));
+}
+
+void hob__signature_difference(const struct hob__signature *want,
+                               const struct hob__signature *have, char *text,
+                               size_t size)
+{
+    for (uint32_t i = 0; i < want->param_count || i < have->param_count; i++) {
+        const struct hob__param *a = &want->params[i], *b = &have->params[i];
+
+        if (i >= want->param_count) {
+            (void)snprintf(text, size, "%s is not declared", b->name);
+            return;
+        }
+        if (i >= have->param_count &&
+            !(a->flags & (HOB__PARAM_OPTIONAL | HOB__PARAM_DEFAULT))) {
+            (void)snprintf(text, size, "%s is missing", a->name);
+            return;
+        }
+        if (i < have->param_count && strcmp(a->name, b->name) != 0) {
+            (void)snprintf(text, size, "%s stands where %s is declared",
+                           b->name, a->name);
+            return;
+        }
+        if (i < have->param_count && !same_param(a, b)) {
+            (void)snprintf(text, size, "%s is declared with another type",
+                           a->name);
+            return;
+        }
+    }
+    (void)snprintf(text, size, "the results are declared otherwise");
 }
 
 int hob__signature_compatible(const struct hob__signature *want,

@@ -8,6 +8,7 @@
 #include "runtime.h"
 #include "view.h"
 
+#include <hob/ext/quant.h>
 #include <hob/tensor.h>
 
 #include <inttypes.h>
@@ -59,6 +60,7 @@ void hob__failure_unref(struct hob__failure *failure)
 
 hob_status hob__meta_bytes(const struct hob_meta *meta, uint64_t *out_bytes)
 {
+    struct hob_quant_layout layout;
     int64_t count = 1;
     int64_t bytes;
 
@@ -67,6 +69,12 @@ hob_status hob__meta_bytes(const struct hob_meta *meta, uint64_t *out_bytes)
             return HOB_ERR_SHAPE;
         else if (meta->shape[i] == 0)
             count = 0; /* whatever the other sizes are */
+    if (meta->dtype == HOB_DTYPE_QUANT) {
+        if (!hob_quant_layout(meta->scheme, meta->rank, meta->shape, &layout))
+            return HOB_ERR_SHAPE;
+        *out_bytes = (uint64_t)layout.bytes;
+        return HOB_OK;
+    }
     for (uint32_t i = 0; count && i < meta->rank; i++)
         if (__builtin_mul_overflow(count, meta->shape[i], &count))
             return HOB_ERR_SHAPE;
@@ -79,7 +87,9 @@ hob_status hob__meta_bytes(const struct hob_meta *meta, uint64_t *out_bytes)
 
 int hob__meta_is_sound(const struct hob_meta *meta)
 {
-    return meta->rank <= HOB_MAX_RANK && hob_dtype_size(meta->dtype) > 0;
+    return meta->rank <= HOB_MAX_RANK && (hob_dtype_size(meta->dtype) > 0 ||
+                                          (meta->dtype == HOB_DTYPE_QUANT &&
+                                           hob_quant_is_sound(meta->scheme)));
 }
 
 int hob__tensor_has_state(const hob_tensor *tensor)
@@ -97,6 +107,7 @@ struct hob_meta hob__tensor_meta(const hob_tensor *tensor)
     memset(&meta, 0, sizeof(meta));
     meta.dtype = tensor->view.dtype;
     meta.rank = tensor->view.rank;
+    meta.scheme = tensor->view.scheme;
     memcpy(meta.shape, tensor->view.shape, meta.rank * sizeof(int64_t));
     return meta;
 }
@@ -126,7 +137,7 @@ static hob_tensor *handle_new(hob_device *device)
     tensor->failure = NULL;
     tensor->view.data = NULL;
     tensor->view.storage = NULL;
-    tensor->view.reserved = 0;
+    tensor->view.scheme = 0;
     for (int32_t i = 0; i < HOB_MAX_LEVELS; i++)
         tensor->state[i] = NULL;
     return tensor;
@@ -141,6 +152,7 @@ hob_tensor *hob__tensor_blank(hob_device *device, const struct hob_meta *meta)
         return NULL;
     tensor->view.dtype = meta->dtype;
     tensor->view.rank = meta->rank;
+    tensor->view.scheme = meta->scheme;
     tensor->view.flags = HOB_VIEW_CONTIGUOUS | HOB_VIEW_INJECTIVE;
     for (int32_t i = (int32_t)meta->rank - 1; i >= 0; i--) {
         tensor->view.shape[i] = meta->shape[i];

@@ -27,6 +27,10 @@
 enum { GEN_FUSE_COUNT = 5, GEN_FUSE_VIEW = 3, GEN_FUSE_INLINE = 4 };
 extern const char *const gen_fuse_names[GEN_FUSE_COUNT];
 
+/* The names of enum hob__quantized, in its order. */
+enum { GEN_QUANTIZED_COUNT = 4, GEN_QUANTIZED_KEEP = 1, GEN_QUANTIZED_VIEW };
+extern const char *const gen_quantized_names[GEN_QUANTIZED_COUNT];
+
 /* One file that was read. */
 struct gen_source {
     char *path;                /* as given, for messages */
@@ -87,6 +91,7 @@ struct gen_op {
     const char *infer; /* NULL where dynamic and not given */
     const char *doc;
     uint8_t fuse;
+    uint8_t quantized; /* index in gen_quantized_names */
     bool body;
     bool dynamic;
     bool random;

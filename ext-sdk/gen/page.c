@@ -37,9 +37,13 @@ static void row(struct hob__text *out, const struct gen_op *op)
     code(out, op->signature_text);
     hob__text_puts(out, " | ");
     cell(out, op->doc);
-    hob__text_printf(out, "%s%s | %s%s%s |\n", op->random ? " Random." : "",
+    hob__text_printf(out, "%s%s%s | %s%s%s |\n", op->random ? " Random." : "",
                      op->dynamic ? " The result's size depends on the data."
                                  : "",
+                     op->quantized == GEN_QUANTIZED_KEEP ||
+                             op->quantized == GEN_QUANTIZED_VIEW
+                         ? " Quantized stays quantized."
+                         : "",
                      gen_fuse_names[op->fuse], op->body ? ", body" : "",
                      op->alias_count ? ", in place" : "");
 }

@@ -12,9 +12,13 @@
 const char *const gen_fuse_names[GEN_FUSE_COUNT] = {"opaque", "elementwise",
                                                     "reduce", "view", "inline"};
 
+const char *const gen_quantized_names[GEN_QUANTIZED_COUNT] = {
+    "propagate", "keep", "view", "never"};
+
 static const char *const builtin_keys[] = {
-    "op",   "id",      "signature", "infer",   "fuse", "body",
-    "uses", "dynamic", "random",    "aliases", "doc",  "deterministic"};
+    "op",       "id",      "signature", "infer",   "fuse", "body",
+    "uses",     "dynamic", "random",    "aliases", "doc",  "deterministic",
+    "quantized"};
 
 static const char *const extension_keys[] = {
     "op",      "signature", "infer",         "fuse",     "body",
@@ -174,6 +178,27 @@ static hob_status read_fuse(struct gen_op *op, bool required, hob_error *error)
                     name);
 }
 
+static hob_status read_quantized(struct gen_op *op, hob_error *error)
+{
+    const char *name = gen_quantized_names[0];
+    hob_status st =
+        gen_get_string(op->source, op->place, "quantized", false, &name, error);
+
+    if (st)
+        return st;
+    while (op->quantized < GEN_QUANTIZED_COUNT &&
+           strcmp(gen_quantized_names[op->quantized], name) != 0)
+        op->quantized++;
+    if (op->quantized < GEN_QUANTIZED_COUNT)
+        return HOB_OK;
+    return gen_fail(op->source,
+                    hob__json_member(op->source->doc, op->place, "quantized"),
+                    error,
+                    "\"%s\" is no rule for quantized arguments; there are "
+                    "propagate, keep, view and never",
+                    name);
+}
+
 static hob_status read_uses(struct gen_op *op, hob_error *error)
 {
     const struct hob__json_value *item;
@@ -318,6 +343,8 @@ hob_status gen_read_op(struct gen_schema *schema,
         st = read_infer(schema, op, error);
     if (!st)
         st = read_fuse(op, !is_extension, error);
+    if (!st)
+        st = read_quantized(op, error);
     if (!st)
         st = gen_read_memory(op, error);
     if (!st)

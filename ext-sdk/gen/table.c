@@ -53,6 +53,10 @@ static void table_entry(struct hob__text *out, const struct gen_op *op)
                          op->dynamic ? "HOB__OP_DYNAMIC" : "",
                          op->dynamic && op->random ? " | " : "",
                          op->random ? "HOB__OP_RANDOM" : "");
+    if (op->quantized) {
+        hob__text_puts(out, ",\n        .quantized = HOB__QUANTIZED_");
+        gen_upper(out, gen_quantized_names[op->quantized]);
+    }
     hob__text_puts(out, ",\n        .signature = ");
     gen_c_string(out, op->flat_text);
     hob__text_puts(out, ",\n        .doc = ");

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-/* ---- metadata, packed: dtype and rank in one word, then the sizes ---- */
+/* ---- metadata, packed: dtype, rank, scheme in a word, then the sizes ---- */
 
 static uint32_t slots_of(const hob_value *value)
 {
@@ -13,10 +13,10 @@ static uint32_t slots_of(const hob_value *value)
     return value->tag == HOB_TAG_TENSOR;
 }
 
-static int64_t *meta_put(int64_t *out, uint32_t dtype, uint32_t rank,
-                         const int64_t *shape)
+static int64_t *meta_put(int64_t *out, uint32_t dtype, uint32_t scheme,
+                         uint32_t rank, const int64_t *shape)
 {
-    *out++ = (int64_t)(dtype | rank << 8);
+    *out++ = (int64_t)(dtype | rank << 8 | (uint64_t)scheme << 32);
     for (uint32_t i = 0; i < rank; i++)
         *out++ = shape[i];
     return out;
@@ -26,7 +26,7 @@ static int64_t *meta_put_tensor(int64_t *out, hob_tensor *tensor)
 {
     const struct hob_view *view = hob_tensor_view(tensor);
 
-    return meta_put(out, view->dtype, view->rank, view->shape);
+    return meta_put(out, view->dtype, view->scheme, view->rank, view->shape);
 }
 
 void ad_node_meta_next(const int64_t **cursor, struct hob_meta *out)
@@ -37,6 +37,7 @@ void ad_node_meta_next(const int64_t **cursor, struct hob_meta *out)
     memset(out, 0, sizeof(*out));
     out->dtype = (uint8_t)(head & 0xff);
     out->rank = (uint8_t)(head >> 8);
+    out->scheme = (uint32_t)(head >> 32);
     for (uint32_t i = 0; i < out->rank; i++)
         out->shape[i] = *in++;
     *cursor = in;
@@ -45,7 +46,7 @@ void ad_node_meta_next(const int64_t **cursor, struct hob_meta *out)
 void ad_node_ret_meta_put(int64_t **cursor, hob_tensor *tensor)
 {
     *cursor = tensor ? meta_put_tensor(*cursor, tensor)
-                     : meta_put(*cursor, HOB_DTYPE_NONE, 0, NULL);
+                     : meta_put(*cursor, HOB_DTYPE_NONE, 0, 0, NULL);
 }
 
 /* ---- making ---- */
@@ -171,7 +172,7 @@ static int64_t *fill_args(struct ad_node *node, const struct hob_call *call,
             input->counted = 0;
             input->param = i;
             if (arg->tag == HOB_TAG_ABSENT)
-                meta = meta_put(meta, HOB_DTYPE_NONE, 0, NULL);
+                meta = meta_put(meta, HOB_DTYPE_NONE, 0, 0, NULL);
             else
                 meta = meta_put_tensor(meta, arg->tag == HOB_TAG_TENSOR
                                                  ? arg->u.tensor
@@ -232,8 +233,8 @@ struct ad_node *ad_node_new(struct ad_pool *pool, const struct hob_call *call)
     node->ret_metas = meta;
     for (uint32_t i = 0; i < node->ret_count; i++) {
         node->rets[i] = NULL;
-        meta = meta_put(meta, call->metas[i].dtype, call->metas[i].rank,
-                        call->metas[i].shape);
+        meta = meta_put(meta, call->metas[i].dtype, call->metas[i].scheme,
+                        call->metas[i].rank, call->metas[i].shape);
     }
     return node;
 }

@@ -24,6 +24,12 @@ static const uint32_t masks_num_int_num[] = {HOB_MASK_NUM, HOB_MASK_INT,
                                              HOB_MASK_NUM};
 static const uint32_t masks_any_bool[] = {HOB_MASK_ANY, HOB_MASK_BOOL};
 
+static const uint32_t masks_float_any_any[] = {HOB_MASK_FLOAT, HOB_MASK_ANY,
+                                               HOB_MASK_ANY};
+static const uint32_t masks_int_any_any[] = {HOB_MASK_INT, HOB_MASK_ANY,
+                                             HOB_MASK_ANY};
+static const uint32_t masks_quant[] = {HOB_DTYPE_BIT(HOB_DTYPE_QUANT)};
+
 static const struct hob_entry entries[] = {
     {"add", "(lhs: Num, rhs: Num) -> lhs", masks_num_num, 2, 0, NULL,
      reference_elementwise},
@@ -108,6 +114,23 @@ static const struct hob_entry entries[] = {
      "(x: Num, dim: i64, descending: bool = false, index_dtype: dtype = i32) "
      "-> (x, index_dtype)",
      masks_num, 1, 0, NULL, reference_sort},
+    {"quantize",
+     "(x: Float, scales: Num, global_scale: Any?, value: enum(q8s, q8f, q4s, "
+     "q4f, q2s, q2f, e4m3, e5m2, e2m1) = q8s, block: i64 = 0, propagation: "
+     "enum(inhibit, propagate) = inhibit) -> Quantized",
+     masks_float_any_any, 3, 0, NULL, reference_quantize},
+    {"quantized_from",
+     "(values: Int, scales: Num, global_scale: Any?, value: enum(q8s, q8f, "
+     "q4s, q4f, q2s, q2f, e4m3, e5m2, e2m1) = q8s, block: i64 = 0, "
+     "propagation: enum(inhibit, propagate) = inhibit) -> Quantized",
+     masks_int_any_any, 3, 0, NULL, reference_quantize},
+    {"dequantize", "(x: Quantized, dtype: dtype = f32) -> dtype", masks_quant,
+     1, 0, NULL, reference_dequantize},
+    {"quantized_values", "(x: Quantized) -> Int", masks_quant, 1, 0, NULL,
+     reference_quantized_values},
+    {"quantized_scales",
+     "(x: Quantized) -> (scales: Float, global_scale: Float?)", masks_quant, 1,
+     0, NULL, reference_quantized_scales},
 };
 
 static hob_status reference_open(const struct hob_host *host,

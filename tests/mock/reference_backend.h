@@ -19,7 +19,7 @@ extern const char *const reference_backend_manifest;
 const struct hob_plugin *
 hob_plugin_entry_reference(const struct hob_host *host);
 
-/* The kernels: reference_elementwise.c, reference_ops.c. */
+/* The kernels: reference_elementwise.c, reference_ops.c, reference_quant.c. */
 hob_status reference_elementwise(void *device, struct hob_call *call);
 hob_status reference_where(void *device, struct hob_call *call);
 hob_status reference_copy(void *device, struct hob_call *call);
@@ -34,5 +34,9 @@ hob_status reference_gather(void *device, struct hob_call *call);
 hob_status reference_scatter_add(void *device, struct hob_call *call);
 hob_status reference_mask_select(void *device, struct hob_call *call);
 hob_status reference_sort(void *device, struct hob_call *call);
+hob_status reference_quantize(void *device, struct hob_call *call);
+hob_status reference_dequantize(void *device, struct hob_call *call);
+hob_status reference_quantized_values(void *device, struct hob_call *call);
+hob_status reference_quantized_scales(void *device, struct hob_call *call);
 
 #endif

@@ -178,6 +178,8 @@ static const struct bad {
     {FAMILY("{\"op\": \"a\", \"id\": 1, \"signature\": \"() -> f32\", "
             "\"infer\": \"same\", \"fuse\": \"view\"}"),
      "3:1: /ops/0: a view has one result"},
+    {FAMILY(OP("a", "1", X, ", \"quantized\": \"always\"")),
+     "4:92: /ops/0/quantized: \"always\" is no rule for quantized arguments"},
     {FAMILY("{\"op\": \"a\", \"id\": 1, \"signature\": \"" X "\", "
             "\"infer\": \"Same\", \"fuse\": \"view\"}"),
      "3:61: /ops/0/infer: \"Same\" is no name"},

@@ -48,6 +48,16 @@ static const char manifest[] =
     "   \"infer\": \"function\", \"backends\": [\"flex\"]},"
     "  {\"op\": \"spend\", \"signature\": \"(x: Float, y: Float) -> x\","
     "   \"infer\": \"function\", \"backends\": [\"flex\"]},"
+    "  {\"op\": \"first\", \"signature\": \"(xs: [Float]) -> xs\","
+    "   \"infer\": \"function\", \"body\": true,"
+    "   \"backends\": [\"autodiff\", \"flex\"]},"
+    "  {\"op\": \"older\", \"infer\": \"same\", \"body\": true,"
+    "   \"signature\": \"(x: Float, factor: f64 = 2, more: [i64] = [1]) "
+    "-> x\","
+    "   \"backends\": [\"flex\"]},"
+    "  {\"op\": \"stuck\", \"infer\": \"same\","
+    "   \"signature\": \"(x: Float, factor: f64 = 2) -> x\","
+    "   \"backends\": [\"flex\"]},"
     "  {\"op\": \"pieces\", \"signature\": \"(x: Float, n: i64) -> [x]\","
     "   \"infer\": \"function\", \"body\": true,"
     "   \"backends\": [\"autodiff\", \"flex\"]},"
@@ -269,6 +279,58 @@ static const struct hob_op_impl spend_impls[] = {
 
 static const uint8_t spend_aliases[][2] = {{0, 0}};
 
+static hob_status first_infer(struct hob_call *call, struct hob_meta *out)
+{
+    const struct hob_view *x = hob_arg_item(call, 0, 0);
+
+    out->rank = x->rank;
+    memcpy(out->shape, x->shape, sizeof(out->shape));
+    return HOB_OK;
+}
+
+static hob_status first_body(hob_scope *scope, const struct hob_call *call,
+                             hob_tensor **out)
+{
+    (void)scope;
+    out[0] = call->args[0].u.tensors[0];
+    return HOB_OK;
+}
+
+/* x times 2: written before there was a factor. */
+static hob_status older_execute(void *device, struct hob_call *call)
+{
+    const struct hob_view *x = hob_arg_view(call, 0);
+    float *y = (float *)hob_ret_view(call, 0)->data;
+
+    (void)device;
+    for (int64_t i = 0; i < hob_view_count(x); i++)
+        y[i] = 2 * ((const float *)x->data)[i];
+    return HOB_OK;
+}
+
+static hob_status older_body(hob_scope *scope, const struct hob_call *call,
+                             hob_tensor **out)
+{
+    /* 1000 tells it from the kernel. */
+    out[0] = hob_add_scalar(
+        scope, hob_mul_scalar(scope, call->args[0].u.tensor, call->args[1]),
+        hob_i64(1000 * call->args[2].u.i64s[0]));
+    return HOB_OK;
+}
+
+static const struct hob_entry older_entry = {.op = "t.older",
+                                             .signature = "(x: Float) -> x",
+                                             .flags = HOB_ENTRY_CONTIGUOUS,
+                                             .execute = older_execute};
+static const struct hob_op_impl older_impls[] = {
+    {.selector = "flex", .entry = &older_entry}};
+static const struct hob_entry stuck_entry = {.op = "t.stuck",
+                                             .signature = "(x: Float) -> x",
+                                             .flags = HOB_ENTRY_CONTIGUOUS,
+                                             .execute = older_execute};
+static const struct hob_op_impl stuck_impls[] = {
+    {.selector = "flex", .entry = &stuck_entry}};
+
 static hob_status pieces_infer(struct hob_call *call, struct hob_meta *out)
 {
     int64_t n = call->args[1].u.i64;
@@ -353,6 +415,19 @@ static const struct hob_extension_op ops[] = {
      .consumes = 2,
      .aliases = spend_aliases,
      .alias_count = 1},
+    {.name = "t.first",
+     .signature = "(xs: [Float]) -> xs",
+     .infer = first_infer,
+     .body = first_body},
+    {.name = "t.older",
+     .signature = "(x: Float, factor: f64 = 2, more: [i64] = [1]) -> x",
+     .body = older_body,
+     .impls = older_impls,
+     .impl_count = 1},
+    {.name = "t.stuck",
+     .signature = "(x: Float, factor: f64 = 2) -> x",
+     .impls = stuck_impls,
+     .impl_count = 1},
     {.name = "t.pieces",
      .signature = "(x: Float, n: i64) -> [x]",
      .infer = pieces_infer,
@@ -363,8 +438,7 @@ static const struct hob_extension_op ops[] = {
      .impl_count = 1}};
 
 static const struct hob_extension extension = {
-    HOB_EXTENSION_INIT_HEAD,
-    .op_count = sizeof(ops) / sizeof(ops[0]),
+    HOB_EXTENSION_INIT_HEAD, .op_count = sizeof(ops) / sizeof(ops[0]),
     .ops = ops};
 
 static const struct hob_plugin plugin = {HOB_PLUGIN_INIT_HEAD, .id = "t.types",
@@ -743,6 +817,45 @@ START_TEST(test_types_lists_of_results)
 }
 END_TEST
 
+/* A body may return what it was given, moved or not, also out of a list. */
+START_TEST(test_types_list_item_as_result)
+{
+    hob_tensor *x = vector(flex, 2, 3), *xs[2] = {x, vector(flex, 4, 5)};
+    const struct hob_host *host = hob_scope_host(scope);
+    hob_value arg = hob_value_tensors(xs, 2);
+
+    check_vector(host->call1(scope, op("t.first"), &arg, 1), 2, 3);
+    check_vector(x, 2, 3);
+    hob_move(scope, x);
+    check_vector(host->call1(scope, op("t.first"), &arg, 1), 2, 3);
+}
+END_TEST
+
+/* A kernel that knows fewer parameters than there are now is not used where
+ * one of the others says something. */
+START_TEST(test_types_kernel_of_an_older_signature)
+{
+    const int64_t one = 1, three = 3;
+    hob_tensor *x = vector(flex, 2, 3);
+    const struct hob_host *host = hob_scope_host(scope);
+    hob_value args[3] = {hob_value_tensor(x), hob_none(), hob_none()};
+
+    check_vector(host->call1(scope, op("t.older"), args, 1), 4, 6);
+    args[1] = hob_f64(2);
+    args[2] = hob_value_i64s(&one, 1);
+    check_vector(host->call1(scope, op("t.older"), args, 3), 4, 6);
+    args[1] = hob_f64(5);
+    check_vector(host->call1(scope, op("t.older"), args, 3), 1010, 1015);
+    args[1] = hob_none();
+    args[2] = hob_value_i64s(&three, 1);
+    check_vector(host->call1(scope, op("t.older"), args, 3), 3004, 3006);
+    check_vector(host->call1(scope, op("t.stuck"), args, 1), 4, 6);
+    args[1] = hob_f64(5);
+    (void)host->call1(scope, op("t.stuck"), args, 2);
+    check_fails(HOB_ERR_UNSUPPORTED, "the kernel on flex does not know factor");
+}
+END_TEST
+
 START_TEST(test_types_random_extension)
 {
     hob_tensor *x = hob_ones(scope, NULL, 0, flex, HOB_DTYPE_F32);
@@ -783,6 +896,8 @@ int main(void)
     tcase_add_test(tcase, test_types_plans_are_kept);
     tcase_add_test(tcase, test_types_consumed_arguments);
     tcase_add_test(tcase, test_types_lists_of_results);
+    tcase_add_test(tcase, test_types_list_item_as_result);
+    tcase_add_test(tcase, test_types_kernel_of_an_older_signature);
     tcase_add_test(tcase, test_types_random_extension);
     suite_add_tcase(suite, tcase);
     return hob_check_main(suite);

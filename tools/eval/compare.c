@@ -10,6 +10,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* A quantized tensor is read and compared as the f32 that it stands for. */
+static uint32_t number_dtype(const hob_tensor *tensor)
+{
+    uint32_t dtype = hob_tensor_dtype(tensor);
+
+    return dtype == HOB_DTYPE_QUANT ? HOB_DTYPE_F32 : dtype;
+}
+
 /* The elements of a tensor in the widest type of their kind. */
 struct elements {
     int is_float;
@@ -33,8 +41,7 @@ static hob_status read_elements(hob_tensor *tensor, struct elements *out,
     if (status)
         return status;
     out->count = hob_tensor_count(tensor);
-    out->is_float =
-        (HOB_MASK_FLOAT & HOB_DTYPE_BIT(hob_tensor_dtype(tensor))) != 0;
+    out->is_float = (HOB_MASK_FLOAT & HOB_DTYPE_BIT(number_dtype(tensor))) != 0;
     if (out->is_float)
         out->floats = calloc((size_t)out->count + 1, sizeof(double));
     else
@@ -166,7 +173,7 @@ static hob_status check_data(const char *name, hob_tensor *tensor,
 {
     const cJSON *data = cJSON_GetObjectItemCaseSensitive(wanted, "data");
     const cJSON *index = cJSON_GetObjectItemCaseSensitive(wanted, "index");
-    uint32_t dtype = hob_tensor_dtype(tensor);
+    uint32_t dtype = number_dtype(tensor);
     struct elements elements;
     const cJSON *item;
     int64_t i = 0;
@@ -212,7 +219,8 @@ static hob_status check_one(const char *name, hob_tensor *tensor,
     hob_status status = tolerance_read(wanted, &tolerance, error);
 
     if (!status && cJSON_IsString(dtype) &&
-        strcmp(dtype->valuestring, hob_dtype_name(hob_tensor_dtype(tensor))))
+        strcmp(dtype->valuestring, hob_dtype_name(hob_tensor_dtype(tensor))) &&
+        strcmp(dtype->valuestring, hob_dtype_name(number_dtype(tensor))))
         status = hob_error_set(error, HOB_ERR_DTYPE, "%s is %s, expected %s",
                                name, hob_dtype_name(hob_tensor_dtype(tensor)),
                                dtype->valuestring);
@@ -233,13 +241,13 @@ hob_status compare_tensors(const char *name, hob_tensor *a, hob_tensor *b,
 
     if (!status)
         status = read_elements(b, &right, error);
-    if (!status && (hob_tensor_dtype(a) != hob_tensor_dtype(b) ||
-                    left.count != right.count))
+    if (!status &&
+        (number_dtype(a) != number_dtype(b) || left.count != right.count))
         status = hob_error_set(error, HOB_ERR_SHAPE,
                                "%s: dtypes or sizes differ", name);
     for (int64_t i = 0; !status && i < left.count; i++) {
         int same = left.is_float ? close_enough(left.floats[i], right.floats[i],
-                                                hob_tensor_dtype(a), tolerance)
+                                                number_dtype(a), tolerance)
                                  : left.integers[i] == right.integers[i];
 
         if (!same && left.is_float)
@@ -479,14 +487,15 @@ cJSON *tensor_to_json(hob_tensor *tensor, hob_error *error)
     cJSON *json = NULL;
     cJSON *shape;
     cJSON *data;
-    uint32_t dtype = hob_tensor_dtype(tensor);
+    uint32_t dtype = number_dtype(tensor);
 
     if (read_elements(tensor, &elements, error)) {
         elements_release(&elements);
         return NULL;
     }
     json = cJSON_CreateObject();
-    cJSON_AddStringToObject(json, "dtype", hob_dtype_name(dtype));
+    cJSON_AddStringToObject(json, "dtype",
+                            hob_dtype_name(hob_tensor_dtype(tensor)));
     shape = cJSON_AddArrayToObject(json, "shape");
     for (int32_t i = 0; i < hob_tensor_rank(tensor); i++)
         cJSON_AddItemToArray(

@@ -43,7 +43,7 @@ typedef enum hob_dtype {
     HOB_DTYPE_U16 = 11,
     HOB_DTYPE_U8 = 12,
     HOB_DTYPE_BOOL = 13,  /* one byte, 0 or 1 */
-    HOB_DTYPE_QUANT = 14, /* packed values with scales; not computed on yet */
+    HOB_DTYPE_QUANT = 14, /* packed values with scales, by a scheme */
     HOB_DTYPE_COUNT_
 } hob_dtype;
 
@@ -81,7 +81,7 @@ struct hob_meta {
     uint8_t dtype; /* hob_dtype */
     uint8_t rank;
     uint16_t reserved0;
-    uint32_t reserved1;
+    uint32_t scheme; /* of a quantized tensor, see hob/ext/quant.h; else 0 */
     int64_t shape[HOB_MAX_RANK];
 };
 

@@ -27,8 +27,8 @@ struct hob_view {
     struct hob_storage *storage;
     uint8_t dtype; /* hob_dtype */
     uint8_t rank;
-    uint16_t flags;    /* enum hob_view_flags */
-    uint32_t reserved; /* the core's */
+    uint16_t flags;  /* enum hob_view_flags */
+    uint32_t scheme; /* as in struct hob_meta */
     int64_t shape[HOB_MAX_RANK];
     int64_t strides[HOB_MAX_RANK]; /* in elements; zero or negative allowed */
 };

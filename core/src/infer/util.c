@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "util.h"
 
+#include <hob/ext/quant.h>
+
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -20,14 +22,33 @@ static struct hob__text_shape shape_text(const char *dtype,
     return shape;
 }
 
+/* A quantized tensor is called by its format, and the size of its blocks. */
+static struct hob__text_shape typed_text(uint32_t dtype, uint32_t scheme,
+                                         const int64_t *shape, uint32_t rank)
+{
+    char name[16];
+
+    if (dtype != HOB_DTYPE_QUANT)
+        return shape_text(hob_dtype_name(dtype), shape, rank);
+    if (hob_quant_block(scheme))
+        snprintf(name, sizeof(name), "%s/%" PRIu32,
+                 hob_quant_format_of(hob_quant_value_of(scheme))->name,
+                 hob_quant_block(scheme));
+    return shape_text(
+        hob_quant_block(scheme)
+            ? name
+            : hob_quant_format_of(hob_quant_value_of(scheme))->name,
+        shape, rank);
+}
+
 struct hob__text_shape hob__view_text(const struct hob_view *view)
 {
-    return shape_text(hob_dtype_name(view->dtype), view->shape, view->rank);
+    return typed_text(view->dtype, view->scheme, view->shape, view->rank);
 }
 
 struct hob__text_shape hob__infer_meta_text(const struct hob_meta *meta)
 {
-    return shape_text(hob_dtype_name(meta->dtype), meta->shape, meta->rank);
+    return typed_text(meta->dtype, meta->scheme, meta->shape, meta->rank);
 }
 
 struct hob__text_shape hob__list_text(const int64_t *numbers, uint32_t count)
@@ -83,9 +104,11 @@ hob_status hob__infer_check(struct hob_call *call, const struct hob_meta *meta)
     int64_t bytes = hob_dtype_size(meta->dtype);
 
     if (bytes == 0)
-        return call->host->fail(call, HOB_ERR_DTYPE,
-                                "%s: dtype %s has no elements to compute on",
-                                call->op_name, hob_dtype_name(meta->dtype));
+        return call->host->fail(
+            call, HOB_ERR_DTYPE, "%s: dtype %s has no elements to compute on%s",
+            call->op_name, hob_dtype_name(meta->dtype),
+            meta->dtype == HOB_DTYPE_QUANT ? ": use hob_quantize_dynamic()"
+                                           : "");
     if (meta->rank > HOB_MAX_RANK)
         return call->host->fail(
             call, HOB_ERR_SHAPE,

@@ -94,6 +94,7 @@ const struct hob__op_decl hob__builtin_ops[] = {
         .family = "math",
         .id = HOB_OP_DOUBLE,
         .fuse = HOB__FUSE_ELEMENTWISE,
+        .quantized = HOB__QUANTIZED_KEEP,
         .signature = "(x: Num, new: f64 = 2, bias: Float?) -> x",
         .doc = "x + x.",
         .infer = hob__infer_same,

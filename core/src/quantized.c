@@ -1,0 +1,239 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * quantized.c - ops that know nothing of quantized tensors, called on them.
+ *
+ * One rule for all of them: dequantize, call the op, and quantize its float
+ * results again with the scheme of the first quantized argument, if the op's
+ * declaration ("quantized") or that scheme says so. An op that only moves
+ * elements is called on the codes instead where one scale covers them all:
+ * then no element changes. All are calls of their own, in a scope of this
+ * one, so layers see ordinary ops.
+ */
+#include "boundary.h"
+
+#include "error.h"
+
+#include <hob/ext/quant.h>
+#include <hob/ops.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+struct rewrite {
+    hob_scope *scope; /* of the calls that are made instead */
+    hob_value args[HOB_MAX_PARAMS];
+    hob_tensor **lists[HOB_MAX_PARAMS]; /* owned; NULL where not replaced */
+    hob_tensor *first;                  /* the first that is dequantized */
+    uint32_t count;                     /* of those */
+};
+
+static int is_float(const hob_tensor *tensor)
+{
+    return (HOB_DTYPE_BIT(tensor->view.dtype) & HOB_MASK_FLOAT) != 0;
+}
+
+/* Whether parameter INDEX, given TENSOR, needs it dequantized. */
+static int is_foreign(const struct hob_call *call, uint32_t index,
+                      const hob_tensor *tensor)
+{
+    return tensor->view.dtype == HOB_DTYPE_QUANT &&
+           !(call->core->op->signature.params[index].mask &
+             HOB_DTYPE_BIT(HOB_DTYPE_QUANT));
+}
+
+/* The tensors of an argument, and how many. */
+static hob_tensor *const *tensors_of(const hob_value *value, uint32_t *count)
+{
+    *count = value->tag == HOB_TAG_TENSOR    ? 1
+             : value->tag == HOB_TAG_TENSORS ? value->count
+                                             : 0;
+    return value->tag == HOB_TAG_TENSORS ? value->u.tensors : &value->u.tensor;
+}
+
+/* Count what must be dequantized. The other operands are of one dtype, that
+ * of the first float; without any it is f32. */
+static hob_dtype look(const struct hob_call *call, struct rewrite *rewrite)
+{
+    hob_dtype dtype = HOB_DTYPE_NONE;
+
+    for (uint32_t i = 0; i < call->arg_count; i++) {
+        uint32_t count;
+        hob_tensor *const *tensors = tensors_of(&call->args[i], &count);
+
+        for (uint32_t k = 0; k < count; k++) {
+            if (is_foreign(call, i, tensors[k])) {
+                if (!rewrite->first)
+                    rewrite->first = tensors[k];
+                rewrite->count++;
+            } else if (is_float(tensors[k]) && !dtype) {
+                dtype = (hob_dtype)tensors[k]->view.dtype;
+            }
+        }
+    }
+    return dtype ? dtype : HOB_DTYPE_F32;
+}
+
+/* The arguments for the calls: those of CALL, borrowed, with what is foreign
+ * in DTYPE, or its codes where DTYPE is HOB_DTYPE_NONE. */
+static hob_status replace(const struct hob_call *call, hob_dtype dtype,
+                          struct rewrite *rewrite)
+{
+    for (uint32_t i = 0; i < call->arg_count; i++) {
+        hob_value *value = &rewrite->args[i];
+        uint32_t count;
+        hob_tensor *const *tensors;
+        int any = 0;
+
+        *value = call->args[i];
+        value->flags &= (uint8_t)~HOB_VALUE_MOVE;
+        tensors = tensors_of(value, &count);
+        for (uint32_t k = 0; k < count; k++)
+            any |= is_foreign(call, i, tensors[k]);
+        if (!any)
+            continue;
+        if (value->tag == HOB_TAG_TENSOR) {
+            value->u.tensor =
+                dtype ? hob_dequantize(rewrite->scope, tensors[0], dtype)
+                      : hob_quantized_values(rewrite->scope, tensors[0]);
+            continue;
+        }
+        rewrite->lists[i] = calloc(count, sizeof(hob_tensor *));
+        if (!rewrite->lists[i])
+            return HOB_ERR_MEMORY;
+        for (uint32_t k = 0; k < count; k++)
+            rewrite->lists[i][k] =
+                is_foreign(call, i, tensors[k])
+                    ? hob_dequantize(rewrite->scope, tensors[k], dtype)
+                    : tensors[k];
+        value->u.tensors = rewrite->lists[i];
+    }
+    return HOB_OK;
+}
+
+/* Whether the op can move the codes of its first argument as they are. */
+static int moves_codes(const struct hob_call *call,
+                       const struct rewrite *rewrite)
+{
+    return call->core->op->decl->quantized == HOB__QUANTIZED_VIEW &&
+           rewrite->count == 1 && call->args[0].tag == HOB_TAG_TENSOR &&
+           call->args[0].u.tensor == rewrite->first &&
+           !hob_quant_block(rewrite->first->view.scheme);
+}
+
+static int is_requantized(const struct hob_call *call, uint32_t scheme)
+{
+    switch (call->core->op->decl->quantized) {
+    case HOB__QUANTIZED_KEEP:
+    case HOB__QUANTIZED_VIEW:
+        return 1;
+    case HOB__QUANTIZED_NEVER:
+        return 0;
+    default:
+        return (scheme & HOB_QUANT_PROPAGATE) != 0;
+    }
+}
+
+static hob_tensor *quantize_like(hob_scope *scope, hob_tensor *x,
+                                 uint32_t scheme)
+{
+    uint32_t value = hob_quant_value_of(scheme) - 1;
+    int propagate = (scheme & HOB_QUANT_PROPAGATE) != 0;
+
+    return hob_quantize_dynamic(
+        scope, x, (enum hob_quantize_dynamic_value)value,
+        hob_quant_block(scheme), (hob_dtype)hob_quant_scale_dtype(scheme),
+        (scheme & HOB_QUANT_GLOBAL) != 0,
+        propagate ? HOB_QUANTIZE_DYNAMIC_PROPAGATION_PROPAGATE
+                  : HOB_QUANTIZE_DYNAMIC_PROPAGATION_INHIBIT,
+        HOB_QUANTIZE_DYNAMIC_CALIBRATION_MINMAX);
+}
+
+/* CODES, moved, with the scales that they had in SOURCE. */
+static hob_tensor *with_scales_of(hob_scope *scope, hob_tensor *codes,
+                                  hob_tensor *source)
+{
+    uint32_t scheme = source->view.scheme;
+    uint32_t value = hob_quant_value_of(scheme) - 1;
+    hob_tensor *scales = NULL;
+    hob_tensor *global = NULL;
+
+    if (hob_quantized_scales(scope, source, &scales, &global))
+        return scales; /* the scope's error tensor */
+    return hob_quantized_from(scope, codes, scales, global,
+                              (enum hob_quantized_from_value)value, 0,
+                              (scheme & HOB_QUANT_PROPAGATE)
+                                  ? HOB_QUANTIZED_FROM_PROPAGATION_PROPAGATE
+                                  : HOB_QUANTIZED_FROM_PROPAGATION_INHIBIT);
+}
+
+/* What a call within this one said becomes what this one says. */
+static hob_status pass_on(struct hob_call *call, const hob_scope *scope)
+{
+    const struct hob__failure *failure = scope->failure;
+
+    if (!failure)
+        return hob__call_fail(call, HOB_ERR_MEMORY,
+                              "no memory to dequantize its arguments");
+    if (failure->op && strcmp(failure->op, call->op_name) != 0)
+        return hob__call_fail(call, failure->status, "in %s: %s", failure->op,
+                              failure->message);
+    return hob__call_fail(call, failure->status, "%s", failure->message);
+}
+
+/* Let the scope of CALL own its COUNT results, too. */
+static hob_status hand_out(struct hob_call *call, hob_tensor *const *out,
+                           uint32_t count)
+{
+    hob_status status = HOB_OK;
+
+    for (uint32_t i = 0; i < count && !status; i++) {
+        if (!out[i])
+            continue;
+        hob__tensor_ref(out[i]);
+        status = hob__scope_adopt(call->scope, out[i]);
+    }
+    if (status)
+        return hob__call_fail(call, status, "no memory for the scope's list");
+    call->ret_count = (uint16_t)count;
+    return HOB_OK;
+}
+
+hob_status hob__call_quantized(struct hob_call *call, hob_tensor **out,
+                               uint32_t capacity)
+{
+    struct hob_scope_frame frame;
+    struct rewrite rewrite;
+    hob_scope *scope =
+        hob__scope_enter(call->scope, &frame, call->scope->level);
+    hob_status status;
+    uint32_t count = 0;
+    hob_dtype dtype;
+    int codes;
+
+    memset(&rewrite, 0, sizeof(rewrite));
+    rewrite.scope = scope;
+    dtype = look(call, &rewrite);
+    codes = moves_codes(call, &rewrite);
+    status = replace(call, codes ? HOB_DTYPE_NONE : dtype, &rewrite);
+    if (!status)
+        status = hob__call(scope, call->op, rewrite.args, call->arg_count, out,
+                           capacity, &count, call->plains, call->plain_count);
+    for (uint32_t i = 0; i < count && !status && !scope->failure; i++) {
+        uint32_t scheme = rewrite.first->view.scheme;
+
+        if (!out[i])
+            continue;
+        if (codes)
+            out[i] = with_scales_of(scope, out[i], rewrite.first);
+        else if (is_float(out[i]) && is_requantized(call, scheme))
+            out[i] = quantize_like(scope, out[i], scheme);
+    }
+    if (status || scope->failure)
+        status = pass_on(call, scope);
+    if (!status)
+        status = hand_out(call, out, count);
+    for (uint32_t i = 0; i < call->arg_count; i++)
+        free(rewrite.lists[i]);
+    hob__scope_leave(scope);
+    return status;
+}

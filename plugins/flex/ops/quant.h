@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * quant.h - what quant.c and quant_scales.c share.
+ */
+#ifndef FLEX_OPS_QUANT_H
+#define FLEX_OPS_QUANT_H
+
+#include "../flex.h"
+
+#include <hob/ext/quant.h>
+
+/* A quantized tensor taken apart. */
+struct flex_quant {
+    const struct hob_quant_format *format;
+    struct hob_quant_layout layout;
+    uint32_t scheme;
+    uint32_t bits;
+    uint8_t *codes;
+    char *scales;
+    char *global; /* one f32, or NULL */
+};
+
+void flex_quant_init(struct flex_quant *quant, const struct hob_view *view);
+
+/* Fail CALL unless all scales are finite and not negative. */
+hob_status flex_quant_check(struct hob_call *call,
+                            const struct flex_quant *quant);
+
+/* Write the codes of X with the scales that are there. */
+void flex_quant_encode(const struct flex_device *device,
+                       const struct flex_quant *quant,
+                       const struct hob_view *x);
+
+/* ---- quant_scales.c: the entry of quantize_dynamic ---- */
+
+hob_status flex_quantize_dynamic_prepare(void *opened,
+                                         const struct hob_call *call,
+                                         struct hob_prepare *out);
+hob_status flex_quantize_dynamic(void *opened, struct hob_call *call);
+
+#endif
