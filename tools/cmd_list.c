@@ -254,6 +254,27 @@ static hob_status tell_support(hob_runtime *runtime, const char *name,
     return hob_runtime_op_support(runtime, id, add_support, list, error);
 }
 
+/* The same for every op of the array JSON. */
+static hob_status tell_all(hob_runtime *runtime, cJSON *json, hob_error *error)
+{
+    cJSON *op;
+    hob_status status = HOB_OK;
+
+    cJSON_ArrayForEach(op, json)
+    {
+        cJSON *list = cJSON_CreateArray();
+
+        cJSON_AddItemToObject(op, "support", list);
+        status = hob_op_support(
+            runtime,
+            (uint32_t)cJSON_GetObjectItemCaseSensitive(op, "id")->valuedouble,
+            add_support, list, error);
+        if (status)
+            break;
+    }
+    return status;
+}
+
 struct op_list {
     cJSON *json;
     struct table table;
@@ -309,13 +330,15 @@ int cmd_ops(const struct cmd *cmd, int argc, char **argv)
     hob_error error = HOB_ERROR_INIT;
     struct op_list list;
     hob_runtime *runtime;
-    int code = EXIT_DONE;
+    int code = EXIT_DONE, every;
 
     memset(&list, 0, sizeof(list));
     if (cmd_flag(&argc, argv, "--json"))
         list.json = cJSON_CreateArray();
+    every = cmd_flag(&argc, argv, "--support");
     list.only = argc == 1 ? argv[0] : NULL;
-    if (argc > 1 || (argc == 1 && argv[0][0] == '-')) {
+    if (argc > 1 || (every && (!list.json || list.only)) ||
+        (argc == 1 && argv[0][0] == '-')) {
         cJSON_Delete(list.json);
         return cmd_usage(cmd);
     }
@@ -326,7 +349,8 @@ int cmd_ops(const struct cmd *cmd, int argc, char **argv)
     }
     table_init(&list.table, 4);
     hob_runtime_ops(runtime, visit_op, &list);
-    if (list.only && tell_support(runtime, list.only, list.json, &error)) {
+    if ((list.only && tell_support(runtime, list.only, list.json, &error)) ||
+        (every && tell_all(runtime, list.json, &error))) {
         cJSON_Delete(list.json);
         code = cmd_failed(cmd, &error);
     } else if (list.json) {

@@ -500,17 +500,24 @@ static hob_status write_all(struct job *job)
     return st;
 }
 
-static hob_status describe(const struct job *job, char **out_json)
+static hob_status describe(const struct job *job, const char *id,
+                           char **out_json)
 {
     const struct hob__manifest *manifest = job->found.manifest;
     struct hob__text text = HOB__TEXT_INIT;
 
     hob__text_puts(&text, "{\"id\": ");
-    hob__text_json(&text, manifest->id);
+    hob__text_json(&text, id);
     hob__text_puts(&text, ", \"version\": ");
-    hob__text_json(&text, manifest->version);
+    if (manifest)
+        hob__text_json(&text, manifest->version);
+    else
+        hob__text_puts(&text, "null");
     hob__text_puts(&text, ", \"kind\": ");
-    hob__text_json(&text, hob__plugin_kind_name(manifest->kind));
+    if (manifest)
+        hob__text_json(&text, hob__plugin_kind_name(manifest->kind));
+    else
+        hob__text_puts(&text, "null");
     hob__text_puts(&text, ", \"manifest\": ");
     hob__text_json(&text, job->manifest_path);
     hob__text_puts(&text, ", \"library\": ");
@@ -538,7 +545,7 @@ hob_status hob__install(const struct hob_os_ops *os, const char *data_dir,
     if (!st)
         st = check_library(&job);
     if (!st)
-        st = describe(&job, &json);
+        st = describe(&job, job.found.manifest->id, &json);
     if (!st)
         st = write_all(&job);
     end(&job);
@@ -576,6 +583,13 @@ static hob_status remove_libraries(struct job *job)
     return code ? hob__path_fail(job->library_dir, code, job->error) : HOB_OK;
 }
 
+static hob_status not_installed(const struct job *job, const char *id)
+{
+    return hob_error_set(job->error, HOB_ERR_NOT_FOUND,
+                         "%s is not installed: there is no %s", id,
+                         job->manifest_path);
+}
+
 static hob_status check_installed(struct job *job, const char *id)
 {
     struct hob_os_stat stat;
@@ -585,13 +599,32 @@ static hob_status check_installed(struct job *job, const char *id)
         return hob_error_set(job->error, HOB_ERR_ARGUMENT,
                              "\"%s\" is no id of a plugin", id);
     st = set_paths(job, id);
-    if (st)
-        return st;
-    if (job->os->path_stat(job->os->self, job->manifest_path, false, &stat))
-        return hob_error_set(job->error, HOB_ERR_NOT_FOUND,
-                             "%s is not installed: there is no %s", id,
-                             job->manifest_path);
-    return read_manifest(job, job->manifest_path);
+    if (!st &&
+        job->os->path_stat(job->os->self, job->manifest_path, false, &stat))
+        st = not_installed(job, id);
+    return st;
+}
+
+/*
+ * What the manifest of ID says, as far as it can be read: a damaged plugin can
+ * be removed too. One that says it is another does not speak for ID, and its
+ * paths are not those that are removed.
+ */
+static hob_status ask_manifest(struct job *job, const char *id)
+{
+    hob_error *error = job->error;
+    hob_status st;
+
+    job->error = NULL;
+    st = read_manifest(job, job->manifest_path);
+    job->error = error;
+    if (st == HOB_ERR_MEMORY)
+        return no_memory(job);
+    if (st || strcmp(job->found.manifest->id, id) != 0) {
+        hob__manifest_free(job->found.manifest);
+        job->found.manifest = NULL;
+    }
+    return set_paths(job, id);
 }
 
 hob_status hob__remove(const struct hob_os_ops *os, const char *data_dir,
@@ -610,11 +643,14 @@ hob_status hob__remove(const struct hob_os_ops *os, const char *data_dir,
     if (!st)
         st = lock_folder(&job);
     if (!st)
-        st = describe(&job, &json);
+        st = ask_manifest(&job, id);
+    if (!st)
+        st = describe(&job, id, &json);
     if (!st) {
         code = job.os->remove(job.os->self, job.manifest_path);
-        st = code ? hob__path_fail(job.manifest_path, code, job.error)
-                  : remove_libraries(&job);
+        st = code == -ENOENT ? not_installed(&job, id)
+             : code ? hob__path_fail(job.manifest_path, code, job.error)
+                    : remove_libraries(&job);
     }
     end(&job);
     if (!st && out_json)

@@ -62,6 +62,7 @@ find_foreign(hob_runtime *runtime, const struct hob__op *op,
     const struct hob__manifest *manifest = other->manifest;
     const struct hob__instance *instance = NULL;
     const struct hob_extension *extension;
+    uint16_t known;
     const struct hob_op_impl *impl;
     uint16_t known;
     uint32_t i = 0;

@@ -108,7 +108,8 @@ struct gen_op {
 
 struct gen_schema {
     bool is_extension;
-    struct gen_source **sources; /* owned, also by pointer */
+    const struct gen_source *support; /* one of them, for the page; or NULL */
+    struct gen_source **sources;      /* owned, also by pointer */
     uint32_t source_count;
     struct gen_op *ops;
     uint32_t op_count;
@@ -134,6 +135,7 @@ struct gen_options {
     const char *infer;
     const char *glue;
     const char *markdown;
+    const char *support; /* with markdown: what "hob ops --support" printed */
 };
 
 /* ---- source.c ---- */

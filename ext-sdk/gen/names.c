@@ -233,33 +233,63 @@ static hob_status find_double(const struct names *names, hob_error *error)
     return HOB_OK;
 }
 
-/* Two members of one struct or union: "RowA" and "Row_a" are both row_a. */
+/* Two fields of one struct: "new" is new_ in C, and "x" may be a list, with
+ * x_count beside it. */
+static hob_status check_fields(const struct gen_schema *schema,
+                               const struct hob__variant *variant,
+                               const struct hob__json_value *place,
+                               hob_error *error)
+{
+    bool clash = false;
+
+    for (uint32_t k = 0; k < variant->field_count; k++) {
+        for (uint32_t j = 0; j < variant->field_count; j++) {
+            const struct hob__param *a = &variant->fields[k];
+            const struct hob__param *b = &variant->fields[j];
+            char *x = a->name ? gen_c_name(a->name) : NULL;
+            char *y = b->name ? gen_c_name(b->name) : NULL;
+            size_t length = x ? strlen(x) : 0;
+
+            if (k != j && x && y)
+                clash = !strcmp(x, y) ||
+                        (gen_has_count(a) && !strncmp(x, y, length) &&
+                         !strcmp(y + length, "_count"));
+            free(x);
+            free(y);
+            if (clash)
+                return gen_fail(schema->sources[0], place, error,
+                                "fields \"%s\" and \"%s\" get one name in C; "
+                                "rename one of them",
+                                a->name, b->name);
+        }
+    }
+    return HOB_OK;
+}
+
+/* Two members of one union: "New" and "New_" are both new_. */
 static hob_status check_members(const struct gen_schema *schema,
                                 const struct hob__type_def *def,
                                 const struct hob__json_value *place,
                                 hob_error *error)
 {
-    for (uint32_t i = 0; i < def->variant_count; i++) {
-        const struct hob__variant *variant = &def->variants[i];
+    hob_status st = HOB_OK;
 
-        for (uint32_t k = 0; k < variant->field_count; k++) {
-            for (uint32_t j = 0; j < variant->field_count; j++) {
-                const char *list = variant->fields[k].name;
-                const char *name = variant->fields[j].name;
+    for (uint32_t i = 0; i < def->variant_count && !st; i++) {
+        st = check_fields(schema, &def->variants[i], place, error);
+        for (uint32_t k = 0; k < i && def->is_enum && !st; k++) {
+            char *a = gen_member_name(&def->variants[k]);
+            char *b = gen_member_name(&def->variants[i]);
 
-                if (k == j || !list || !name ||
-                    !gen_has_count(&variant->fields[k]) ||
-                    strncmp(list, name, strlen(list)) != 0 ||
-                    strcmp(name + strlen(list), "_count") != 0)
-                    continue;
-                return gen_fail(schema->sources[0], place, error,
-                                "fields \"%s\" and \"%s\" get one name in C; "
-                                "rename one of them",
-                                list, name);
-            }
+            if (a && b && !strcmp(a, b))
+                st = gen_fail(schema->sources[0], place, error,
+                              "variants \"%s\" and \"%s\" get one name in C; "
+                              "rename one of them",
+                              def->variants[k].name, def->variants[i].name);
+            free(a);
+            free(b);
         }
     }
-    return HOB_OK;
+    return st;
 }
 
 /* ---- the members of the struct that kernels get ---- */
@@ -313,6 +343,54 @@ static hob_status check_call_struct(const struct gen_op *op, hob_error *error)
     return HOB_OK;
 }
 
+/* ---- the parameters of functions ---- */
+
+/* Whether a function, table or constant of NAMES, sorted, is called TEXT. */
+static const struct name *find_name(const struct names *names, const char *text)
+{
+    uint32_t low = 0, high = names->count;
+
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+
+        if (strcmp(names->items[middle].text, text) < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    while (low < names->count && !strcmp(names->items[low].text, text)) {
+        if (!names->items[low].is_tag)
+            return &names->items[low];
+        low++;
+    }
+    return NULL;
+}
+
+/* A parameter hides what is called like it from the function that needs it. */
+static hob_status check_params(const struct names *names,
+                               const struct gen_op *op, hob_error *error)
+{
+    const struct hob__signature *signature = &op->signature;
+    uint32_t count = signature->item_count + signature->result_item_count;
+
+    for (uint32_t i = 0; i < count; i++) {
+        const char *text = i < signature->item_count
+                               ? op->item_names[i]
+                               : op->out_names[i - signature->item_count];
+        const struct name *other = find_name(names, text);
+
+        if (other)
+            return gen_fail(
+                op->source,
+                hob__json_member(op->source->doc, op->place, "signature"),
+                error,
+                "a parameter or result gets the name %s in C, and something "
+                "of %s too; rename one of them",
+                text, other->of);
+    }
+    return HOB_OK;
+}
+
 hob_status gen_check_names(const struct gen_schema *schema, hob_error *error)
 {
     const struct hob__json_doc *doc = schema->sources[0]->doc;
@@ -346,6 +424,8 @@ hob_status gen_check_names(const struct gen_schema *schema, hob_error *error)
         qsort(names.items, names.count, sizeof(*names.items), compare);
     if (!st)
         st = find_double(&names, error);
+    for (uint32_t i = 0; i < schema->op_count && !st; i++)
+        st = check_params(&names, &schema->ops[i], error);
     for (uint32_t i = 0; i < names.count; i++)
         free(names.items[i].text);
     free(names.items);

@@ -29,7 +29,48 @@ static void code(struct hob__text *out, const char *text)
     hob__text_puts(out, "`");
 }
 
-static void row(struct hob__text *out, const struct gen_op *op)
+static const char *string_of(const struct hob__json_doc *doc,
+                             const struct hob__json_value *object,
+                             const char *key)
+{
+    const struct hob__json_value *value = hob__json_member(doc, object, key);
+    const char *text = "";
+
+    return value && !hob__json_string(doc, value, &text, NULL) ? text : "";
+}
+
+/* "flex kernel: f64 f32; autodiff rule": who serves OP, but for those that
+ * pass it on. */
+static void support(struct hob__text *out, const struct gen_schema *schema,
+                    const struct gen_op *op)
+{
+    const struct hob__json_doc *doc = schema->support->doc;
+    const struct hob__json_value *item, *one;
+    const char *between = "";
+
+    for (item = hob__json_first(doc, hob__json_root(doc)); item;
+         item = hob__json_next(doc, item))
+        if (!strcmp(string_of(doc, item, "op"), op->full_name))
+            break;
+    one = item ? hob__json_first(doc, hob__json_member(doc, item, "support"))
+               : NULL;
+    for (; one; one = hob__json_next(doc, one)) {
+        const char *dtypes = string_of(doc, one, "dtypes");
+
+        if (!strcmp(string_of(doc, one, "how"), "passes on"))
+            continue;
+        hob__text_puts(out, between);
+        cell(out, string_of(doc, one, "selector"));
+        hob__text_puts(out, " ");
+        cell(out, string_of(doc, one, "how"));
+        hob__text_puts(out, *dtypes ? ": " : "");
+        cell(out, dtypes);
+        between = "; ";
+    }
+}
+
+static void row(struct hob__text *out, const struct gen_schema *schema,
+                const struct gen_op *op)
 {
     hob__text_puts(out, "| ");
     code(out, op->full_name);
@@ -37,7 +78,7 @@ static void row(struct hob__text *out, const struct gen_op *op)
     code(out, op->signature_text);
     hob__text_puts(out, " | ");
     cell(out, op->doc);
-    hob__text_printf(out, "%s%s%s | %s%s%s |\n", op->random ? " Random." : "",
+    hob__text_printf(out, "%s%s%s | %s%s%s |", op->random ? " Random." : "",
                      op->dynamic ? " The result's size depends on the data."
                                  : "",
                      op->quantized == GEN_QUANTIZED_KEEP ||
@@ -46,6 +87,12 @@ static void row(struct hob__text *out, const struct gen_op *op)
                          : "",
                      gen_fuse_names[op->fuse], op->body ? ", body" : "",
                      op->alias_count ? ", in place" : "");
+    if (schema->support) {
+        hob__text_puts(out, " ");
+        support(out, schema, op);
+        hob__text_puts(out, " |");
+    }
+    hob__text_puts(out, "\n");
 }
 
 static bool is_first_of_family(const struct gen_schema *schema, uint32_t index)
@@ -73,18 +120,25 @@ void gen_page(struct hob__text *out, const struct gen_schema *schema)
         "argument's\n"
         "memory may become a result.\n",
         schema->op_count);
+    if (schema->support)
+        hob__text_puts(
+            out, "*Served by* names the plugins of this build that have a "
+                 "kernel, with the\ndtypes of the first tensor, or a rule; "
+                 "\"body\" where they run the default body, and\n\"view\" "
+                 "where the core does with strides alone.\n");
     for (uint32_t i = 0; i < schema->op_count; i++) {
         const char *family = schema->ops[i].family;
 
         if (!is_first_of_family(schema, i))
             continue;
         hob__text_printf(out,
-                         "\n## %s\n\n| op | signature | meaning | kind |\n"
-                         "|---|---|---|---|\n",
-                         family);
+                         "\n## %s\n\n| op | signature | meaning | kind |%s\n"
+                         "|---|---|---|---|%s\n",
+                         family, schema->support ? " served by |" : "",
+                         schema->support ? "---|" : "");
         for (uint32_t k = i; k < schema->op_count; k++) {
             if (!strcmp(schema->ops[k].family, family))
-                row(out, &schema->ops[k]);
+                row(out, schema, &schema->ops[k]);
         }
     }
 }

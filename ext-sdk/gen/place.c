@@ -12,32 +12,38 @@
 #include <string.h>
 
 /*
- * Words that no C or C++ parameter may have, and the names that the generated
- * functions use themselves. A parameter of such a name gets a '_' behind it.
+ * Words that no C or C++ parameter may have, the names that the generated
+ * functions use themselves, and macros, some of which only GNU dialects have.
+ * A parameter of such a name gets a '_' behind it. "ret" could be a list, with
+ * ret_count beside it.
  */
-static const char *const taken_words[] = {
-    "alignas", "alignof",   "and",       "and_eq",    "args",      "asm",
-    "auto",    "bitand",    "bitor",     "bool",      "break",     "call",
-    "case",    "catch",     "char",      "class",     "compl",     "concept",
-    "const",   "consteval", "constexpr", "continue",  "constinit", "decltype",
-    "default", "delete",    "do",        "double",    "else",      "enum",
-    "error",   "explicit",  "export",    "extern",    "false",     "float",
-    "for",     "friend",    "goto",      "host",      "if",        "inline",
-    "int",     "long",      "mutable",   "namespace", "new",       "noexcept",
-    "not",     "not_eq",    "nullptr",   "op",        "operator",  "or",
-    "or_eq",   "out",       "plains",    "private",   "protected", "public",
-    "ref",     "register",  "requires",  "restrict",  "return",    "rets",
-    "scope",   "short",     "signed",    "sizeof",    "static",    "status",
-    "struct",  "switch",    "template",  "this",      "throw",     "true",
-    "try",     "typedef",   "typeid",    "typename",  "union",     "unsigned",
-    "using",   "virtual",   "void",      "volatile",  "wchar_t",   "while",
-    "xor",     "xor_eq",    "out_count", "capacity",  "ret_count"};
+static const char taken_words[] =
+    " alignas alignof and and_eq args asm auto bitand bitor bool break "
+    "call capacity case catch char class co_await co_return co_yield "
+    "compl concept const consteval constexpr constinit continue decltype "
+    "default delete do double else enum EOF errno error explicit export "
+    "extern false finish_body float for friend goto host if INFINITY "
+    "inline int keep_plain linux long memset mutable namespace NAN new "
+    "noexcept not not_eq NULL nullptr op operator or or_eq out out_count "
+    "plains private protected public ref register requires restrict "
+    "ret ret_count rets return scope short signed sizeof static static_assert "
+    "status stderr stdin stdout struct switch template this thread_local "
+    "throw true try typedef typeid typename typeof typeof_unqual union "
+    "unix unsigned using virtual void volatile while xor xor_eq ";
 
+/* Types end in _t, what Hob declares begins with its name. */
 bool gen_is_taken(const char *name)
 {
-    for (size_t i = 0; i < GEN_COUNT_OF(taken_words); i++) {
-        if (!strcmp(taken_words[i], name))
+    size_t length = strlen(name);
+    const char *at = taken_words;
+
+    if (!strncmp(name, "hob_", 4) || !strncmp(name, "HOB_", 4) ||
+        (length > 2 && !strcmp(name + length - 2, "_t")))
+        return true;
+    while (length && (at = strstr(at, name)) != NULL) {
+        if (at[-1] == ' ' && at[length] == ' ')
             return true;
+        at += length;
     }
     return false;
 }

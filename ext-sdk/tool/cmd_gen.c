@@ -79,6 +79,12 @@ static int generate(const struct gen_options *options)
         st = gen_read_builtin(&schema, options->ops_dir, &error);
     if (!st)
         st = gen_check(&schema, &error);
+    if (!st && options->support) {
+        struct gen_source *source = NULL;
+
+        st = gen_source_open(&schema, options->support, &source, &error);
+        schema.support = source;
+    }
     if (!st)
         st = schema.is_extension ? write_extension(&schema, options, &error)
                                  : write_builtin(&schema, options, &error);
@@ -101,6 +107,7 @@ static int read_options(int argc, char **argv, bool is_extension,
                  {"--bodies", &options->bodies, false, true},
                  {"--infer", &options->infer, false, true},
                  {"--markdown", &options->markdown, false, true},
+                 {"--support", &options->support, false, true},
                  {"--glue", &options->glue, true, false}};
     const size_t known_count = sizeof(known) / sizeof(known[0]);
 

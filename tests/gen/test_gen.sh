@@ -132,6 +132,19 @@ for word in consumes aliases keep instance random capture dynamic let where; do
     grep -q "\"$word\"" "$dir/doc.json" || fail "SCHEMA.md shows no $word"
 done
 
+# Names that are keywords, macros or types: what is accepted compiles, in the
+# GNU dialects too.
+status 0 "$sdk" gen extension "$src/gen/names.json" \
+    --header "$dir/names.h" --glue "$dir/names_glue.h"
+cat "$dir/text"
+echo '#include "names.h"' >"$dir/names.c"
+echo '#include "names_glue.h"' >"$dir/names_glue.c"
+compiles c c99 "${CC:-cc}" "$dir/names.c"
+compiles c++ c++20 "${CXX:-c++}" "$dir/names.c"
+compiles c gnu17 "${CC:-cc}" "$dir/names_glue.c"
+compiles c gnu17 clang "$dir/names_glue.c"
+compiles c++ gnu++20 "${CXX:-c++}" "$dir/names_glue.c"
+
 # What is generated from types.json, run over a host made for the purpose.
 status 0 "$sdk" gen extension "$src/gen/types.json" \
     --header "$dir/types.h" --glue "$dir/types_glue.h"

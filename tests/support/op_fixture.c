@@ -9,7 +9,8 @@
 
 void op_fixture_open(struct op_fixture *fixture, int which)
 {
-    static const char *const devices[OP_DEVICE_COUNT] = {"reference", "flex"};
+    static const char *const devices[] = {"reference", "flex",
+                                          "autodiff(flex)"};
     struct hob_static_plugin reference = {reference_backend_manifest,
                                           hob_plugin_entry_reference};
     struct hob_runtime_options options = HOB_RUNTIME_OPTIONS_INIT;

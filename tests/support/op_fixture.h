@@ -4,14 +4,15 @@
  *
  * Device 0 is the reference backend, which has the primitives only: there an
  * op with a body runs as its body. Device 1 is flex, if HOB_TEST_PLUGIN_DIR
- * has it. So one test checks bodies and kernels against one truth.
+ * has it. So one test checks bodies and kernels against one truth. Device
+ * OP_DEVICE_TRACKED is autodiff(flex).
  */
 #ifndef OP_FIXTURE_H
 #define OP_FIXTURE_H
 
 #include <hob/hob.h>
 
-enum { OP_DEVICE_COUNT = 2 };
+enum { OP_DEVICE_COUNT = 2, OP_DEVICE_TRACKED = 2 };
 
 struct op_fixture {
     hob_runtime *runtime;

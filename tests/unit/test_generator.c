@@ -425,8 +425,7 @@ static const struct bad bad_manifests[] = {
 static const struct bad bad_types[] = {
     {TYPED("\"E\": {\"enum\": {\"RowA\": null, \"Row_a\": null}}",
            "(e: E, x: Num) -> x"),
-     "4:6: /types/E: E gets the name DEMO_E_ROW_A in C, and something else of "
-     "E too"},
+     "4:6: /types/E: variants \"RowA\" and \"Row_a\" get one name in C"},
     {TYPED("\"RowPair\": {\"struct\": {\"x\": \"Int\"}},\n"
            "\"Row_pair\": {\"struct\": {\"x\": \"Int\"}}",
            "(e: RowPair) -> f32"),
@@ -439,6 +438,16 @@ static const struct bad bad_types[] = {
     {TYPED("\"S\": {\"struct\": {\"x\": \"[i64]\", \"x_count\": \"i64\"}}",
            "(s: S, x: Num) -> x"),
      "4:6: /types/S: fields \"x\" and \"x_count\" get one name"},
+    {TYPED("\"S\": {\"struct\": {\"new\": \"Int\", \"new_\": \"i64\"}}",
+           "(s: S, x: Num) -> x"),
+     "4:6: /types/S: fields \"new\" and \"new_\" get one name"},
+    {TYPED("\"E\": {\"enum\": {\"New\": \"Int\", \"New_\": \"Int\"}}",
+           "(e: E, x: Num) -> x"),
+     "4:6: /types/E: variants \"New\" and \"New_\" get one name"},
+    {TYPED("\"E\": {\"enum\": {\"Row\": null}}",
+           "(e: E, DEMO_E_ROW: Num) -> f32"),
+     "6:31: /ops/0/signature: a parameter or result gets the name DEMO_E_ROW "
+     "in C, and something of E too"},
     {TYPED(BOXES, "(b: Boxes?) -> f32"),
      "6:36: /ops/0/signature: an argument of an extension type is always"},
     {TYPED(BOXES, "(b: Boxes, c: Box) -> f32"),

@@ -218,6 +218,32 @@ START_TEST(test_install_remove_takes_ids_only)
 }
 END_TEST
 
+/* A damaged plugin goes as well, and takes no other with it. */
+START_TEST(test_install_remove_needs_no_manifest)
+{
+    static const char *const texts[] = {"", "{", "{\"id\": 1}"};
+    char *other = fixture_manifest("other", "../lib/mock/m.so", "");
+    const char *text = _i < 3 ? texts[_i] : other;
+    hob_error error = HOB_ERROR_INIT;
+    char *json = NULL;
+    hob_status st;
+
+    ck_assert_int_eq(install("src", HOB_INSTALL_USER, NULL, NULL), HOB_OK);
+    fixture_write(&fix, "user/hob/plugins.d/other.json", "kept");
+    fixture_write(&fix, "user/hob/lib/other/o.so", "kept");
+    fixture_write(&fix, "user/hob/plugins.d/mock.json", text);
+    st = hob__remove(&fix.os, NULL, "mock", HOB_INSTALL_USER, &json, &error);
+    ck_assert_msg(!st, "%s", error.message);
+    ck_assert_ptr_nonnull(strstr(json, "\"id\": \"mock\", \"version\": null"));
+    ck_assert(!exists("user/hob/plugins.d/mock.json"));
+    ck_assert(!exists("user/hob/lib/mock"));
+    ck_assert(exists("user/hob/plugins.d/other.json"));
+    ck_assert(exists("user/hob/lib/other/o.so"));
+    free(json);
+    free(other);
+}
+END_TEST
+
 /* ---- packages ---- */
 
 static char *read_mock(size_t *out_size)
@@ -398,6 +424,7 @@ int main(void)
     tcase_add_loop_test(tc, test_install_undoes_what_it_did, 0, 2);
     tcase_add_test(tc, test_install_keeps_a_given_hash);
     tcase_add_test(tc, test_install_remove_takes_ids_only);
+    tcase_add_loop_test(tc, test_install_remove_needs_no_manifest, 0, 4);
     tcase_add_test(tc, test_install_a_package);
     tcase_add_loop_test(tc, test_install_checks_packages_first, 0,
                         sizeof(bad_packages) / sizeof(bad_packages[0]));

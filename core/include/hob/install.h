@@ -46,8 +46,9 @@ HOB_API HOB_MUST_CHECK hob_status hob_install(const char *path, uint32_t where,
 
 /*
  * Remove plugin ID, its manifest first. Only what hob_install() puts there is
- * touched. *OUT_JSON is as above, with the paths that were removed. Fails with
- * HOB_ERR_NOT_FOUND if it is not installed there.
+ * touched. *OUT_JSON is as above, with the paths that were removed; "version"
+ * and "kind" are null if the manifest cannot be read, which is no hindrance.
+ * Fails with HOB_ERR_NOT_FOUND if it is not installed there.
  */
 HOB_API HOB_MUST_CHECK hob_status hob_remove(const char *id, uint32_t where,
                                              char **out_json, hob_error *error);

@@ -289,8 +289,8 @@ static void pool_init(struct layout *layout, const int64_t *x,
 
 /*
  * Each window's elements' places in the unpadded plane, [1, 1, oh, ow, taps].
- * One in the padding has the nearest place: there a maximum of -inf may lie,
- * and its index must still be one of the plane.
+ * If all are -inf the first is taken, which may lie in the padding before the
+ * plane: it has the place of the window's first element in the plane.
  */
 static hob_tensor *pool_places(hob_scope *scope, hob_tensor *x,
                                const struct layout *layout)
@@ -305,6 +305,10 @@ static hob_tensor *pool_places(hob_scope *scope, hob_tensor *x,
         int64_t first = -layout->window.padding[i];
         line[i] = hob_arange(scope, first, first + layout->plane[i], 1, device,
                              HOB_DTYPE_I64);
+        line[i] = hob_maximum(
+            scope, line[i],
+            hob_remainder_scalar(scope, line[i],
+                                 hob_i64(layout->window.dilation[i])));
         line[i] =
             hob_clamp(scope, line[i], hob_i64(0), hob_i64(layout->in[i] - 1));
     }

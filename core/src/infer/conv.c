@@ -226,6 +226,15 @@ static hob_status pool_shape(struct hob_call *call, const int64_t *x,
     out->shape[0] = x[0];
     out->shape[1] = x[1];
     st = count_windows(call, x, &window, ceil, out);
+    for (int i = 0; !st && i < 2; i++)
+        if (hob__window_misses(&window, i, x[2 + i], out->shape[2 + i]))
+            st = call->host->fail(
+                call, HOB_ERR_SHAPE,
+                "%s: with dilation %" PRId64 " and padding %" PRId64
+                " a window steps over all of the %s %" PRId64
+                " and has no element; give less of either",
+                call->op_name, window.dilation[i], window.padding[i],
+                i ? "width" : "height", x[2 + i]);
     return st ? st : hob__infer_check(call, out);
 }
 

@@ -201,5 +201,13 @@ hob_status hob__infer_adam_step(struct hob_call *call, struct hob_meta *out)
         return call->host->fail(call, HOB_ERR_RANGE,
                                 "%s: step is %" PRId64 "; it counts from 1",
                                 call->op_name, step);
+    /* From 1 on the correction of the moments divides by 0. */
+    for (uint32_t i = 6; i < 8; i++) {
+        double beta = call->args[i].u.f64;
+        if (!(beta >= 0 && beta < 1))
+            return call->host->fail(call, HOB_ERR_RANGE,
+                                    "%s: beta%u is %g; it must be in [0, 1)",
+                                    call->op_name, (unsigned)i - 5, beta);
+    }
     return HOB_OK;
 }

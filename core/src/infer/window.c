@@ -37,3 +37,25 @@ int64_t hob__window_count(const struct hob__window *window, int axis,
         count--;
     return count;
 }
+
+/*
+ * A window starts before the end of the elements and reaches their first, so
+ * it can miss them only if it starts before them and steps over them. The loop
+ * goes on while windows hit, so it is no longer than the result.
+ */
+int hob__window_misses(const struct hob__window *window, int axis, int64_t in,
+                       int64_t windows)
+{
+    int64_t dilation = window->dilation[axis];
+    int64_t start = -window->padding[axis];
+
+    if (dilation <= in)
+        return 0;
+    for (int64_t i = 0; i < windows && start < 0; i++) {
+        int64_t first = (dilation - -start % dilation) % dilation;
+        if (first >= in)
+            return 1;
+        start += window->stride[axis];
+    }
+    return 0;
+}

@@ -32,4 +32,11 @@ int64_t hob__window_extent(const struct hob__window *window, int axis);
 int64_t hob__window_count(const struct hob__window *window, int axis,
                           int64_t in, int ceil);
 
+/*
+ * Whether one of the windows has no element at all: its taps lie on both sides
+ * of the IN elements along AXIS, as those of a dilated window can.
+ */
+int hob__window_misses(const struct hob__window *window, int axis, int64_t in,
+                       int64_t windows);
+
 #endif

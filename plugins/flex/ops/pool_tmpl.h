@@ -72,8 +72,7 @@ static void NAME(max_index_plane)(const struct pool *pool, const TYPE *x,
                 }
             }
             *out++ = best;
-            /* A dilated window can miss the plane altogether. */
-            *indices++ = found < 0 ? 0 : found;
+            *indices++ = found;
         }
 }
 
