@@ -265,7 +265,7 @@ static hob_status tell_all(hob_runtime *runtime, cJSON *json, hob_error *error)
         cJSON *list = cJSON_CreateArray();
 
         cJSON_AddItemToObject(op, "support", list);
-        status = hob_op_support(
+        status = hob_runtime_op_support(
             runtime,
             (uint32_t)cJSON_GetObjectItemCaseSensitive(op, "id")->valuedouble,
             add_support, list, error);

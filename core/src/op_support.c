@@ -64,7 +64,6 @@ find_foreign(hob_runtime *runtime, const struct hob__op *op,
     const struct hob_extension *extension;
     uint16_t known;
     const struct hob_op_impl *impl;
-    uint16_t known;
     uint32_t i = 0;
 
     while (i < manifest->implements_count &&
