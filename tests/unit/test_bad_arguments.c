@@ -16,7 +16,7 @@
  * reference backend answer with the same code. Sanitizers see the rest.
  */
 
-enum { ROUNDS = 120, DEVICES = 3, MOST = 1024, ITEMS = 4 };
+enum { ROUNDS = 150, DEVICES = 3, MOST = 1024, ITEMS = 4 };
 
 static struct op_fixture sides[DEVICES];
 
@@ -41,7 +41,7 @@ static const int64_t wild_numbers[] = {
     -2,
     -9,
     9,
-    INT32_MIN,
+    -(INT64_C(1) << 48) + 1,
     INT64_MIN,
     INT64_MIN + 1,
     INT64_MIN / 2,

@@ -311,7 +311,7 @@ hob_tensor *hob__body_cov(hob_scope *scope, hob_tensor *x, int64_t dim,
         hob_div_scalar(
             scope,
             hob_matmul(scope, centred, hob_swap_dims(scope, centred, 0, 1)),
-            hob_f64((double)(count - correction))),
+            hob_f64((double)count - (double)correction)),
         dtype);
 }
 
