@@ -6,6 +6,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 /*
@@ -281,21 +282,18 @@ START_TEST(test_bad_arguments_get_a_message_that_names_the_op)
         hob__signature_parse(plan.op->signature, &signature, &column, &message),
         HOB_OK);
     plan.signature = &signature;
-    op_fixture_open(&sides[1], 1);
-    if (sides[1].device) {
-        op_fixture_open(&sides[0], 0);
-        op_fixture_open(&sides[2], OP_DEVICE_TRACKED);
-        for (uint32_t round = 0; round < ROUNDS; round++) {
-            hob_scope *outer[DEVICES];
-            for (int side = 0; side < DEVICES; side++) {
-                outer[side] = sides[side].scope;
-                sides[side].scope = hob_scope_child(outer[side]);
-            }
-            check_round(&plan, round);
-            for (int side = 0; side < DEVICES; side++) {
-                hob_scope_close(sides[side].scope);
-                sides[side].scope = outer[side];
-            }
+    for (int side = 0; side < DEVICES; side++)
+        op_fixture_open(&sides[side], side);
+    for (uint32_t round = 0; round < ROUNDS; round++) {
+        hob_scope *outer[DEVICES];
+        for (int side = 0; side < DEVICES; side++) {
+            outer[side] = sides[side].scope;
+            sides[side].scope = hob_scope_child(outer[side]);
+        }
+        check_round(&plan, round);
+        for (int side = 0; side < DEVICES; side++) {
+            hob_scope_close(sides[side].scope);
+            sides[side].scope = outer[side];
         }
     }
     hob__signature_release(&signature);
@@ -304,9 +302,15 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("bad_arguments");
-    TCase *tc = tcase_create("ops");
+    Suite *suite;
+    TCase *tc;
 
+    if (!getenv("HOB_TEST_PLUGIN_DIR")) {
+        fprintf(stderr, "skipped: HOB_TEST_PLUGIN_DIR names no plugins\n");
+        return 77;
+    }
+    suite = suite_create("bad_arguments");
+    tc = tcase_create("ops");
     tcase_add_checked_fixture(tc, NULL, teardown);
     tcase_set_timeout(tc, 60);
     tcase_add_loop_test(tc, test_bad_arguments_get_a_message_that_names_the_op,
