@@ -52,6 +52,11 @@ static hob_status collect(const struct program *program, const struct run *run,
             cJSON_IsString(name) ? run_find(run, name->valuestring) : NULL;
         cJSON *json = tensor ? tensor_to_json(tensor, error) : NULL;
 
+        if (cJSON_IsNull(name)) /* dropped by the last step */
+            continue;
+        if (!tensor && cJSON_IsString(name) &&
+            run_is_absent(run, name->valuestring))
+            json = cJSON_CreateNull();
         if (!json)
             return tensor ? error->status
                           : hob_error_set(error, HOB_ERR_FORMAT,
@@ -155,8 +160,9 @@ static hob_status run_on_devices(const struct program *program,
     for (uint32_t i = 1; i < done && !status; i++)
         cJSON_ArrayForEach(name, wanted)
         {
-            hob_tensor *first = run_find(&runs[0], name->valuestring);
-            hob_tensor *other = run_find(&runs[i], name->valuestring);
+            const char *key = cJSON_GetStringValue(name);
+            hob_tensor *first = key ? run_find(&runs[0], key) : NULL;
+            hob_tensor *other = key ? run_find(&runs[i], key) : NULL;
 
             if (!status && first && other)
                 status = compare_tensors(name->valuestring, first, other,

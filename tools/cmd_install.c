@@ -31,6 +31,7 @@ static const char *text_of(const cJSON *json, const char *key)
 static void print_done(const char *verb, char *text, int as_json)
 {
     cJSON *json = cJSON_Parse(text);
+    const cJSON *file = cJSON_GetObjectItemCaseSensitive(json, "disabled_by");
 
     hob_text_free(text);
     if (as_json) {
@@ -40,6 +41,9 @@ static void print_done(const char *verb, char *text, int as_json)
     printf("%s %s %s\n  %s\n  %s\n", verb, text_of(json, "id"),
            text_of(json, "version"), text_of(json, "manifest"),
            text_of(json, "library"));
+    if (cJSON_IsString(file))
+        printf("but %s disables it: hob enable %s\n", file->valuestring,
+               text_of(json, "id"));
     cJSON_Delete(json);
 }
 

@@ -30,7 +30,9 @@ static void add_text(cJSON *json, const char *key, const char *text)
 static cJSON *plugin_json(const struct hob_plugin_record *record)
 {
     cJSON *json = cJSON_CreateObject();
+    char time_ns[24];
 
+    snprintf(time_ns, sizeof(time_ns), "%" PRIu64, record->time_ns);
     add_text(json, "id", record->id);
     add_text(json, "version", record->version);
     add_text(json, "kind", record->kind);
@@ -44,7 +46,8 @@ static cJSON *plugin_json(const struct hob_plugin_record *record)
     add_text(json, "manifest", record->manifest);
     add_text(json, "manifest_real", record->manifest_real);
     add_text(json, "library", record->library);
-    cJSON_AddNumberToObject(json, "time_ns", (double)record->time_ns);
+    /* Nanoseconds since 1970 do not fit into the double of a number here. */
+    cJSON_AddRawToObject(json, "time_ns", time_ns);
     return json;
 }
 
@@ -166,6 +169,30 @@ static int visit_device(void *context, const struct hob_device_record *record)
     return 0;
 }
 
+/* What stands around a device, for people: devices themselves are above. */
+static int print_decorator(void *context,
+                           const struct hob_plugin_record *record)
+{
+    uint32_t *count = context;
+
+    if (!record->selector || !record->kind ||
+        strcmp(record->kind, "decorator") != 0 ||
+        strcmp(record->reason, "OK") != 0)
+        return 0;
+    printf("%s%s", (*count)++ ? ", " : "decorators: ", record->selector);
+    return 0;
+}
+
+static void print_decorators(hob_runtime *runtime)
+{
+    uint32_t count = 0;
+
+    hob_runtime_report(runtime, print_decorator, &count);
+    if (count)
+        printf(" (as in %s; hob why NAME tells the options)\n",
+               "autodiff(flex)");
+}
+
 static void print_default(const struct cmd *cmd, hob_runtime *runtime)
 {
     hob_error error = HOB_ERROR_INIT;
@@ -210,6 +237,7 @@ int cmd_devices(const struct cmd *cmd, int argc, char **argv)
         cmd_print_json(list.json);
     } else {
         table_print(&list.table);
+        print_decorators(runtime);
         print_default(cmd, runtime);
     }
     return cmd_close(cmd, runtime, EXIT_DONE);

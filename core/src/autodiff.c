@@ -128,7 +128,10 @@ static hob_status take_message(hob_runtime *runtime, const char *what,
                                hob_status status, char *message,
                                const hob_scope *scope, hob_error *error)
 {
-    if (message)
+    if (message && scope->failure)
+        hob_error_set(error, status, "%s: %s (%s)", what,
+                      scope->failure->message, message);
+    else if (message)
         hob_error_set(error, status, "%s: %s", what, message);
     else if (scope->failure)
         hob_error_set(error, status, "%s: %s", what, scope->failure->message);

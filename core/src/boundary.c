@@ -416,6 +416,12 @@ static hob_status infer(struct hob_call *call, struct results *results)
     for (uint32_t i = 0; i < call->ret_count; i++) {
         if (!hob__is_due(call, i))
             continue;
+        if (metas[i].dtype == HOB_DTYPE_NONE)
+            return hob__call_fail(call, HOB_ERR_PLUGIN,
+                                  "its inference did not set out[%" PRIu32
+                                  "].dtype, and the signature gives only a "
+                                  "kind: a bug of whoever declares the op",
+                                  i);
         if (!hob__meta_is_sound(&metas[i]))
             return hob__call_fail(call, HOB_ERR_PLUGIN,
                                   "its inference of shapes gave result %" PRIu32

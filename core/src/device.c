@@ -77,18 +77,46 @@ static hob_status misplaced(enum hob__plugin_kind kind, const char *selector,
                          selector, selector);
 }
 
+/* The selector, of any kind, that SELECTOR was most likely to be. */
+static const char *nearest_selector(const hob_runtime *runtime,
+                                    const char *selector)
+{
+    uint32_t count = hob__loader_count(runtime->loader), known = 0;
+    const char **names = calloc(count + 1u, sizeof(*names));
+    const char *nearest = NULL;
+
+    for (uint32_t i = 0; names && i < count; i++) {
+        const struct hob__candidate *one = hob__loader_get(runtime->loader, i);
+        const char *name =
+            one->manifest ? hob__manifest_selector_name(one->manifest) : NULL;
+
+        if (name)
+            names[known++] = name;
+    }
+    if (names)
+        nearest = hob__nearest_name(selector, names, known);
+    free(names);
+    return nearest && strcmp(nearest, selector) != 0 ? nearest : NULL;
+}
+
 static hob_status not_served(const hob_runtime *runtime,
                              enum hob__plugin_kind kind, const char *selector,
                              hob_error *error)
 {
     enum hob__plugin_kind other =
         kind == HOB__KIND_BACKEND ? HOB__KIND_DECORATOR : HOB__KIND_BACKEND;
+    const char *nearest;
     char *why = NULL;
     size_t length;
     hob_status status;
 
     if (hob__loader_find(runtime->loader, other, selector))
         return misplaced(kind, selector, error);
+    nearest = nearest_selector(runtime, selector);
+    if (nearest)
+        return hob_error_set(error, HOB_ERR_DEVICE,
+                             "no %s plugin serves \"%s\": did you mean \"%s\"?",
+                             hob__plugin_kind_name(kind), selector, nearest);
     if (hob__loader_why(runtime->loader, selector, &why))
         why = NULL;
     length = why ? strlen(why) : 0;

@@ -7,6 +7,7 @@
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdlib.h>
+#include <string.h>
 
 hob_status hob__call_fail(struct hob_call *call, hob_status status,
                           const char *format, ...)
@@ -225,9 +226,12 @@ static hob_status no_rule(struct hob_call *call, const hob_device *layer,
     return hob__call_fail(
         call, HOB_ERR_UNSUPPORTED,
         "%s on %s has no rule for it, and the op has no body%s that it could "
-        "use; supply one in an extension, or call it on hob_detach()ed tensors",
+        "use; supply one in an extension%s",
         layer->selector, call->device->name,
-        call->core->op->is_extension ? " listed for this layer" : "");
+        call->core->op->is_extension ? " listed for this layer" : "",
+        !strcmp(layer->selector, "autodiff")
+            ? ", or call it on hob_detach()ed tensors"
+            : "");
 }
 
 /* LAYER says that it has handled CALL. */

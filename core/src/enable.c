@@ -408,6 +408,40 @@ hob_status hob__set_enabled(const struct hob_os_ops *os,
     return st;
 }
 
+hob_status hob__disabled_by(const struct hob_os_ops *os,
+                            const char *sysconf_dir, const char *id,
+                            char **out_file, hob_error *error)
+{
+    enum hob__reason reason = HOB__REASON_OK;
+    const char *file = NULL;
+    struct change change;
+    hob_status st;
+
+    memset(&change, 0, sizeof(change));
+    change.os = os ? os : hob__os();
+    change.sysconf_dir = sysconf_dir ? sysconf_dir : hob__default_sysconf_dir();
+    change.id = id;
+    change.lock = -1;
+    change.error = error;
+    *out_file = NULL;
+    st = open_loader(&change, HOB_INSTALL_SYSTEM);
+    if (!st)
+        st = find_layers(&change, HOB_INSTALL_SYSTEM);
+    change.target = UINT32_MAX; /* nothing is changed */
+    for (uint32_t i = 0; i < change.layer_count && !st; i++) {
+        st = evaluate(&change, NULL, 0, i + 1, NULL, &reason);
+        if (!reason)
+            file = NULL;
+        else if (!file)
+            file = change.layers[i].path;
+    }
+    if (!st && file && !(*out_file = strdup(file)))
+        st = no_memory(&change);
+    hob__loader_close(change.loader);
+    hob__arena_release(&change.arena);
+    return st;
+}
+
 hob_status hob_enable(const char *id, uint32_t where, char **out_json,
                       hob_error *error)
 {

@@ -39,6 +39,14 @@ static uint32_t host_op_id(hob_scope *scope, struct hob_op_ref *ref)
         return (uint32_t)cache;
     op = hob__registry_find(&runtime->registry, ref->name);
     id = op ? op->id : UINT32_MAX;
+    if (!op && !scope->failure) { /* the call that follows has no name */
+        hob_error error = HOB_ERROR_INIT;
+
+        (void)hob__op_missing(runtime, ref->name, &error);
+        (void)hob__scope_fail(scope, HOB_ERR_NOT_FOUND, "%s",
+                              hob__error_text(&error));
+        hob_error_release(&error);
+    }
     if (op)
         __atomic_store_n(&ref->cache, (uint64_t)runtime->serial << 32 | id,
                          __ATOMIC_RELAXED);

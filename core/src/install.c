@@ -21,6 +21,7 @@
 #include "manifest_read.h"
 #include "package.h"
 #include "paths.h"
+#include "schema.h"
 #include "sha256.h"
 
 #include <errno.h>
@@ -189,6 +190,20 @@ static hob_status parse_manifest(struct job *job, const char *name,
     return st ? st : set_paths(job, job->found.manifest->id);
 }
 
+static bool is_library_name(const char *path)
+{
+    static const char *const ends[] = {".so", ".dll", ".dylib"};
+    size_t length = strlen(path);
+
+    for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++) {
+        size_t size = strlen(ends[i]);
+
+        if (length > size && !strcmp(path + length - size, ends[i]))
+            return true;
+    }
+    return false;
+}
+
 static hob_status read_manifest(struct job *job, const char *path)
 {
     struct hob__arena *arena = &job->loader.arena;
@@ -203,6 +218,11 @@ static hob_status read_manifest(struct job *job, const char *path)
         st = hob__folder_manifest(job->os, arena, path, &path, job->error);
     if (st)
         return st;
+    if (is_library_name(path))
+        return hob_error_set(job->error, HOB_ERR_ARGUMENT,
+                             "%s: this is a library: give its folder, or its "
+                             "manifest",
+                             path);
     name = hob__arena_strdup(arena, path);
     real = hob__path_real(job->os, arena, path);
     if (!is_dir && hob__package_is(job->os, path)) {
@@ -228,6 +248,46 @@ static bool may_come_later(enum hob__reason reason)
            reason == HOB__REASON_REQUIRES_FILE;
 }
 
+static const struct hob__op_decl *find_builtin(const char *name)
+{
+    for (uint32_t i = 0; i < hob__builtin_op_count; i++)
+        if (!strcmp(hob__builtin_ops[i].name, name))
+            return &hob__builtin_ops[i];
+    return NULL;
+}
+
+/* A kernel for a built-in op that could never be used; other ops may not be
+ * installed yet. */
+static hob_status check_implements(const struct job *job)
+{
+    const struct hob__manifest *manifest = job->found.manifest;
+    hob_status st = HOB_OK;
+
+    for (uint32_t i = 0; i < manifest->implements_count && !st; i++) {
+        const struct hob__manifest_implements *one = &manifest->implements[i];
+        const struct hob__op_decl *op = find_builtin(one->op);
+        struct hob__signature want;
+        const char *message;
+        char why[160];
+        int column;
+
+        if (!op || !one->signature)
+            continue;
+        st = hob__signature_parse(op->signature, &want, &column, &message);
+        if (st)
+            return no_memory(job);
+        if (!hob__signature_serves(&want, one->signature, why, sizeof(why)))
+            st = hob_error_set(job->error, HOB_ERR_PLUGIN,
+                               "%s, line %u: SIGNATURE: \"%s\" of "
+                               "\"implements\", the op is %s%s: %s",
+                               job->found.candidate.path,
+                               (unsigned)one->place.line, one->signature,
+                               op->name, op->signature, why);
+        hob__signature_release(&want);
+    }
+    return st;
+}
+
 static hob_status check_manifest(struct job *job)
 {
     const struct hob__found *found = &job->found;
@@ -249,7 +309,7 @@ static hob_status check_manifest(struct job *job)
     job->library_name = slash ? slash + 1 : found->candidate.library;
     job->library_path =
         hob__path_join(&job->loader.arena, job->library_dir, job->library_name);
-    return job->library_path ? HOB_OK : no_memory(job);
+    return job->library_path ? check_implements(job) : no_memory(job);
 }
 
 static hob_status check_hash(const struct job *job)
@@ -500,8 +560,9 @@ static hob_status write_all(struct job *job)
     return st;
 }
 
+/* DISABLED_BY: the config file that switches it off, or NULL. */
 static hob_status describe(const struct job *job, const char *id,
-                           char **out_json)
+                           const char *disabled_by, char **out_json)
 {
     const struct hob__manifest *manifest = job->found.manifest;
     struct hob__text text = HOB__TEXT_INIT;
@@ -523,6 +584,10 @@ static hob_status describe(const struct job *job, const char *id,
     hob__text_puts(&text, ", \"library\": ");
     hob__text_json(&text,
                    job->library_path ? job->library_path : job->library_dir);
+    if (disabled_by) {
+        hob__text_puts(&text, ", \"disabled_by\": ");
+        hob__text_json(&text, disabled_by);
+    }
     hob__text_puts(&text, "}");
     *out_json = hob__text_take(&text);
     return *out_json ? HOB_OK : no_memory(job);
@@ -533,7 +598,7 @@ hob_status hob__install(const struct hob_os_ops *os, const char *data_dir,
                         hob_error *error)
 {
     struct job job;
-    char *json = NULL;
+    char *json = NULL, *disabled_by = NULL;
     hob_status st = begin(&job, os, data_dir, where, error);
 
     if (out_json)
@@ -545,10 +610,14 @@ hob_status hob__install(const struct hob_os_ops *os, const char *data_dir,
     if (!st)
         st = check_library(&job);
     if (!st)
-        st = describe(&job, job.found.manifest->id, &json);
+        st = hob__disabled_by(os, NULL, job.found.manifest->id, &disabled_by,
+                              error);
+    if (!st)
+        st = describe(&job, job.found.manifest->id, disabled_by, &json);
     if (!st)
         st = write_all(&job);
     end(&job);
+    free(disabled_by);
     if (!st && out_json)
         *out_json = json;
     else
@@ -645,7 +714,7 @@ hob_status hob__remove(const struct hob_os_ops *os, const char *data_dir,
     if (!st)
         st = ask_manifest(&job, id);
     if (!st)
-        st = describe(&job, id, &json);
+        st = describe(&job, id, NULL, &json);
     if (!st) {
         code = job.os->remove(job.os->self, job.manifest_path);
         st = code == -ENOENT ? not_installed(&job, id)

@@ -34,4 +34,13 @@ HOB_MUST_CHECK hob_status hob__set_enabled(const struct hob_os_ops *os,
                                            bool enabled, char **out_json,
                                            hob_error *error);
 
+/*
+ * The config file that switches plugin ID off, for all users or for this one;
+ * *OUT_FILE is NULL if none does. The caller frees it.
+ */
+HOB_MUST_CHECK hob_status hob__disabled_by(const struct hob_os_ops *os,
+                                           const char *sysconf_dir,
+                                           const char *id, char **out_file,
+                                           hob_error *error);
+
 #endif

@@ -70,6 +70,39 @@ static void append_record(const struct hob__candidate *candidate,
     hob__text_puts(text, "\n");
 }
 
+/* The options of a decorator, as they stand in braces. */
+static void append_options(const struct hob__candidate *candidate,
+                           struct hob__text *text)
+{
+    const struct hob__manifest *manifest = candidate->manifest;
+
+    for (uint32_t i = 0; manifest && manifest->kind == HOB__KIND_DECORATOR &&
+                         i < manifest->decorator.option_count;
+         i++) {
+        const struct hob__manifest_option *one =
+            &manifest->decorator.options[i];
+
+        hob__text_printf(text, "  option %s", one->name);
+        for (uint32_t k = 0; k < one->values.count; k++)
+            hob__text_printf(text, "%s%s", k ? "|" : "=", one->values.items[k]);
+        if (one->initial)
+            hob__text_printf(text, ", %s if not given", one->initial);
+        hob__text_printf(text, "%s%s\n", one->doc ? ": " : "",
+                         one->doc ? one->doc : "");
+    }
+}
+
+/* A plugin that declares the op NAME, usable or not; NULL if none does. */
+static const struct hob__candidate *
+find_declarer(const struct hob__loader *loader, const char *name)
+{
+    for (uint32_t i = 0; i < loader->count; i++)
+        if (loader->candidates[i].manifest &&
+            hob__manifest_find_op(loader->candidates[i].manifest, name))
+            return &loader->candidates[i];
+    return NULL;
+}
+
 static void append_searched(const struct hob__loader *loader,
                             struct hob__text *text)
 {
@@ -110,6 +143,7 @@ static hob_status give(struct hob__text *text, char **out_text)
 hob_status hob__loader_why(const struct hob__loader *loader, const char *id,
                            char **out_text)
 {
+    const struct hob__candidate *declarer;
     struct hob__text text = HOB__TEXT_INIT;
     bool any = false;
     uint32_t i;
@@ -119,8 +153,14 @@ hob_status hob__loader_why(const struct hob__loader *loader, const char *id,
             continue;
         any = true;
         append_record(&loader->candidates[i], &text);
+        append_options(&loader->candidates[i], &text);
     }
-    if (!any) {
+    declarer = any ? NULL : find_declarer(loader, id);
+    if (declarer) {
+        hob__text_printf(&text, "%s is no plugin but an op of %s\n", id,
+                         declarer->id);
+        append_record(declarer, &text);
+    } else if (!any) {
         hob__text_printf(&text, "%s: no manifest names it\n", id);
         append_unread(loader, &text);
         append_searched(loader, &text);

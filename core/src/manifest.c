@@ -7,6 +7,8 @@
 
 #include "manifest_read.h"
 
+#include <hob/host.h>
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -98,7 +100,15 @@ static hob_status read_abi(struct hob__reader *reader,
     struct hob__manifest_abi *abi = &reader->manifest->abi;
     const struct hob__json_value *object = NULL, *unused = NULL;
     int32_t major = 0, required = 0, built;
-    hob_status st = hob__reader_need(reader, root, "abi", &object);
+    hob_status st = HOB_OK;
+
+    object = hob__json_member(reader->doc, root, "abi");
+    if (!object)
+        st =
+            hob__reader_fail(reader, root, HOB__REASON_MANIFEST_FIELD,
+                             "\"abi\" is missing: add \"abi\": {\"major\": %d, "
+                             "\"required_minor\": %d},",
+                             HOB_ABI_MAJOR, HOB_ABI_MINOR);
 
     if (!st)
         st = hob__reader_expect(reader, object, HOB__JSON_OBJECT);

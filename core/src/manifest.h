@@ -132,6 +132,7 @@ struct hob__manifest_feature {
 struct hob__manifest_implements {
     const char *op; /* full name of an op declared elsewhere */
     const char *selector;
+    const char *signature; /* what the kernel is written for; NULL: not said */
     struct hob__place place;
 };
 

@@ -392,6 +392,9 @@ hob_status hob__reader_implements(struct hob__reader *reader,
         if (!st)
             st = hob__reader_string(reader, item, "selector", true,
                                     &one->selector);
+        if (!st)
+            st = hob__reader_string(reader, item, "signature", false,
+                                    &one->signature);
     }
     return st;
 }

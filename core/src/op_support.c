@@ -8,6 +8,7 @@
 
 #include <hob/runtime.h>
 
+#include <stdlib.h>
 #include <string.h>
 
 /* Whether SELECTOR, of an extension, means the plugin of CANDIDATE. */
@@ -141,6 +142,77 @@ static void put_dtypes(struct hob__text *out, const struct hob__op *op,
                              hob_dtype_name(d));
 }
 
+/* The kernel that comes before those of others: the backend's, or the one of
+ * the op's own extension. */
+static const struct hob_entry *own_entry(const struct hob__op *op,
+                                         const struct hob__candidate *candidate,
+                                         const struct hob__plugin *plugin)
+{
+    const struct hob_op_impl *impl =
+        find_impl(atomic_load(&op->table), candidate);
+
+    for (uint32_t i = 0; i < plugin->backend.entry_count; i++)
+        if (!strcmp(plugin->backend.entries[i].op, op->name))
+            return &plugin->backend.entries[i];
+    return impl ? impl->entry : NULL;
+}
+
+/* Whether the kernel that CANDIDATE brings for OP of BACKEND is used: "" if so,
+ * else why not. The rules are those of route.c. */
+static const char *why_unused(const struct hob__op *op,
+                              const struct hob__candidate *candidate,
+                              const struct hob__manifest_implements *one,
+                              const struct hob__candidate *backend,
+                              const struct hob_entry *own)
+{
+    int exact =
+        !strcmp(one->selector, hob__manifest_selector_name(backend->manifest));
+    const char *reason = "";
+    char why[160];
+
+    if (one->signature && !hob__signature_serves(&op->signature, one->signature,
+                                                 why, sizeof(why)))
+        reason = ", not used: its signature differs";
+    else if (own && (!exact || candidate->priority <= backend->priority))
+        reason = ", not used: the backend's own comes first, unless "
+                 "\"priority\" says otherwise";
+    return reason;
+}
+
+/* Tell of the kernels for OP on BACKEND that other extensions bring. */
+static int
+visit_others(hob_runtime *runtime, const struct hob__op *op,
+             const struct hob__candidate *backend, const struct hob_entry *own,
+             int (*visit)(void *context, const struct hob_op_support *support),
+             void *context)
+{
+    int stop = 0;
+
+    for (uint32_t i = 0; i < hob__loader_count(runtime->loader) && !stop; i++) {
+        const struct hob__candidate *one = hob__loader_get(runtime->loader, i);
+        const struct hob__manifest *manifest = one->manifest;
+
+        if (!manifest || !hob__candidate_usable(one))
+            continue;
+        for (uint32_t k = 0; k < manifest->implements_count && !stop; k++) {
+            const struct hob__manifest_implements *item =
+                &manifest->implements[k];
+            struct hob_op_support support = {
+                hob__manifest_selector_name(backend->manifest), NULL, "", 1};
+            struct hob__text how = HOB__TEXT_INIT;
+
+            if (strcmp(item->op, op->name) || !means(backend, item->selector))
+                continue;
+            hob__text_printf(&how, "kernel of %s%s", manifest->id,
+                             why_unused(op, one, item, backend, own));
+            support.how = how.data ? how.data : "kernel of another plugin";
+            stop = visit(context, &support);
+            hob__text_release(&how);
+        }
+    }
+    return stop;
+}
+
 static const char *on_backend(hob_runtime *runtime, const struct hob__op *op,
                               const struct hob__candidate *candidate,
                               const struct hob__plugin *plugin,
@@ -201,6 +273,10 @@ static int visit_candidate(hob_runtime *runtime, const struct hob__op *op,
     support.dtypes = dtypes.data ? dtypes.data : "";
     stop = visit(context, &support);
     hob__text_release(&dtypes);
+    if (!stop && support.is_backend && instance)
+        stop = visit_others(runtime, op, candidate,
+                            own_entry(op, candidate, instance->plugin), visit,
+                            context);
     return stop;
 }
 

@@ -219,20 +219,54 @@ void hob_runtime_ops(hob_runtime *runtime,
     }
 }
 
-hob_status hob_op_find(hob_runtime *runtime, const char *name, uint32_t *out_id,
-                       hob_error *error)
+/* A plugin that declares op NAME and cannot be used; NULL if there is none. */
+static const struct hob__candidate *find_unusable(const hob_runtime *runtime,
+                                                  const char *name)
 {
-    const struct hob__op *op = hob__registry_find(&runtime->registry, name);
+    for (uint32_t i = 0; i < hob__loader_count(runtime->loader); i++) {
+        const struct hob__candidate *candidate =
+            hob__loader_get(runtime->loader, i);
+
+        if (candidate->manifest && !hob__candidate_usable(candidate) &&
+            hob__manifest_find_op(candidate->manifest, name))
+            return candidate;
+    }
+    return NULL;
+}
+
+hob_status hob__op_missing(const hob_runtime *runtime, const char *name,
+                           hob_error *error)
+{
+    const struct hob__candidate *owner = find_unusable(runtime, name);
+    const struct hob__record *record =
+        owner ? hob__candidate_record(owner) : NULL;
     const char *nearest;
 
-    *out_id = op ? op->id : 0;
-    if (op)
-        return HOB_OK;
+    if (record && record->reason == HOB__REASON_DISABLED_CONFIG)
+        return hob_error_set(error, HOB_ERR_NOT_FOUND,
+                             "the op \"%s\" is of the plugin %s, which the "
+                             "configuration disables: hob enable %s",
+                             name, owner->id, owner->id);
+    if (record)
+        return hob_error_set(error, HOB_ERR_NOT_FOUND,
+                             "the op \"%s\" is of the plugin %s, which cannot "
+                             "be used: %s: %s; see hob why %s",
+                             name, owner->id, hob__reason_name(record->reason),
+                             hob__reason_text(record->reason), owner->id);
     nearest = hob__registry_nearest(&runtime->registry, name);
     return hob_error_set(error, HOB_ERR_NOT_FOUND,
                          "there is no op \"%s\"%s%s%s hob ops lists them all",
                          name, nearest ? "; did you mean \"" : ":",
                          nearest ? nearest : "", nearest ? "\"?" : "");
+}
+
+hob_status hob_op_find(hob_runtime *runtime, const char *name, uint32_t *out_id,
+                       hob_error *error)
+{
+    const struct hob__op *op = hob__registry_find(&runtime->registry, name);
+
+    *out_id = op ? op->id : 0;
+    return op ? HOB_OK : hob__op_missing(runtime, name, error);
 }
 
 const char *hob_op_signature(hob_runtime *runtime, uint32_t op)

@@ -61,6 +61,10 @@ HOB_MUST_CHECK hob_status hob__runtime_instance(
 HOB_MUST_CHECK hob_status hob__runtime_after_fork(hob_runtime *runtime,
                                                   hob_error *error);
 
+/* Say why there is no op NAME: HOB_ERR_NOT_FOUND. */
+hob_status hob__op_missing(const hob_runtime *runtime, const char *name,
+                           hob_error *error);
+
 /* Fill RUNTIME's host table. */
 void hob__host_init(hob_runtime *runtime);
 

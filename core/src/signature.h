@@ -161,4 +161,9 @@ void hob__signature_difference(const struct hob__signature *want,
                                const struct hob__signature *have, char *text,
                                size_t size);
 
+/* Whether a kernel written for the flat TEXT serves WANT; if not, WHY says what
+ * differs first. */
+int hob__signature_serves(const struct hob__signature *want, const char *text,
+                          char *why, size_t size);
+
 #endif

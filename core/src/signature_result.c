@@ -91,6 +91,26 @@ static hob_status add_tensor_result(struct hob__cursor *c, size_t at,
     return resolve_result(c, at, out, result);
 }
 
+static const char plain_types[] =
+    "a plain result is value(f64), value(i64), value(bool), value(dtype) or "
+    "value(enum(..))";
+
+/* Whether a dtype follows that tensors have and plain results do not: f32. */
+static int is_narrow(struct hob__cursor *c)
+{
+    char word[8] = "";
+    size_t length = 0;
+
+    (void)hob__scan_peek(c);
+    while (length + 1 < sizeof(word) &&
+           hob__scan_is_word(c->text[c->at + length])) {
+        word[length] = c->text[c->at + length];
+        length++;
+    }
+    return hob__scan_dtype(word) && strcmp(word, "f64") != 0 &&
+           strcmp(word, "i64") != 0 && strcmp(word, "bool") != 0;
+}
+
 /* What stands in value(..): a number or the like beside the tensors. */
 static hob_status add_plain_result(struct hob__cursor *c, size_t at,
                                    struct hob__signature *out)
@@ -109,14 +129,13 @@ static hob_status add_plain_result(struct hob__cursor *c, size_t at,
     item->is_plain = 1;
     item->first_plain = (uint8_t)out->plain_count++;
     plain->tag_param = HOB__NO_TAG;
+    if (is_narrow(c))
+        return hob__scan_fail(c, at, plain_types);
     st = hob__scan_type(c, plain);
     if (!st && plain->type != HOB__TYPE_F64 && plain->type != HOB__TYPE_I64 &&
         plain->type != HOB__TYPE_BOOL && plain->type != HOB__TYPE_DTYPE &&
         plain->type != HOB__TYPE_ENUM)
-        st = hob__scan_fail(
-            c, at,
-            "a plain result is value(f64), value(i64), value(bool), "
-            "value(dtype) or value(enum(..))");
+        st = hob__scan_fail(c, at, plain_types);
     return st ? st : hob__scan_expect(c, ")", "')' expected after the type");
 }
 

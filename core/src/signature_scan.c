@@ -5,6 +5,7 @@
 
 #include "signature_scan.h"
 
+#include "text.h"
 #include "type_defs.h"
 
 #include <stdlib.h>
@@ -175,17 +176,33 @@ struct hob__item *hob__scan_add_item(struct hob__item *items, uint16_t *count,
     return item;
 }
 
+const char *hob__scan_no_type(const char *name)
+{
+    static const char *const meant[] = {"no such type; \"Float\" is meant?",
+                                        "no such type; \"Int\" is meant?",
+                                        "no such type; \"Bool\" is meant?",
+                                        "no such type; \"Quantized\" is meant?",
+                                        "no such type; \"Num\" is meant?",
+                                        "no such type; \"Any\" is meant?"};
+    static const char *const names[] = {"Float",     "Int", "Bool",
+                                        "Quantized", "Num", "Any"};
+    const size_t count = sizeof(names) / sizeof(names[0]);
+    const char *near = hob__nearest_name(name, names, count);
+
+    for (size_t i = 0; near && i < count; i++)
+        if (near == names[i])
+            return meant[i];
+    return "no such type: Float Int Bool Quantized Num Any are the kinds of "
+           "tensors, and \"types\" of the manifest declares others";
+}
+
 const struct hob__type_def *hob__scan_def(struct hob__cursor *c, size_t at,
                                           const char *name)
 {
     for (uint32_t i = 0; c->types && i < c->types->count; i++)
         if (!strcmp(c->types->defs[i]->name, name))
             return c->types->defs[i];
-    (void)hob__scan_fail(
-        c, at,
-        "no such type: Float Int Bool Quantized Num Any are the "
-        "kinds of tensors, and \"types\" of the manifest declares "
-        "others");
+    (void)hob__scan_fail(c, at, hob__scan_no_type(name));
     return NULL;
 }
 

@@ -52,6 +52,9 @@ hob_status hob__scan_name(struct hob__cursor *c, int may_be_number,
 const char *hob__scan_kind(const char *word, uint32_t *out_mask);
 uint32_t hob__scan_dtype(const char *word);
 /* The definition of the type called NAME, or NULL with a failure. */
+/* The message where NAME is no type: a kind that is near, or all of them. */
+const char *hob__scan_no_type(const char *name);
+
 const struct hob__type_def *hob__scan_def(struct hob__cursor *c, size_t at,
                                           const char *name);
 

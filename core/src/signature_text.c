@@ -102,6 +102,24 @@ int hob__signature_compatible(const struct hob__signature *want,
     return 1;
 }
 
+int hob__signature_serves(const struct hob__signature *want, const char *text,
+                          char *why, size_t size)
+{
+    struct hob__signature have;
+    const char *message = "";
+    int column = 0, serves;
+
+    if (hob__signature_parse(text, &have, &column, &message)) {
+        (void)snprintf(why, size, "column %d: %s", column, message);
+        return 0;
+    }
+    serves = hob__signature_compatible(want, &have);
+    if (!serves)
+        hob__signature_difference(want, &have, why, size);
+    hob__signature_release(&have);
+    return serves;
+}
+
 /* ---- flat text ---- */
 
 static void put_type(struct hob__text *out, const struct hob__param *param)

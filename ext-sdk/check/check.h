@@ -155,6 +155,8 @@ struct check_target {
     char *manifest; /* absolute path */
     char *library;  /* absolute path; NULL if the manifest is refused */
     char *id, *version;
+    char *layer; /* the selector of a decorator, which is proven by what
+                    built-in ops do under it; else NULL */
     struct check_op *ops;
     uint32_t op_count;
 };
@@ -354,7 +356,8 @@ enum check_force {
 struct check_lab {
     struct check_child *child;
     hob_runtime *runtime;
-    hob_device *base;
+    hob_device *device; /* where calls are made: the base, or a stack on it */
+    hob_device *base;   /* borrowed from DEVICE */
     const struct hob__op *op;
     const struct check_hints *hints;
     struct hob__route route; /* as the core would run it */

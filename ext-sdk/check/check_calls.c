@@ -24,7 +24,7 @@ static void call_wrong(struct check_lab *lab, const struct check_case *one)
 {
     struct check_outcome outcome;
 
-    check_call(lab, lab->base, one, 0, &outcome);
+    check_call(lab, lab->device, one, 0, &outcome);
     /* An absurd size that is accepted may well find no memory. */
     if (outcome.status != HOB_ERR_MEMORY)
         check_failure(lab, &outcome, "with wrong arguments");
@@ -214,9 +214,9 @@ static int check_pools(struct check_lab *lab, const struct check_plan *plan)
         return 0;
     check_case_init(lab, &one, &larger);
     lab->runtime->pool = other;
-    check_call(lab, lab->base, &one, 0, &alone);
+    check_call(lab, lab->device, &one, 0, &alone);
     lab->runtime->pool = pool;
-    check_call(lab, lab->base, &one, 0, &shared);
+    check_call(lab, lab->device, &one, 0, &shared);
     same = check_same(&shared, &alone, why, sizeof(why));
     if (!same)
         check_found(lab->child, CHECK_THREADS, "on %u threads, not on one, %s",
@@ -234,7 +234,7 @@ void check_threads(struct check_lab *lab)
     int differs = lab->child->op->is_free;
 
     for (uint32_t i = 0; i < shared->plan_count && !differs; i++) {
-        differs = check_pair(lab, &shared->plans[i], lab->base, check_call);
+        differs = check_pair(lab, &shared->plans[i], lab->device, check_call);
         if (!differs && i % PLAN_STEP == 1)
             differs = check_pools(lab, &shared->plans[i]);
         if (autodiff && !differs && i % PLAN_STEP == 1)

@@ -18,7 +18,7 @@ static void check_written(struct check_lab *lab, const struct check_case *one)
 {
     struct check_outcome outcome;
 
-    check_call(lab, lab->base, one, CHECK_WATCH | CHECK_SEAL, &outcome);
+    check_call(lab, lab->device, one, CHECK_WATCH | CHECK_SEAL, &outcome);
     if (outcome.written >= 0)
         check_found(lab->child, CHECK_ARGUMENT_WRITTEN,
                     "the call changed argument %s",
@@ -32,8 +32,8 @@ static void check_moved(struct check_lab *lab, const struct check_case *one)
     struct check_outcome moved, kept;
     char why[WHY];
 
-    check_call(lab, lab->base, one, 0, &kept);
-    check_call(lab, lab->base, one, CHECK_MOVE, &moved);
+    check_call(lab, lab->device, one, 0, &kept);
+    check_call(lab, lab->device, one, CHECK_MOVE, &moved);
     if (!check_same(&moved, &kept, why, sizeof(why)))
         check_found(lab->child, CHECK_IN_PLACE,
                     "with arguments used for the last time, %s", why);
@@ -70,10 +70,10 @@ static void check_garbage(struct check_lab *lab, const struct check_case *one)
     char why[WHY];
 
     lab->memory->fill = fills[0];
-    check_call(lab, lab->base, one, 0, &first);
+    check_call(lab, lab->device, one, 0, &first);
     for (uint32_t i = 1; i < sizeof(fills); i++) {
         lab->memory->fill = fills[i];
-        check_call(lab, lab->base, one, 0, &other);
+        check_call(lab, lab->device, one, 0, &other);
         if (!lab->child->op->is_free &&
             !check_same(&other, &first, why, sizeof(why)))
             check_found(lab->child, CHECK_GARBAGE,
@@ -103,7 +103,7 @@ static void check_buffer(struct check_lab *lab, const struct check_plan *plan)
         memset(one.layout, layout / 2, sizeof(one.layout));
         lab->memory->fence =
             layout % 2 ? CHECK_FENCE_BEFORE : CHECK_FENCE_BEHIND;
-        check_call(lab, lab->base, &one, 0, &outcome);
+        check_call(lab, lab->device, &one, 0, &outcome);
         check_outcome_release(&outcome);
     }
     lab->memory->fence = CHECK_NO_FENCE;
@@ -188,11 +188,11 @@ void check_leaks(struct check_lab *lab)
 
     for (uint32_t i = 0; i < shared->plan_count; i++) {
         check_case_init(lab, &one, &shared->plans[i]);
-        check_leak(lab, lab->base, &one, "", check_call);
+        check_leak(lab, lab->device, &one, "", check_call);
         if (autodiff)
             check_leak(lab, autodiff, &one, " with backward", check_backward);
         one.special = 2; /* most likely a failure, where there are indices */
-        check_leak(lab, lab->base, &one, " with extreme values", check_call);
+        check_leak(lab, lab->device, &one, " with extreme values", check_call);
     }
     hob_device_unref(autodiff);
 }
@@ -255,7 +255,7 @@ void check_allocations(struct check_lab *lab)
 
     for (uint32_t i = 0; i < shared->plan_count; i++) {
         check_case_init(lab, &one, &shared->plans[i]);
-        fail_each(lab, lab->base, &one, check_call);
+        fail_each(lab, lab->device, &one, check_call);
         if (autodiff)
             fail_each(lab, autodiff, &one, check_backward);
     }

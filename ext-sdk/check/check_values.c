@@ -68,14 +68,14 @@ static void check_once(struct check_lab *lab, const struct check_case *one)
     char why[WHY];
 
     check_force(lab, CHECK_AS_ROUTED);
-    check_call(lab, lab->base, one, 0, &first);
-    check_call(lab, lab->base, one, 0, &second);
+    check_call(lab, lab->device, one, 0, &first);
+    check_call(lab, lab->device, one, 0, &second);
     if (!lab->child->op->is_free &&
         !check_same(&second, &first, why, sizeof(why)))
         check_found(lab->child, CHECK_NOT_DETERMINISTIC, "called again, %s",
                     why);
     check_outcome_release(&second);
-    if (!lab->child->op->is_free)
+    if (!lab->child->op->is_free && lab->device == lab->base)
         compare(lab, one, &first);
     check_outcome_release(&first);
 }
@@ -89,9 +89,9 @@ static void check_inferred(struct check_lab *lab, const struct check_case *one)
     if (lab->op->flags & HOB__OP_DYNAMIC)
         return;
     check_force(lab, CHECK_PROBE);
-    check_call(lab, lab->base, one, 0, &inferred);
+    check_call(lab, lab->device, one, 0, &inferred);
     check_force(lab, CHECK_AS_ROUTED);
-    check_call(lab, lab->base, one, 0, &made);
+    check_call(lab, lab->device, one, 0, &made);
     if (!inferred.status && !made.status &&
         (made.count != inferred.count ||
          !check_same_metas(&made, &inferred, 1, why, sizeof(why))))
@@ -181,9 +181,9 @@ static void check_layout(struct check_lab *lab, const struct check_plan *plan,
 
     check_case_init(lab, &one, plan);
     set_layout(lab, &one, only, layout);
-    check_call(lab, lab->base, &one, 0, &got);
+    check_call(lab, lab->device, &one, 0, &got);
     memset(one.layout, 0, sizeof(one.layout));
-    check_call(lab, lab->base, &one, 0, &wanted);
+    check_call(lab, lab->device, &one, 0, &wanted);
     set_layout(lab, &one, only, layout);
     check_case_text(lab, &one, lab->child->shared->sample,
                     sizeof(lab->child->shared->sample));
@@ -214,30 +214,54 @@ void check_layouts(struct check_lab *lab)
 
 /* ---- decorators ---- */
 
+/* The same call on DEVICE, whose name is NAME, and on the base. */
+static void check_same_on(struct check_lab *lab, const struct check_case *one,
+                          hob_device *device, const char *name)
+{
+    struct check_outcome got, wanted;
+    char why[WHY];
+
+    check_call(lab, lab->base, one, 0, &wanted);
+    check_call(lab, device, one, 0, &got);
+    if (!got.status && !wanted.status &&
+        !check_same_metas(&got, &wanted, 1, why, sizeof(why)))
+        check_found(lab->child, CHECK_METADATA, "on %s, %s", name, why);
+    else if (!check_near(lab, &got, &wanted, why, sizeof(why)))
+        check_found(lab->child, CHECK_LAYERS, "on %s, %s", name, why);
+    check_outcome_release(&got);
+    check_outcome_release(&wanted);
+}
+
 static void check_layer(struct check_lab *lab, const char *selector)
 {
     const struct check_shared *shared = lab->child->shared;
-    char name[2 * CHECK_NAME], why[WHY];
+    char name[2 * CHECK_NAME];
     hob_device *device;
 
     (void)snprintf(name, sizeof(name), "%s(%s)", selector, lab->child->device);
     device = check_lab_device(lab, name);
     for (uint32_t i = 0; device && i < shared->plan_count; i++) {
-        struct check_outcome got, wanted;
         struct check_case one;
 
         check_case_init(lab, &one, &shared->plans[i]);
-        check_call(lab, lab->base, &one, 0, &wanted);
-        check_call(lab, device, &one, 0, &got);
-        if (!got.status && !wanted.status &&
-            !check_same_metas(&got, &wanted, 1, why, sizeof(why)))
-            check_found(lab->child, CHECK_METADATA, "on %s, %s", name, why);
-        else if (!check_near(lab, &got, &wanted, why, sizeof(why)))
-            check_found(lab->child, CHECK_LAYERS, "on %s, %s", name, why);
-        check_outcome_release(&got);
-        check_outcome_release(&wanted);
+        check_same_on(lab, &one, device, name);
     }
     hob_device_unref(device);
+}
+
+static void check_decorated(struct check_lab *lab, const struct check_case *one)
+{
+    check_same_on(lab, one, lab->device, lab->child->device);
+}
+
+/* The op under the decorator that is to be proven, and autodiff on top. */
+static void check_decorator(struct check_lab *lab)
+{
+    const struct check_shared *shared = lab->child->shared;
+
+    for (uint32_t i = 0; i < shared->plan_count; i++)
+        each_dtype(lab, &shared->plans[i], check_decorated);
+    check_layer(lab, "autodiff");
 }
 
 void check_layers(struct check_lab *lab)
@@ -245,6 +269,8 @@ void check_layers(struct check_lab *lab)
     const struct hob__manifest_op *manifest = lab->op->manifest;
     struct hob__loader *loader = lab->runtime->loader;
 
+    if (lab->device != lab->base && !lab->child->op->is_free)
+        check_decorator(lab);
     if (!manifest || lab->child->op->is_free)
         return;
     for (uint32_t i = 0; i < manifest->selector_count; i++) {
@@ -269,7 +295,7 @@ static void check_extreme(struct check_lab *lab, const struct check_case *given)
             one.seed = given->seed + round;
             lab->memory->fence =
                 round ? CHECK_FENCE_BEHIND : CHECK_FENCE_BEFORE;
-            check_call(lab, lab->base, &one, 0, &outcome);
+            check_call(lab, lab->device, &one, 0, &outcome);
             check_failure(lab, &outcome, "with extreme values");
             check_outcome_release(&outcome);
         }

@@ -122,10 +122,11 @@ static hob_status open_base(struct check_lab *lab, const char *device,
     const struct check_op *op = lab->child->op;
     const struct hob__route *route;
     hob_status status =
-        hob_device_open(lab->runtime, device, &lab->base, error);
+        hob_device_open(lab->runtime, device, &lab->device, error);
 
     if (status)
         return status;
+    lab->base = lab->device->at[0];
     lab->op = hob__registry_find(&lab->runtime->registry, op->name);
     if (!lab->op)
         return hob_error_set(error, HOB_ERR_NOT_FOUND, "no op %s", op->name);
@@ -185,7 +186,7 @@ void check_lab_close(struct check_lab *lab)
 
     for (uint32_t i = 0; i < CHECK_FORCE_COUNT_; i++)
         hob__prepared_clear(&lab->forced[i].kept);
-    hob_device_unref(lab->base);
+    hob_device_unref(lab->device);
     if (lab->runtime && hob_runtime_close(lab->runtime, &error))
         check_found(lab->child, CHECK_LEAK, "%s", hob__error_text(&error));
     hob_error_release(&error);

@@ -118,7 +118,8 @@ static void *open_watched(struct check_child *child)
     handle = dlopen(child->target->library, RTLD_NOW | RTLD_LOCAL);
     look(&after);
     if (!handle)
-        check_found(child, CHECK_LOAD, "dlopen: %s", dlerror());
+        check_found(child, CHECK_LOAD, "DLOPEN: %s: %s", dlerror(),
+                    hob__reason_hint(HOB__REASON_DLOPEN));
     else
         compare(child, &before, &after);
     free(before.folder);
@@ -243,7 +244,7 @@ static int file_is_sound(struct check_child *child)
 {
     const struct hob_os_ops *os = hob__os();
     const char *path = child->target->library;
-    enum hob__reason reason = HOB__REASON_OK;
+    enum hob__reason reason = HOB__REASON_LIBRARY_MISSING;
     hob_error error = HOB_ERROR_INIT;
     struct hob_os_stat file;
     int fd = os->open_read(os->self, path);
@@ -251,8 +252,9 @@ static int file_is_sound(struct check_child *child)
                 !hob__library_check(os, fd, file.size, path, &reason, &error);
 
     if (!sound && reason != HOB__REASON_SANITIZER) /* elf.c has told that */
-        check_found(child, CHECK_LOAD, "%s: %s", hob__reason_name(reason),
-                    fd < 0 ? "it cannot be opened" : hob__error_text(&error));
+        check_found(child, CHECK_LOAD, "%s: %s: %s", hob__reason_name(reason),
+                    fd < 0 ? "it cannot be opened" : hob__error_text(&error),
+                    hob__reason_hint(reason));
     if (fd >= 0)
         os->close(os->self, fd);
     hob_error_release(&error);
@@ -307,6 +309,37 @@ static void check_conditions(struct check_child *child,
         }
 }
 
+/* A kernel for an op of somebody else's that the runtime would not use. */
+static void check_signature(struct check_child *child, const struct hob__op *op,
+                            const struct hob_op_impl *impl)
+{
+    char why[160];
+
+    if (!impl->entry || !strcmp(impl->entry->signature, op->flat) ||
+        hob__signature_serves(&op->signature, impl->entry->signature, why,
+                              sizeof(why)))
+        return;
+    check_found(child, CHECK_MANIFEST,
+                "SIGNATURE: the kernel for %s is written for \"%s\", the op is "
+                "\"%s\": %s",
+                op->name, impl->entry->signature, op->flat, why);
+}
+
+static void check_signatures(struct check_child *child, hob_runtime *runtime,
+                             const struct hob__plugin *plugin)
+{
+    const struct hob_extension *table = &plugin->extension;
+
+    for (uint32_t i = 0; i < table->implements_count; i++) {
+        const struct hob_extension_op *one = &table->implements[i];
+        const struct hob__op *op =
+            hob__registry_find(&runtime->registry, one->name);
+
+        for (uint32_t k = 0; op && k < one->impl_count; k++)
+            check_signature(child, op, &one->impls[k]);
+    }
+}
+
 static int load(struct check_child *child, hob_runtime *runtime)
 {
     const struct hob__candidate *candidate =
@@ -321,16 +354,19 @@ static int load(struct check_child *child, hob_runtime *runtime)
     status = hob__runtime_instance(runtime, candidate, &instance, &error);
     record = hob__candidate_record(candidate);
     if (status)
-        check_found(child, code_of(record->reason), "%s: %s",
-                    hob__reason_name(record->reason), hob__error_text(&error));
+        check_found(child, code_of(record->reason), "%s: %s: %s",
+                    hob__reason_name(record->reason), hob__error_text(&error),
+                    hob__reason_hint(record->reason));
     else if (strcmp(instance->plugin->table.version, child->target->version) !=
              0)
         check_found(child, CHECK_MANIFEST,
                     "the library's version is %s, the manifest's %s",
                     instance->plugin->table.version, child->target->version);
     hob_error_release(&error);
-    if (!status)
+    if (!status) {
         check_conditions(child, instance->plugin);
+        check_signatures(child, runtime, instance->plugin);
+    }
     return !status;
 }
 
@@ -362,10 +398,47 @@ int check_is_wanted(const struct check_options *options, const char *name)
            (dot && !strcmp(wanted, dot + 1));
 }
 
-/* List what can be tried on base DEVICE. */
+static int has_signature(const struct hob__op *op,
+                         const struct hob_entry *entry)
+{
+    char why[160];
+    int serves = !strcmp(entry->signature, op->flat) ||
+                 hob__signature_serves(&op->signature, entry->signature, why,
+                                       sizeof(why));
+
+    return serves;
+}
+
+/* Say so if CANDIDATE's kernel for OP, which somebody else declares, is never
+ * asked on BASE: ROUTE has another's. */
+static void note_unused(struct check_child *child,
+                        const struct hob__candidate *candidate,
+                        const struct hob__op *op, const hob_device *base,
+                        const struct hob__route *route)
+{
+    const struct hob__plugin *plugin = hob__candidate_plugin(candidate);
+
+    for (uint32_t i = 0; plugin && i < plugin->extension.implements_count;
+         i++) {
+        const struct hob_extension_op *one = &plugin->extension.implements[i];
+
+        for (uint32_t k = 0;
+             !strcmp(one->name, op->name) && k < one->impl_count; k++)
+            if (!one->impls[k].entry || one->impls[k].entry == route->entry ||
+                !has_signature(op, one->impls[k].entry))
+                return;
+    }
+    check_note(child,
+               "%s: %s has a kernel of its own, so yours is used only if "
+               "\"priority\" in the manifest is above 0",
+               op->name, base->selector);
+}
+
+/* List what can be tried on DEVICE. */
 static void add_jobs(struct check_child *child, hob_device *device,
                      uint8_t *tried)
 {
+    hob_device *base = device->at[0];
     hob_runtime *runtime = device->runtime;
     struct check_shared *shared = child->shared;
     const struct hob__candidate *candidate =
@@ -375,7 +448,7 @@ static void add_jobs(struct check_child *child, hob_device *device,
         const struct check_op *one = &child->target->ops[i];
         const struct hob__op *op =
             hob__registry_find(&runtime->registry, one->name);
-        const struct hob__route *route = op ? hob__route_get(device, op) : NULL;
+        const struct hob__route *route = op ? hob__route_get(base, op) : NULL;
         struct check_job *job = &shared->jobs[shared->job_count];
 
         if (!route || !check_is_wanted(child->options, one->name))
@@ -384,9 +457,11 @@ static void add_jobs(struct check_child *child, hob_device *device,
             check_found(child, CHECK_LOAD, "%s: %s", one->name, route->message);
         if (route->status || (!route->entry && !route->body) ||
             (!op->is_extension && !one->is_foreign && !route->entry) ||
-            (one->is_foreign && !implements(candidate, one->name, device)) ||
+            (one->is_foreign && !implements(candidate, one->name, base)) ||
             shared->job_count == CHECK_JOBS_MAX)
             continue;
+        if (one->is_foreign)
+            note_unused(child, candidate, op, base, route);
         tried[i] = 1;
         job->op = i;
         (void)snprintf(job->device, sizeof(job->device), "%s", device->name);
@@ -402,15 +477,24 @@ struct visit {
 
 static void try_device(struct visit *visit, const char *spec, int is_asked)
 {
+    const char *layer = visit->child->target->layer;
     hob_device *device = NULL;
     hob_error error = HOB_ERROR_INIT;
+    char stack[2 * CHECK_NAME];
 
+    if (layer && !strchr(spec, '(')) {
+        (void)snprintf(stack, sizeof(stack), "%s(%s)", layer, spec);
+        spec = stack;
+    }
     if (!hob_device_open(visit->runtime, spec, &device, &error))
-        add_jobs(visit->child, device->at[0], visit->tried);
+        add_jobs(visit->child, layer ? device : device->at[0], visit->tried);
     if (error.message && is_asked) {
         visit->child->shared->device_failed = 1;
         check_note(visit->child, "%s cannot be opened: %s", spec,
                    hob__error_text(&error));
+    } else if (error.message && layer) {
+        check_found(visit->child, CHECK_LOAD, "%s cannot be opened: %s", spec,
+                    hob__error_text(&error));
     }
     hob_error_release(&error);
     hob_device_unref(device);

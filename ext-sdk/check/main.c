@@ -10,6 +10,8 @@
 
 #include "error.h"
 
+#include <dirent.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
@@ -195,6 +197,33 @@ static void run_job(struct context *context, const struct check_job *job,
     }
 }
 
+/* Where a decorator that writes files writes them: a folder of its own. */
+static int enter_folder(char *folder)
+{
+    int here = open(".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+    if (here >= 0 && mkdtemp(folder) && !chdir(folder))
+        return here;
+    if (here >= 0)
+        (void)close(here);
+    return -1;
+}
+
+static void leave_folder(const char *folder, int here)
+{
+    DIR *dir = opendir(folder);
+    struct dirent *entry;
+
+    while (dir && (entry = readdir(dir)))
+        if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
+            (void)unlinkat(dirfd(dir), entry->d_name, 0);
+    if (dir)
+        (void)closedir(dir);
+    (void)rmdir(folder);
+    (void)fchdir(here);
+    (void)close(here);
+}
+
 static void run_all(const struct command *command,
                     const struct check_target *target,
                     struct check_report *report)
@@ -202,7 +231,9 @@ static void run_all(const struct command *command,
     struct check_shared *shared =
         mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE,
              MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    char folder[] = "/tmp/hob-check-XXXXXX";
     struct context context;
+    int here = -1;
 
     if (shared == MAP_FAILED) {
         report->failed = true;
@@ -212,6 +243,8 @@ static void run_all(const struct command *command,
     context.child.options = &command->options;
     context.child.target = target;
     context.child.shared = shared;
+    if (target->layer)
+        here = enter_folder(folder);
     if (target->library) {
         check_elf(target, report);
         context.child.check = "load";
@@ -223,6 +256,8 @@ static void run_all(const struct command *command,
         run_job(&context, &shared->jobs[i], report);
     }
     report->is_wrong = shared->device_failed;
+    if (here >= 0)
+        leave_folder(folder, here);
     (void)munmap(shared, sizeof(*shared));
 }
 
@@ -233,8 +268,9 @@ static void tell_text(const struct check_target *target,
 {
     const char *op = "", *device = "";
 
-    (void)printf("%s %s: %s\n", target->id ? target->id : "?",
-                 target->version ? target->version : "?", target->manifest);
+    if (target->id)
+        (void)printf("%s %s: ", target->id, target->version);
+    (void)printf("%s\n", target->manifest);
     for (uint32_t i = 0; i < report->line_count; i++) {
         const struct check_line *line = &report->lines[i];
 

@@ -168,23 +168,43 @@ static hob_status add_op(struct check_target *target, const char *name,
     return op->name ? HOB_OK : HOB_ERR_MEMORY;
 }
 
+/* Ops of all sorts: several arguments, lists of them, several results,
+ * integers among them, attributes, random numbers. */
+static const char *const decorated_ops[] = {
+    "add",    "relu",    "matmul", "linear",
+    "where",  "sum_dim", "cumsum", "max_dim_with_indices",
+    "gather", "softmax", "cat",    "cast",
+    "greater"};
+
+/* What the checker calls to prove a plugin of KIND: the built-in op DECL? */
+static int is_tried(enum hob__plugin_kind kind, const struct hob__op_decl *decl)
+{
+    for (uint32_t i = 0; i < sizeof(decorated_ops) / sizeof(decorated_ops[0]) &&
+                         kind == HOB__KIND_DECORATOR;
+         i++)
+        if (!strcmp(decorated_ops[i], decl->name))
+            return 1;
+    return kind == HOB__KIND_BACKEND;
+}
+
 static hob_status read_ops(struct check_target *target,
                            const struct hob__manifest *manifest)
 {
     hob_status status = HOB_OK;
-
     uint32_t builtin =
-        manifest->kind == HOB__KIND_BACKEND ? hob__builtin_op_count : 0;
+        manifest->kind == HOB__KIND_EXTENSION ? 0 : hob__builtin_op_count;
 
     target->ops =
         calloc(manifest->op_count + manifest->implements_count + builtin + 1u,
                sizeof(*target->ops));
     if (!target->ops)
         return HOB_ERR_MEMORY;
-    /* A backend is proven by the built-in ops that it has kernels for. */
+    /* A backend is proven by the built-in ops that it has kernels for, a
+     * decorator by some of them. */
     for (uint32_t i = 0; i < builtin && !status; i++)
-        status = add_op(target, hob__builtin_ops[i].name, 0,
-                        (hob__builtin_ops[i].flags & HOB__OP_RANDOM) != 0);
+        if (is_tried(manifest->kind, &hob__builtin_ops[i]))
+            status = add_op(target, hob__builtin_ops[i].name, 0,
+                            (hob__builtin_ops[i].flags & HOB__OP_RANDOM) != 0);
     for (uint32_t i = 0; i < manifest->op_count && !status; i++)
         status = add_op(target, manifest->ops[i].full_name, 0,
                         !manifest->ops[i].deterministic);
@@ -204,7 +224,11 @@ static hob_status read_candidate(struct check_target *target,
     if (manifest) {
         target->id = strdup(manifest->id);
         target->version = strdup(manifest->version);
-        if (!target->id || !target->version || read_ops(target, manifest))
+        if (manifest->kind == HOB__KIND_DECORATOR)
+            target->layer = strdup(hob__manifest_selector_name(manifest));
+        if (!target->id || !target->version ||
+            (manifest->kind == HOB__KIND_DECORATOR && !target->layer) ||
+            read_ops(target, manifest))
             return hob_error_set(error, HOB_ERR_MEMORY, "out of memory");
     }
     if (hob__candidate_usable(candidate)) {
@@ -212,16 +236,19 @@ static hob_status read_candidate(struct check_target *target,
             candidate->library ? realpath(candidate->library, NULL) : NULL;
         if (target->library)
             return HOB_OK;
-        (void)snprintf(text, sizeof(text), "%s: %s",
+        (void)snprintf(text, sizeof(text), "%s: %s: %s: %s",
+                       hob__reason_name(HOB__REASON_LIBRARY_MISSING),
                        candidate->library ? candidate->library : "no library",
-                       strerror(errno));
+                       strerror(errno),
+                       hob__reason_hint(HOB__REASON_LIBRARY_MISSING));
         check_add(report, CHECK_LOAD, "", "", "manifest", "", text);
         return HOB_OK;
     }
-    (void)snprintf(text, sizeof(text), "%s: %s%s%s",
+    (void)snprintf(text, sizeof(text), "%s: %s%s%s%s%s",
                    hob__reason_name(record->reason),
                    hob__reason_text(record->reason), record->detail ? ": " : "",
-                   record->detail ? record->detail : "");
+                   record->detail ? record->detail : "",
+                   *record->hint ? ": " : "", record->hint);
     check_add(report, manifest ? CHECK_LOAD : CHECK_MANIFEST, "", "",
               "manifest", "", text);
     return HOB_OK;
@@ -265,5 +292,6 @@ void check_target_release(struct check_target *target)
     free(target->library);
     free(target->id);
     free(target->version);
+    free(target->layer);
     memset(target, 0, sizeof(*target));
 }

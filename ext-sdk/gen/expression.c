@@ -125,7 +125,13 @@ static bool same_kind(struct gen_cursor *c, size_t at, const struct part *a,
 static bool is_kind(struct gen_cursor *c, size_t at, const struct part *part,
                     enum gen_kind kind)
 {
-    if (!c->failed && part->kind != kind)
+    if (!c->failed && kind == GEN_INT && part->kind == GEN_F64)
+        gen_scan_fail(c, at,
+                      "%s expected, this is %s: arithmetic is for integers; "
+                      "compute others in a function of your own, \"infer\": "
+                      "\"function\"",
+                      kind_name(kind), kind_name(part->kind));
+    else if (!c->failed && part->kind != kind)
         gen_scan_fail(c, at, "%s expected, this is %s", kind_name(kind),
                       kind_name(part->kind));
     return !c->failed;
@@ -203,6 +209,18 @@ static struct part function(struct gen_cursor *c, size_t at, const char *name)
     return nothing();
 }
 
+static void fail_enumerator(struct gen_cursor *c, size_t at, const char *name)
+{
+    struct hob__text known = HOB__TEXT_INIT;
+
+    for (uint32_t i = 0; i < c->enumeration->enumerator_count; i++)
+        hob__text_printf(&known, "%s%s", i ? " " : "",
+                         c->enumeration->enumerators[i]);
+    gen_scan_fail(c, at, "there is no enumerator %s: there are %s", name,
+                  known.data ? known.data : "none");
+    hob__text_release(&known);
+}
+
 /* An attribute by its name, a "let" or an enumerator. */
 static struct part plain_name(struct gen_cursor *c, size_t at, const char *name)
 {
@@ -221,6 +239,10 @@ static struct part plain_name(struct gen_cursor *c, size_t at, const char *name)
         part = made(c, GEN_ENUM, "INT64_C(%" PRIu32 ")", i);
         part.enumeration = c->enumeration;
         return part;
+    }
+    if (c->enumeration && gen_find_param(c->names->op, name) < 0) {
+        fail_enumerator(c, at, name);
+        return nothing();
     }
     param = gen_scan_param(c, at, name, &number);
     if (!param)
@@ -415,6 +437,8 @@ static struct part comparison(struct gen_cursor *c)
     at = (gen_scan_peek(c), c->at);
     for (size_t i = 0; i < GEN_COUNT_OF(signs) && !sign; i++)
         sign = !c->failed && gen_scan_accept(c, signs[i]) ? signs[i] : NULL;
+    if (!sign && !c->failed && gen_scan_accept(c, "="))
+        gen_scan_fail(c, at, "\"==\" compares");
     if (!sign)
         return left;
     at_right = (gen_scan_peek(c), c->at);

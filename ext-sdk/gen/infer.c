@@ -178,6 +178,30 @@ static bool is_tag(const struct gen_op *op, int plain)
     return plain >= 0 && op->plains[plain].def;
 }
 
+/* No result is called NAME: say which there are. */
+static hob_status fail_member(const struct gen_infer_state *state,
+                              const struct hob__json_value *member,
+                              const char *name, hob_error *error)
+{
+    const struct hob__signature *signature = &state->op->signature;
+    struct hob__text known = HOB__TEXT_INIT;
+
+    for (uint32_t i = 0; i < signature->result_count; i++)
+        if (signature->results[i].name)
+            hob__text_printf(&known, " %s", signature->results[i].name);
+    for (uint32_t i = 0; i < signature->plain_count; i++)
+        if (signature->plains[i].name)
+            hob__text_printf(&known, " %s", signature->plains[i].name);
+    for (uint32_t i = 0; i < signature->result_item_count; i++)
+        if (!signature->result_items[i].name && !signature->result_items[i].def)
+            hob__text_printf(&known, " %" PRIu32, i);
+    (void)gen_fail(state->op->source, member, error,
+                   "there is no result \"%s\": there are%s", name,
+                   known.data ? known.data : " none");
+    hob__text_release(&known);
+    return HOB_ERR_FORMAT;
+}
+
 static hob_status read_member(struct gen_infer_state *state,
                               const struct hob__json_value *member,
                               hob_error *error)
@@ -193,10 +217,7 @@ static hob_status read_member(struct gen_infer_state *state,
     else if (item)
         ret = item->first;
     if (ret < 0 && plain < 0)
-        return gen_fail(source, member, error,
-                        "there is no result \"%s\"; fields are named flat, as "
-                        "in \"boxes.coords\"",
-                        name);
+        return fail_member(state, member, name, error);
     if (is_tag(state->op, plain)) /* was read before */
         return HOB_OK;
     return ret >= 0 ? gen_infer_result(state, (uint32_t)ret, member, error)

@@ -299,6 +299,17 @@ static hob_status spread(struct ad_walk *walk, hob_scope *scope,
     return status;
 }
 
+/* An input that was there and was not kept for the rule: its number; -1 if
+ * all were. */
+static int64_t find_unsaved(const struct step *step)
+{
+    for (uint32_t i = 0; i < step->call.input_count; i++)
+        if (!step->call.inputs[i] &&
+            step->input_metas[i].dtype != HOB_DTYPE_NONE)
+            return i;
+    return -1;
+}
+
 static hob_status run_rule(struct ad_walk *walk, struct ad_entry *entry)
 {
     const struct hob_host *host = walk->layer->host;
@@ -307,6 +318,7 @@ static hob_status run_rule(struct ad_walk *walk, struct ad_entry *entry)
     struct step step;
     hob_scope *scope;
     hob_status status;
+    int64_t unsaved;
 
     if (step_reserve(walk, node, &step))
         return no_memory(walk);
@@ -316,11 +328,18 @@ static hob_status run_rule(struct ad_walk *walk, struct ad_entry *entry)
         return status;
     scope = host->scope_enter(walk->scope, &frame, walk->layer->level - 1);
     status = node->rule->backward(scope, &step.call);
+    unsaved = find_unsaved(&step);
     if (host->scope_status(scope))
         status = host->scope_status(scope);
     else if (status)
         ad_message(host, walk->out_message, status,
                    "the rule of %s failed without a message", node->op_name);
+    /* The scope says which op got no argument, not whose fault that is. */
+    if (host->scope_status(scope) == HOB_ERR_ARGUMENT && unsaved >= 0)
+        ad_message(host, walk->out_message, status,
+                   "in the rule of %s, for which inputs[%d] was not saved: if "
+                   "it reads that, add it to \"save\"",
+                   node->op_name, (int)unsaved);
     if (!status)
         status = spread(walk, scope, node, &step);
     host->scope_leave(scope);

@@ -437,6 +437,16 @@ try 0 why mock
 out_has DISABLED_CONFIG
 try 0 disable --user mock
 out_has "mock is disabled already"
+"$hob" remove --user mock >/dev/null
+try 0 install --user "$work/ext"
+out_has "^but .*hob.json disables it: hob enable mock$"
+try 0 install --user "$work/ext" --json
+out_has '"disabled_by":.*hob.json'
+cp "$work/ext"/*.so "$work/plain.so"
+try 1 install --user "$work/plain.so"
+err_has "plain.so: this is a library: give its folder, or its manifest"
+try 0 plugins --json
+out_has '"time_ns":[[:space:]]*1[0-9]\{18\}'
 try 0 disable --user mock --json
 json_is /changed false
 json_is /enabled false

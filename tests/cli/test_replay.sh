@@ -166,6 +166,134 @@ try 0 "$work/random.json" --device flex --device flex
 try 0 "$work/random.json" --device flex --device "autodiff(flex)"
 try 0 --bisect "$work/random.json" --device flex --device "autodiff(flex)"
 
+# A result that is dropped by the last step.
+echo '{"inputs": [{"name": "p", "dtype": "f32", "shape": [3], "data": [1, 3, 2]}],
+ "program": [[["v", null], "topk_with_indices", ["p"], {"k": 1, "dim": 0}]]}' \
+    >"$work/dropped.json"
+try 0 "$work/dropped.json" --device flex
+has '^v: f32\[1\] = \[3\]$'
+try 0 "$work/dropped.json" --device flex --device "autodiff(flex)"
+try 0 "$work/dropped.json" --device flex --json
+
+# ---- a result that is not there ----
+
+mkdir "$work/absent"
+cat >"$work/absent/maybe.json" <<END
+{"manifest_version": 1, "id": "t.maybe", "version": "0.1.0",
+ "kind": "extension", "library": "maybe.so", "namespace": "maybe",
+ "abi": $(sed -n 's/^ *"abi": *\({[^}]*}\),*$/\1/p' \
+    "$HOB_TEST_PLUGIN_DIR/flex.json"),
+ "types": {"Level": {"enum": {"Flat": null, "Scaled": "Float"}}},
+ "ops": [{"op": "level", "signature": "(x: Float, by: i64 = 1) -> Level",
+          "infer": {"where": [["rank(x) == 1", "x must have one dimension"]],
+                    "results": {"variant": "if(by == 0, Flat, Scaled)",
+                                "Scaled": {"shape": "x", "dtype": "x"}}},
+          "body": true, "uses": ["mul_scalar"], "backends": ["*"],
+          "doc": "x times by, or nothing."}]}
+END
+cat >"$work/absent/maybe.c" <<'END'
+#include "maybe_glue.h"
+hob_status maybe_level_body(hob_scope *s, hob_tensor *x, int64_t by,
+                            struct maybe_level *out)
+{
+    if (out->variant == MAYBE_LEVEL_SCALED)
+        out->u.scaled = hob_mul_scalar(s, x, hob_i64(by));
+    return HOB_OK;
+}
+END
+top=$HOB_TEST_SRCDIR/..
+
+# build NAME FOLDER: the extension NAME in FOLDER, or in NAME.
+build()
+{
+    at=$work/${2-$1}
+    if "$HOB_TEST_BUILDDIR/../ext-sdk/hob-sdk" gen extension "$at/$1.json" \
+        --header "$at/$1.h" --glue "$at/$1_glue.h" >"$work/out" 2>"$work/err" &&
+        ${CC:-cc} -std=c11 -fPIC -shared -fvisibility=hidden \
+            -I"$top/core/include" -I"$HOB_TEST_BUILDDIR/../core/include" \
+            -I"$top/ext-sdk/include" -I"$at" \
+            -o "$at/$1.so" "$at/$1.c" 2>"$work/err"
+    then pass "an extension, $1"; else fail "an extension, $1"; fi
+}
+
+build maybe absent
+HOB_ADD_PLUGIN_PATH=$work/absent
+export HOB_ADD_PLUGIN_PATH
+cat >"$work/level.json" <<'END'
+{"inputs": [{"name": "x", "dtype": "f32", "shape": [2], "data": [1, 2]}],
+ "program": [["a", "maybe.level", ["x"], {"by": 3}],
+             ["b", "maybe.level", ["x"], {"by": 0}]]}
+END
+try 0 "$work/level.json" --device "record{path=$work/rec.json}(flex)"
+has '^b: none$'
+try 0 "$work/rec.json" --device flex
+has "^v[0-9]: f32\[2\] = \[3,6\]"
+try 0 --bisect "$work/rec.json" --device flex --device "autodiff(flex)"
+sed 's/}\]\]}/}],["c", "neg", ["b"], {}]]}/' "$work/level.json" \
+    >"$work/uses_absent.json"
+try 1 "$work/uses_absent.json" --device flex
+has 'step 3 (neg): "b" is a result that is absent'
+
+sed 's/"f32"/"f31"/' "$work/level.json" >"$work/dtype.json"
+try 1 "$work/dtype.json" --device flex
+has 'input 1 (x): there is no dtype "f31"'
+sed 's/"dtype": "f32",//' "$work/level.json" >"$work/dtype.json"
+try 1 "$work/dtype.json" --device flex
+has 'input 1 (x): an input needs "dtype"'
+
+# What there is to say of an op, a plugin and a device that are not there.
+echo '{"plugins": {"disabled": ["t.maybe"]}}' >"$work/off.json"
+HOB_CONFIG=$work/off.json "$hob" eval "$work/level.json" --device flex \
+    >"$work/out" 2>"$work/err"
+has 'of the plugin t.maybe, which the configuration disables: hob enable t.maybe'
+"$hob" why maybe.level >"$work/out" 2>"$work/err"
+has '^maybe.level is no plugin but an op of t.maybe$'
+"$hob" why record >"$work/out" 2>"$work/err"
+has '^  option times=no|yes, no if not given'
+"$hob" devices >"$work/out" 2>"$work/err"
+has '^decorators: autodiff, record'
+try 1 "$work/level.json" --device "autodif(flex)"
+has 'no decorator plugin serves "autodif": did you mean "autodiff"?'
+if grep -q searched "$work/err"; then fail "  short"; else pass "  short"; fi
+sed 's/\[2\], "data"/[2, 1], "data"/' "$work/level.json" >"$work/wide.json"
+try 1 "$work/wide.json" --device flex
+has 'x must have one dimension; the shapes are \[2,1\]'
+
+# Who computes an op, if another plugin has a kernel for it as well.
+mkdir "$work/hidden"
+cat >"$work/hidden/hidden.json" <<END
+{"manifest_version": 1, "id": "t.hidden", "version": "0.1.0",
+ "kind": "extension", "library": "hidden.so", "namespace": "hidden",
+ "abi": $(sed -n 's/^ *"abi": *\({[^}]*}\),*$/\1/p' \
+    "$HOB_TEST_PLUGIN_DIR/flex.json"),
+ "implements": [{"op": "relu", "selector": "flex",
+                 "signature": "(x: Float) -> x", "kernel": true},
+                {"op": "softplus", "selector": "flex",
+                 "signature": "(x: Float, b: f64 = 1) -> x", "kernel": true}]}
+END
+cat >"$work/hidden/hidden.c" <<'END'
+#include "hidden_glue.h"
+hob_status hidden_relu_flex(void *device, struct hob_call *call)
+{
+    (void)device, (void)call;
+    return HOB_ERR_UNSUPPORTED;
+}
+hob_status hidden_softplus_flex(void *device, struct hob_call *call)
+{
+    return hidden_relu_flex(device, call);
+}
+END
+build hidden
+HOB_ADD_PLUGIN_PATH=$work/hidden "$hob" ops relu >"$work/out" 2>"$work/err"
+has '^flex *kernel: '
+has '^flex *kernel of t.hidden, not used: the backend.s own comes first'
+HOB_ADD_PLUGIN_PATH=$work/hidden "$hob" ops softplus >"$work/out" 2>"$work/err"
+has '^flex *kernel of t.hidden, not used: its signature differs'
+sed 's/"kind"/"priority": 1, "kind"/' "$work/hidden/hidden.json" \
+    >"$work/hidden/h" && mv "$work/hidden/h" "$work/hidden/hidden.json"
+HOB_ADD_PLUGIN_PATH=$work/hidden "$hob" ops relu >"$work/out" 2>"$work/err"
+has '^flex *kernel of t.hidden$'
+
 # ---- a device that computes wrongly ----
 
 mkdir "$work/plugins"

@@ -137,6 +137,40 @@ for name in square linear_relu wide; do
     fi
 done
 
+# A kernel that flex's own hides is not silent about it.
+"$check" "$work/foreign" --plugins "$HOB_TEST_PLUGIN_DIR" >"$work/out" 2>&1
+if grep -q '^note: relu: flex has a kernel of its own.*"priority"' "$work/out"
+then
+    pass
+else
+    fail "a note about a hidden kernel"
+fi
+"$check" "$work/foreign_signature" --plugins "$HOB_TEST_PLUGIN_DIR" \
+    >"$work/out" 2>&1
+if grep -q 'SIGNATURE.*relu.*: input stands where x is declared' "$work/out"
+then
+    pass
+else
+    fail "the parameter that differs"
+fi
+# What the loader refuses comes with its reason's code and hint.
+sed 's/"required_minor": [0-9]*/"required_minor": 99/
+    s/"built_minor": [0-9]*/"built_minor": 99/' "$work/good/mutant.json" \
+    >"$work/load/mutant.json"
+"$check" "$work/load" --plugins "$HOB_TEST_PLUGIN_DIR" >"$work/out" 2>&1
+grep -q "found  MINOR: .*: Use the plugin's version for this Hob" "$work/out" &&
+    pass || fail "the hint of MINOR"
+cp "$work/good/mutant.json" "$work/load" && rm -f "$work/load/mutant.so"
+"$check" "$work/load" --plugins "$HOB_TEST_PLUGIN_DIR" >"$work/out" 2>&1
+grep -q "found  LIBRARY_MISSING: .*: Build it" "$work/out" &&
+    pass || fail "the hint of LIBRARY_MISSING"
+# What a decorator writes by default does not stay.
+(mkdir "$work/empty" && cd "$work/empty" &&
+    "$check" "$HOB_TEST_PLUGIN_DIR/record.json" --op add \
+        --plugins "$HOB_TEST_PLUGIN_DIR" >"$work/out" 2>&1) &&
+    grep -q "^add on record(flex)" "$work/out" && rmdir "$work/empty" &&
+    pass || fail "record"
+
 # The command line.
 for arguments in "" "$work/none.json" "--seed x $work/good" \
     "$work/good $work/good" "--nonsense" "$work/good --op none" \

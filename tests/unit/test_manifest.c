@@ -41,7 +41,9 @@ static const struct bad_manifest {
     {"no_kind", HOB__REASON_MANIFEST_FIELD, "\"kind\" is missing"},
     {"bad_kind", HOB__REASON_MANIFEST_FIELD,
      "backend, decorator or extension expected, found \"driver\""},
-    {"no_abi", HOB__REASON_MANIFEST_FIELD, "\"abi\" is missing"},
+    {"no_abi", HOB__REASON_MANIFEST_FIELD,
+     "\"abi\" is missing: add \"abi\": {\"major\": 0, "
+     "\"required_minor\": "},
     {"abi_not_object", HOB__REASON_MANIFEST_FIELD,
      "/abi: object expected, found string"},
     {"abi_no_minor", HOB__REASON_MANIFEST_FIELD,

@@ -377,8 +377,39 @@ static const struct pair {
     {"(x: Float) -> (x, value(i64))", "(x: Float) -> x", 0},
 };
 
+START_TEST(test_signature_says_what_differs)
+{
+    static const struct {
+        const char *have, *why;
+    } cases[] = {
+        {"(x: Float, b: f64 = 1) -> x", "b stands where beta is declared"},
+        {"(x: Float, beta: i64 = 1) -> x",
+         "beta is declared with another type"},
+        {"(x: Num, beta: f64 = 1) -> x", "x is declared with another type"},
+        {"(x: Float, beta: f64 = 1, k: i64) -> x", "k is not declared"},
+        {"() -> f32", "x is missing"},
+        {"(x: Float, beta: f64 = 1) -> (x, x)",
+         "the results are declared otherwise"},
+        {"(x: Float, beta: f46) -> x", "column "}};
+    struct hob__signature want;
+    char why[160];
+
+    parse("(x: Float, beta: f64 = 1) -> x", &want);
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        ck_assert(
+            !hob__signature_serves(&want, cases[i].have, why, sizeof(why)));
+        ck_assert_msg(strstr(why, cases[i].why) != NULL, "%s: %s",
+                      cases[i].have, why);
+    }
+    ck_assert(
+        hob__signature_serves(&want, "(x: Float) -> x", why, sizeof(why)));
+    hob__signature_release(&want);
+}
+END_TEST
+
 START_TEST(test_signature_compares)
 {
+    char why[160] = "";
     struct hob__signature want, have;
 
     parse(pairs[_i].want, &want);
@@ -386,6 +417,10 @@ START_TEST(test_signature_compares)
     ck_assert_msg(hob__signature_compatible(&want, &have) ==
                       pairs[_i].compatible,
                   "%s with %s", pairs[_i].want, pairs[_i].have);
+    ck_assert_int_eq(
+        hob__signature_serves(&want, pairs[_i].have, why, sizeof(why)),
+        pairs[_i].compatible);
+    ck_assert(pairs[_i].compatible ? !*why : *why);
     hob__signature_release(&want);
     hob__signature_release(&have);
 }
@@ -409,6 +444,7 @@ int main(void)
     tcase_add_loop_test(tc, test_signature_writes_flat_texts, 0,
                         COUNT_OF(flat_texts));
     tcase_add_test(tc, test_signature_ignores_the_locale);
+    tcase_add_test(tc, test_signature_says_what_differs);
     tcase_add_loop_test(tc, test_signature_says_where_it_is_wrong, 0,
                         COUNT_OF(bad_texts));
     tcase_add_test(tc, test_signature_refuses_every_prefix);

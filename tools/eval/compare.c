@@ -292,6 +292,11 @@ static hob_status compare_output(const struct program *program,
         cJSON_IsString(value) ? run_find(run, value->valuestring) : NULL;
     hob_status status;
 
+    if (!tensor && cJSON_IsString(value) &&
+        run_is_absent(run, value->valuestring))
+        return hob_error_set(error, HOB_ERR_FORMAT,
+                             "output %s: it is absent, the op did not give it",
+                             value->valuestring);
     if (!tensor)
         return hob_error_set(error, HOB_ERR_FORMAT,
                              "an output names a value that there is not");

@@ -19,6 +19,15 @@ hob_tensor *run_find(const struct run *run, const char *name)
     return NULL;
 }
 
+int run_is_absent(const struct run *run, const char *name)
+{
+    for (uint32_t i = run->count; i--;)
+        if (!strcmp(run->bindings[i].name, name))
+            return !run->bindings[i].tensor;
+    return 0;
+}
+
+/* TENSOR may be NULL: a result that is absent this time. */
 static hob_status bind_value(struct run *run, const char *name,
                              hob_tensor *tensor, hob_error *error)
 {
@@ -30,7 +39,8 @@ static hob_status bind_value(struct run *run, const char *name,
     if (!grown || !(grown[run->count].name = strdup(name)))
         return hob_error_set(error, HOB_ERR_MEMORY, "no memory for \"%s\"",
                              name);
-    hob_tensor_ref(tensor);
+    if (tensor)
+        hob_tensor_ref(tensor);
     grown[run->count++].tensor = tensor;
     return HOB_OK;
 }
@@ -209,10 +219,15 @@ static hob_status make_input(struct run *run, const cJSON *input,
                          : HOB_DTYPE_NONE;
     hob_tensor *tensor;
 
-    if (!cJSON_IsString(name) || !dtype)
+    if (!cJSON_IsString(name))
+        return hob_error_set(error, HOB_ERR_FORMAT, "an input needs \"name\"");
+    if (!cJSON_IsString(dtype_name))
         return hob_error_set(error, HOB_ERR_FORMAT,
-                             "an input needs \"name\" and a \"dtype\" that "
-                             "exists");
+                             "an input needs \"dtype\", as in \"f32\"");
+    if (!dtype)
+        return hob_error_set(error, HOB_ERR_FORMAT,
+                             "there is no dtype \"%s\": EVAL.md lists them",
+                             dtype_name->valuestring);
     tensor = make_elements(run, input, dtype, error);
     if (tensor && cJSON_IsTrue(wants) && tracked) {
         tensor = hob_require_grad(run->scope, tensor);
@@ -384,7 +399,11 @@ static hob_tensor *argument_tensor(const struct run *run, const cJSON *item,
     hob_tensor *tensor =
         cJSON_IsString(item) ? run_find(run, item->valuestring) : NULL;
 
-    if (!tensor)
+    if (!tensor && cJSON_IsString(item) &&
+        run_is_absent(run, item->valuestring))
+        hob_error_set(error, HOB_ERR_FORMAT,
+                      "\"%s\" is a result that is absent", item->valuestring);
+    else if (!tensor)
         hob_error_set(error, HOB_ERR_FORMAT, "there is no value \"%s\"",
                       cJSON_IsString(item) ? item->valuestring : "?");
     return tensor;
@@ -497,7 +516,8 @@ static hob_status bind_results(struct run *run, const cJSON *result,
 {
     hob_status status = HOB_OK;
 
-    if (cJSON_IsString(result) && count && tensors[0])
+    /* An optional result may be absent: its name stands for nothing. */
+    if (cJSON_IsString(result) && count)
         return bind_value(run, result->valuestring, tensors[0], error);
     if (cJSON_IsString(result))
         return hob_error_set(error, HOB_ERR_FORMAT,
@@ -510,7 +530,7 @@ static hob_status bind_results(struct run *run, const cJSON *result,
     for (int i = 0; i < cJSON_GetArraySize(result) && !status; i++) {
         const cJSON *name = cJSON_GetArrayItem(result, i);
 
-        if (cJSON_IsString(name) && tensors[i])
+        if (cJSON_IsString(name))
             status = bind_value(run, name->valuestring, tensors[i], error);
     }
     return status;

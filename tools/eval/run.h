@@ -62,5 +62,8 @@ HOB_MUST_CHECK hob_status run_bind(struct run *run, const char *name,
 
 /* The value called NAME, or NULL. */
 hob_tensor *run_find(const struct run *run, const char *name);
+/* Whether NAME is a result that its op left out: an optional one, or a field
+ * of a variant that was not chosen. */
+int run_is_absent(const struct run *run, const char *name);
 
 #endif

@@ -213,7 +213,9 @@ struct hob_op_support {
     const char *selector; /* "flex", "autodiff" */
     /* A backend: "kernel", "view" (completed by the core), "body", "not
      * listed" or "none". A decorator: "rule", "body", "passes on", "not
-     * listed" or "none". Either: "cannot be opened". */
+     * listed" or "none". Either: "cannot be opened". A backend has a record
+     * more for each plugin that implements the op for it: "kernel of ID", or
+     * "kernel of ID, not used: WHY". */
     const char *how;
     const char *dtypes; /* kernels: of the first tensor, "f64 f32"; else "" */
     uint32_t is_backend;

@@ -24,6 +24,8 @@
 
 #include <hob/ext/plugin.h>
 
+#include <stdio.h>
+
 HOB_BEGIN_DECLS
 
 /* Starts as {call, HOB_OK}. */
@@ -224,12 +226,40 @@ static inline uint8_t hob_infer_dtype(struct hob_infer *in, uint32_t arg,
 
 /* ---- conditions and shapes ---- */
 
+/* The shapes of the tensors of a call, as in "[2,3], [4], -". */
+static inline void hob_infer_shapes(const struct hob_call *call, char *text,
+                                    size_t size)
+{
+    size_t used = 0;
+
+    text[0] = '\0';
+    for (uint32_t i = 0; i < call->arg_count && used + 48 < size; i++) {
+        const hob_value *arg = &call->args[i];
+        const struct hob_view *view;
+
+        if (arg->tag != HOB_TAG_TENSOR)
+            continue;
+        view = hob_tensor_view(arg->u.tensor);
+        used +=
+            (size_t)snprintf(text + used, size - used, "%s[", used ? ", " : "");
+        for (uint32_t d = 0; d < view->rank && used + 32 < size; d++)
+            used += (size_t)snprintf(text + used, size - used, "%s%lld",
+                                     d ? "," : "", (long long)view->shape[d]);
+        used += (size_t)snprintf(text + used, size - used, "]");
+    }
+}
+
 static inline void hob_infer_where(struct hob_infer *in, int holds,
                                    const char *message)
 {
-    if (!in->status && !holds)
-        in->status =
-            in->call->host->fail(in->call, HOB_ERR_SHAPE, "%s", message);
+    char shapes[256];
+
+    if (in->status || holds)
+        return;
+    hob_infer_shapes(in->call, shapes, sizeof(shapes));
+    in->status = in->call->host->fail(
+        in->call, HOB_ERR_SHAPE, shapes[0] ? "%s; the shapes are %s" : "%s%s",
+        message, shapes);
 }
 
 /* One more dimension of OUT; TEXT is how its size was computed. */
