@@ -7,6 +7,7 @@
 #include <float.h>
 #include <inttypes.h>
 #include <math.h>
+#include <string.h>
 
 static const char *type_text(const struct hob__param *param)
 {
@@ -69,9 +70,25 @@ static int bind_attribute(const struct hob__param *param, hob_value *value)
     }
 }
 
+/* What a value of another type than the parameter's is. */
+static const char *tag_text(uint8_t tag)
+{
+    static const char *const texts[] = {
+        "absent",       "a tensor",      "a list of tensors",
+        "an i64",       "a u64",         "an f64",
+        "a bool",       "a string",      "a dtype",
+        "a device",     "a list of i64", "a list of f64",
+        "an enumerator"};
+
+    return tag < sizeof(texts) / sizeof(texts[0]) ? texts[tag]
+                                                  : "a value of no known tag";
+}
+
 static hob_status bind_one(struct hob_call *call,
                            const struct hob__param *param, hob_value *value)
 {
+    const char *given;
+
     if (value->tag == HOB_TAG_ABSENT) {
         if (param->flags & HOB__PARAM_DEFAULT)
             *value = param->value;
@@ -104,6 +121,17 @@ static hob_status bind_one(struct hob_call *call,
             "(%s), not %" PRId64,
             param->name, param->enumerators[0], param->enumerator_count - 1,
             param->enumerators[param->enumerator_count - 1], value->u.i64);
+    if (param->type == HOB__TYPE_DTYPE && value->tag == HOB_TAG_DTYPE)
+        return hob__call_fail(call, HOB_ERR_ARGUMENT,
+                              "argument %s must be a dtype, not number %" PRId64
+                              " of an enum that ends at %d",
+                              param->name, value->u.i64, HOB_DTYPE_COUNT_ - 1);
+    given = tag_text(value->tag);
+    /* Else it is of the type, but without its content. */
+    if (strcmp(given, type_text(param)) != 0)
+        return hob__call_fail(call, HOB_ERR_ARGUMENT,
+                              "argument %s must be %s, not %s", param->name,
+                              type_text(param), given);
     return hob__call_fail(call, HOB_ERR_ARGUMENT, "argument %s must be %s",
                           param->name, type_text(param));
 }

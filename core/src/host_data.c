@@ -268,8 +268,8 @@ static hob_status elements_dequantize(struct hob__elements *elements,
     float global = 1;
     float *out;
 
-    if (!hob_quant_layout(scheme, elements->meta.rank, elements->meta.shape,
-                          &layout))
+    if (!hob_quant_layout_of(scheme, elements->meta.rank, elements->meta.shape,
+                             &layout))
         return hob_error_set(error, HOB_ERR_SHAPE,
                              "the tensor's size overflows");
     out = malloc((size_t)layout.count * sizeof(float) + 1);

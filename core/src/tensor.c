@@ -70,7 +70,8 @@ hob_status hob__meta_bytes(const struct hob_meta *meta, uint64_t *out_bytes)
         else if (meta->shape[i] == 0)
             count = 0; /* whatever the other sizes are */
     if (meta->dtype == HOB_DTYPE_QUANT) {
-        if (!hob_quant_layout(meta->scheme, meta->rank, meta->shape, &layout))
+        if (!hob_quant_layout_of(meta->scheme, meta->rank, meta->shape,
+                                 &layout))
             return HOB_ERR_SHAPE;
         *out_bytes = (uint64_t)layout.bytes;
         return HOB_OK;

@@ -79,8 +79,6 @@ static void make_routes(struct check_lab *lab)
     lab->forced[CHECK_KERNEL].body = NULL;
     lab->forced[CHECK_PROBE].entry = &lab->probe;
     lab->forced[CHECK_PROBE].body = NULL;
-    /* The probe takes all there is; a route by a body has no kernel's number.
-     */
     lab->forced[CHECK_PROBE].params = lab->op->signature.param_count;
 }
 
@@ -106,10 +104,12 @@ static void take_foreign(struct check_lab *lab, const char *selector)
                  !strcmp(op->impls[k].selector, "*"))) {
                 lab->route.entry = op->impls[k].entry;
                 lab->route.entry_instance = instance->instance;
+                (void)hob__op_fits(
+                    lab->runtime, lab->op, lab->child->target->id,
+                    op->impls[k].entry->signature, &lab->route.params);
                 lab->route.consumes = op->consumes;
                 lab->route.alias_count = op->alias_count;
                 lab->route.aliases = op->aliases;
-                lab->route.params = lab->op->signature.param_count;
             }
     }
 }

@@ -274,8 +274,8 @@ START_TEST(test_implements_misfit_is_logged)
     ck_assert_uint_gt(fread(text, 1, sizeof(text) - 1, file), 0);
     fclose(file);
     ck_assert_msg(strstr(text, "SIGNATURE(home.h): the entry of near is for "
-                               "\"" TWO "\", the op is \"" X_TO_X "\" (y is "
-                               "not declared): not used"),
+                               "\"" TWO "\", the op is \"" X_TO_X
+                               "\" (y is not declared): not used"),
                   "%s", text);
 }
 END_TEST

@@ -155,14 +155,19 @@ hob_tensor *hob__body_diagonal(hob_scope *scope, hob_tensor *x, int64_t offset)
     uint32_t rank = (uint32_t)hob_tensor_rank(x);
     const int64_t *shape = hob_tensor_shape(x);
     int64_t rows = shape[rank - 2], columns = shape[rank - 1];
-    int64_t across = offset > 0 ? columns - offset : columns;
-    int64_t down = offset < 0 ? rows + offset : rows;
-    int64_t length = across < down ? across : down;
-    int64_t start = offset > 0 ? offset : -offset * columns;
-    int64_t flat[HOB_MAX_RANK];
+    int64_t across, down, length, start, flat[HOB_MAX_RANK];
     hob_device *device = hob_scope_host(scope)->tensor_device(x);
     hob_tensor *places;
 
+    /* Past the corners every diagonal is empty. */
+    if (offset > columns)
+        offset = columns;
+    if (offset < -rows)
+        offset = -rows;
+    across = offset > 0 ? columns - offset : columns;
+    down = offset < 0 ? rows + offset : rows;
+    length = across < down ? across : down;
+    start = offset > 0 ? offset : -offset * columns;
     memcpy(flat, shape, (rank - 2) * sizeof(flat[0]));
     flat[rank - 2] = rows * columns;
     if (length <= 0)
@@ -294,7 +299,7 @@ hob_tensor *hob__body_cov(hob_scope *scope, hob_tensor *x, int64_t dim,
         hob_div_scalar(
             scope,
             hob_matmul(scope, centred, hob_swap_dims(scope, centred, 0, 1)),
-            hob_f64((double)(count - correction))),
+            hob_f64((double)count - (double)correction)),
         dtype);
 }
 

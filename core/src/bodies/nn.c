@@ -119,6 +119,8 @@ hob_tensor *hob__body_group_norm(hob_scope *scope, hob_tensor *x,
     hob_tensor *v = hob__part_up(scope, x), *centred, *variance, *y;
 
     memcpy(shape, hob_tensor_shape(x), rank * sizeof(shape[0]));
+    if (shape[1] == 0) /* whatever the groups are, they have nothing */
+        groups = 1;
     rows[0] = shape[0] * groups;
     rows[1] = hob__part_product(shape + 1, rank - 1) / groups;
     v = hob_reshape(scope, v, rows, 2);

@@ -69,7 +69,7 @@ hob__body_quantize_dynamic(hob_scope *scope, hob_tensor *x,
     hob_tensor *scales;
     hob_tensor *odd;
 
-    hob_quant_layout(
+    hob_quant_layout_of(
         hob_quant_scheme((uint32_t)value + 1, (uint32_t)scale_dtype, 0,
                          (uint32_t)block),
         (uint32_t)hob_tensor_rank(x), hob_tensor_shape(x), &layout);

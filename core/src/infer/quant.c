@@ -17,7 +17,7 @@ static hob_status describe(struct hob_call *call, const struct hob_view *x,
     hob__meta_copy_shape(out, x);
     out->dtype = HOB_DTYPE_QUANT;
     out->scheme = scheme;
-    if (hob_quant_layout(scheme, out->rank, out->shape, layout))
+    if (hob_quant_layout_of(scheme, out->rank, out->shape, layout))
         return HOB_OK;
     return call->host->fail(call, HOB_ERR_SHAPE,
                             "%s: %s has more elements than can be addressed",

@@ -18,7 +18,7 @@ void flex_quant_init(struct flex_quant *quant, const struct hob_view *view)
     quant->scheme = view->scheme;
     quant->format = hob_quant_format_of(hob_quant_value_of(view->scheme));
     quant->bits = quant->format->bits;
-    hob_quant_layout(view->scheme, view->rank, view->shape, &quant->layout);
+    hob_quant_layout_of(view->scheme, view->rank, view->shape, &quant->layout);
     quant->codes = view->data;
     quant->scales = (char *)view->data + quant->layout.scales_at;
     quant->global = view->scheme & HOB_QUANT_GLOBAL

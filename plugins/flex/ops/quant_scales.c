@@ -149,7 +149,7 @@ hob_status flex_quantize_dynamic_prepare(void *opened,
     (void)opened;
     if (call->args[6].u.i64) /* means: the body */
         return HOB_ERR_UNSUPPORTED;
-    hob_quant_layout(meta->scheme, meta->rank, meta->shape, &layout);
+    hob_quant_layout_of(meta->scheme, meta->rank, meta->shape, &layout);
     /* At least one, as a tensor without elements may have a scale. */
     out->workspace_bytes =
         ((uint64_t)groups_of(&layout, hob_quant_block(meta->scheme)) + 1) *

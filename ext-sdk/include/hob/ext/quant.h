@@ -15,7 +15,7 @@
  *
  * An element is its code, a number, times (scale times global), whose product
  * is rounded to f32. The offsets of the parts follow from scheme and shape:
- * hob_quant_layout(). Strides of such a view say nothing.
+ * hob_quant_layout_of(). Strides of such a view say nothing.
  */
 #ifndef HOB_EXT_QUANT_H
 #define HOB_EXT_QUANT_H
@@ -122,9 +122,9 @@ struct hob_quant_layout {
 
 /* Describe a tensor of SCHEME and SHAPE, whose sizes are not negative; 0 if
  * SCHEME is none or the bytes overflow. */
-static inline int hob_quant_layout(uint32_t scheme, uint32_t rank,
-                                   const int64_t *shape,
-                                   struct hob_quant_layout *out)
+static inline int hob_quant_layout_of(uint32_t scheme, uint32_t rank,
+                                      const int64_t *shape,
+                                      struct hob_quant_layout *out)
 {
     const int64_t limit = INT64_MAX / 16; /* leaves room for scales */
     int64_t block = hob_quant_block(scheme);
