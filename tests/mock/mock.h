@@ -88,9 +88,9 @@ mock_body(hob_scope *scope, const struct hob_call *call, hob_tensor **out)
 
 /* All that a backend must have; the mock adds struct_size and entries. */
 #define MOCK_BACKEND_INIT                                                      \
-    HOB_BACKEND_INIT_HEAD,                                 \
-    .device_count = mock_device_count, .device_open = mock_device_open,        \
-    .device_close = mock_device_close, .alloc = mock_alloc, .free = mock_free, \
-    .upload = mock_upload, .download = mock_download
+    HOB_BACKEND_INIT_HEAD,                                                     \
+        .device_count = mock_device_count, .device_open = mock_device_open,    \
+        .device_close = mock_device_close, .alloc = mock_alloc,                \
+        .free = mock_free, .upload = mock_upload, .download = mock_download
 
 #endif

@@ -105,31 +105,20 @@ static const struct hob_entry entries[] = {
 };
 
 static const struct hob_backend plain_backend = {
-    HOB_BACKEND_INIT_HEAD,
-    .entry_count = 1,
-    .entries = entries,
-    .device_count = device_count,
-    .device_info = device_info,
-    .device_open = device_open,
-    .device_close = device_close,
-    .alloc = memory_alloc,
-    .free = memory_free,
-    .upload = upload,
-    .download = download,
-    .flags = HOB_BACKEND_HOST_MEMORY,
+    HOB_BACKEND_INIT_HEAD,        .entry_count = 1,
+    .entries = entries,           .device_count = device_count,
+    .device_info = device_info,   .device_open = device_open,
+    .device_close = device_close, .alloc = memory_alloc,
+    .free = memory_free,          .upload = upload,
+    .download = download,         .flags = HOB_BACKEND_HOST_MEMORY,
 };
 
 static const struct hob_backend apart_backend = {
-    HOB_BACKEND_INIT_HEAD,
-    .entry_count = 1,
-    .entries = entries,
-    .device_count = device_count,
-    .device_info = device_info,
-    .device_open = device_open,
-    .device_close = device_close,
-    .alloc = memory_alloc,
-    .free = memory_free,
-    .upload = upload,
+    HOB_BACKEND_INIT_HEAD,        .entry_count = 1,
+    .entries = entries,           .device_count = device_count,
+    .device_info = device_info,   .device_open = device_open,
+    .device_close = device_close, .alloc = memory_alloc,
+    .free = memory_free,          .upload = upload,
     .download = download,
 };
 

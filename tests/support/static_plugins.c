@@ -479,8 +479,7 @@ static const struct hob_extension_op ext_ops[] = {
      .impl_count = 1}};
 
 static const struct hob_extension ext_table = {
-    HOB_EXTENSION_INIT_HEAD,
-    .op_count = sizeof(ext_ops) / sizeof(ext_ops[0]),
+    HOB_EXTENSION_INIT_HEAD, .op_count = sizeof(ext_ops) / sizeof(ext_ops[0]),
     .ops = ext_ops};
 
 static const struct hob_plugin ext = {HOB_PLUGIN_INIT_HEAD, .id = "ext",
@@ -510,9 +509,7 @@ static const struct hob_plugin *broken_entry(const struct hob_host *host)
 static const struct hob_extension_op hollow_ops[] = {
     {.name = "hollow.op", .signature = "(x: Float) -> x", .infer = infer_same}};
 static const struct hob_extension hollow_table = {
-    HOB_EXTENSION_INIT_HEAD,
-    .op_count = 1,
-    .ops = hollow_ops};
+    HOB_EXTENSION_INIT_HEAD, .op_count = 1, .ops = hollow_ops};
 static const struct hob_plugin hollow = {HOB_PLUGIN_INIT_HEAD, .id = "hollow",
                                          .version = "1.0.0",
                                          .extension = &hollow_table};

@@ -259,8 +259,7 @@ static hob_tensor *f_norm(hob_scope *s, hob_tensor *const *in)
 /* Each kind of norm, joined. */
 static hob_tensor *f_norm_dim(hob_scope *s, hob_tensor *const *in)
 {
-    static const double powers[] = {0,        1,         2,  3,
-                                    INFINITY, -INFINITY, -2, 0.5};
+    static const double powers[] = {0, 1, 2, 3, INFINITY, -INFINITY, -2, 0.5};
     hob_tensor *norms[8];
 
     for (int i = 0; i < 8; i++)
@@ -421,8 +420,8 @@ static hob_tensor *f_select_assign(hob_scope *s, hob_tensor *const *in)
     hob_tensor *all[5];
 
     for (int update = 0; update < 5; update++)
-        all[update] = hob_select_assign(
-            s, in[0], at, in[1], -1, (enum hob_select_assign_update)update);
+        all[update] = hob_select_assign(s, in[0], at, in[1], -1,
+                                        (enum hob_select_assign_update)update);
     return hob_square(s, hob_stack(s, all, 5, 0));
 }
 

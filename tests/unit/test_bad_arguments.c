@@ -95,9 +95,12 @@ static hob_tensor *make_tensor(const struct plan *plan, int side,
     uint32_t rank = plan->rank;
     hob_dtype dtype = plan->dtype;
     hob_tensor *x;
+    int quantized = !(mask & HOB_MASK_ANY);
 
     memcpy(shape, plan->shape, sizeof(shape));
-    if (!(mask & HOB_DTYPE_BIT(dtype)))
+    if (quantized) /* made from floats below; wild ones stay what they are */
+        dtype = HOB_DTYPE_F32;
+    else if (!(mask & HOB_DTYPE_BIT(dtype)))
         do
             dtype = (hob_dtype)between(state, HOB_DTYPE_F64, HOB_DTYPE_BOOL);
         while (!(mask & HOB_DTYPE_BIT(dtype)));
@@ -121,6 +124,11 @@ static hob_tensor *make_tensor(const struct plan *plan, int side,
         shape[rank] = INT64_C(1) << between(state, 42, 50);
         x = hob_expand(f->scope, hob_unsqueeze(f->scope, x, (int64_t)rank),
                        shape, rank + 1);
+    } else if (quantized && !wild) {
+        x = hob_quantize_dynamic(f->scope, x, HOB_QUANTIZE_DYNAMIC_VALUE_Q8S, 0,
+                                 HOB_DTYPE_NONE, 0,
+                                 HOB_QUANTIZE_DYNAMIC_PROPAGATION_INHIBIT,
+                                 HOB_QUANTIZE_DYNAMIC_CALIBRATION_MINMAX);
     }
     return x;
 }

@@ -9,7 +9,6 @@
 
 #include <hob/hob.h>
 
-
 static hob_error error = HOB_ERROR_INIT;
 static hob_runtime *runtime;
 static hob_scope *scope;

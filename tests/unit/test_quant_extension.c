@@ -149,8 +149,7 @@ static const struct hob_extension_op ops[] = {
      .impl_count = 1}};
 
 static const struct hob_extension table = {
-    HOB_EXTENSION_INIT_HEAD,
-    .op_count = sizeof(ops) / sizeof(ops[0]),
+    HOB_EXTENSION_INIT_HEAD, .op_count = sizeof(ops) / sizeof(ops[0]),
     .ops = ops};
 static const struct hob_plugin plugin = {
     HOB_PLUGIN_INIT_HEAD, .id = "qx", .version = "1.0.0", .extension = &table};

@@ -351,12 +351,12 @@ static hob_status pool(struct hob_call *call, uint32_t dilation, int ceil,
                                 call->op_name, hob__window_extent(&window, 0),
                                 hob__view_text(x).text, padding);
     if (hob__window_misses(&window, 0, x->shape[2], out->shape[2]))
-        return call->host->fail(
-            call, HOB_ERR_SHAPE,
-            "%s: with dilation %" PRId64 " and padding %" PRId64
-            " a window steps over all of the width %" PRId64
-            " and has no element; give less of either",
-            call->op_name, step, padding, x->shape[2]);
+        return call->host->fail(call, HOB_ERR_SHAPE,
+                                "%s: with dilation %" PRId64
+                                " and padding %" PRId64
+                                " a window steps over all of the width %" PRId64
+                                " and has no element; give less of either",
+                                call->op_name, step, padding, x->shape[2]);
     return hob__infer_check(call, out);
 }
 
