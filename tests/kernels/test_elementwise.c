@@ -127,8 +127,12 @@ static void check_element(const struct one *one, const struct fake_call *fake,
         long double got = flex_case_get(out->dtype, p);
         int tiny = fabsl(wanted) < 0x1p-1000L; /* f64: nearly subnormal */
         double ulps = flex_case_ulps(out->dtype, got, wanted);
+        /* 1 + erf(x / sqrt 2) loses digits where x is negative. */
+        int cancels = !strcmp(one->entry->op, "gelu");
         double allowed = out->dtype == HOB_DTYPE_F32   ? one->reference->ulps
-                         : out->dtype == HOB_DTYPE_F64 ? (tiny ? 64 : 4)
+                         : out->dtype == HOB_DTYPE_F64 ? (tiny      ? 64
+                                                          : cancels ? 8
+                                                                    : 4)
                                                        : 1;
 
         /* The output of a sigmoid is nowhere else. */
