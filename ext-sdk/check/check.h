@@ -197,6 +197,8 @@ struct check_case {
     uint8_t special;                /* 1, 2: NaN, infinities, extremes */
     uint8_t as_f64; /* floats widened after rounding to their dtype */
     uint8_t unmake; /* parameter to leave out, + 1 */
+    uint8_t moved;  /* parameter whose tensors are ELSEWHERE, + 1 */
+    hob_device *elsewhere;
     uint64_t seed;
     /* For differences: element BUMP_AT of parameter BUMP_PARAM. */
     int bump_param, bump_item;

@@ -5,6 +5,7 @@
 #include "check.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 enum { WHY = 400, PLAN_STEP = 3, THREAD_CALLS = 20, THREADS = 2 };
@@ -98,6 +99,37 @@ static void wrong_attribute(struct check_lab *lab,
     }
 }
 
+/* One argument on a device that cannot be joined with the others'. */
+static void wrong_devices(struct check_lab *lab)
+{
+    const struct check_shared *shared = lab->child->shared;
+    const struct hob__signature *signature = &lab->op->signature;
+    char name[2 * CHECK_NAME];
+    hob_device *here = check_autodiff_device(lab), *elsewhere = NULL;
+    struct check_outcome outcome;
+    struct check_case one;
+
+    (void)snprintf(name, sizeof(name), "autodiff{checkpoint=balanced}(%s)",
+                   lab->child->device);
+    if (here && !hob_device_open(lab->runtime, name, &elsewhere, NULL))
+        for (uint32_t i = 0; i < shared->plan_count; i += PLAN_STEP)
+            for (uint32_t p = 0; p < signature->param_count; p++) {
+                if (!shared->plans[i].args[p].present ||
+                    !check_is_tensor(&signature->params[p]))
+                    continue;
+                check_case_init(lab, &one, &shared->plans[i]);
+                one.moved = (uint8_t)(p + 1);
+                one.elsewhere = elsewhere;
+                check_call(lab, here, &one, 0, &outcome);
+                if (outcome.status != HOB_ERR_DEVICE) /* as it should be */
+                    check_failure(lab, &outcome,
+                                  "with arguments on two devices");
+                check_outcome_release(&outcome);
+            }
+    hob_device_unref(elsewhere);
+    hob_device_unref(here);
+}
+
 void check_errors(struct check_lab *lab)
 {
     const struct check_shared *shared = lab->child->shared;
@@ -121,6 +153,7 @@ void check_errors(struct check_lab *lab)
                 wrong_attribute(lab, plan, p);
             }
         }
+    wrong_devices(lab);
 }
 
 /* ---- two threads ---- */

@@ -313,8 +313,9 @@ hob_status check_args_make(const struct check_lab *lab, hob_scope *scope,
             continue;
         }
         for (uint32_t k = 0; k < arg->count; k++) {
-            args->tensors[i][k] =
-                make_tensor(lab, scope, device, one, i, k, error);
+            args->tensors[i][k] = make_tensor(
+                lab, scope, one->moved == i + 1 ? one->elsewhere : device, one,
+                i, k, error);
             if (!args->tensors[i][k])
                 return HOB_ERR_MEMORY;
         }
