@@ -31,6 +31,61 @@ static inline double tanh_f64(double x)
     return tanh(x);
 }
 
+static inline double sinh_f64(double x)
+{
+    return sinh(x);
+}
+
+static inline double cosh_f64(double x)
+{
+    return cosh(x);
+}
+
+static inline double asinh_f64(double x)
+{
+    return asinh(x);
+}
+
+static inline double acosh_f64(double x)
+{
+    return acosh(x);
+}
+
+static inline double atanh_f64(double x)
+{
+    return atanh(x);
+}
+
+static inline double asin_f64(double x)
+{
+    return asin(x);
+}
+
+static inline double acos_f64(double x)
+{
+    return acos(x);
+}
+
+static inline double atan_f64(double x)
+{
+    return atan(x);
+}
+
+static inline double pow_f64(double x, double y)
+{
+    return pow(x, y);
+}
+
+static inline double atan2_f64(double y, double x)
+{
+    return atan2(y, x);
+}
+
+static inline double hypot_f64(double x, double y)
+{
+    return hypot(x, y);
+}
+
 static inline double sigmoid_f64(double x)
 {
     double e = exp(-fabs(x));
