@@ -57,18 +57,32 @@ void flex_rows_init(struct flex_rows *rows, const struct flex_device *device,
     if (rows->n == 1) /* a size-1 dimension may have any stride */
         rows->stride = 1;
     rows->group = 1;
+    rows->buffer = 0;
     if (view->rank)
         flex_loop_without(&rows->outer, view, dim);
     else
         flex_loop_init(&rows->outer, view);
 }
 
+static int is_half(uint32_t dtype)
+{
+    return dtype == HOB_DTYPE_F16 || dtype == HOB_DTYPE_BF16;
+}
+
+/* Nonzero if rows are computed on where they lie. */
+static int is_in_place(const struct flex_rows *rows)
+{
+    return !is_half(rows->dtype) && rows->stride == 1;
+}
+
 void flex_rows_reserve(struct flex_rows_job *job, struct flex_rows *rows)
 {
     const struct flex_loop *outer = &rows->outer;
     /* Beside what is converted lies what it is converted from. */
-    const uint64_t size = rows->size == 8 ? 8 : 6;
+    const uint64_t size = is_half(rows->dtype) ? 6 : rows->size;
 
+    if (is_in_place(rows))
+        return;
     if (rows->stride != 1 && outer->rank &&
         outer->strides[outer->rank - 1] == 1)
         rows->group = FLEX_ROWS_GROUP;
@@ -107,11 +121,6 @@ static char *row_at(const struct flex_rows *rows, int64_t index)
 {
     return rows->outer.data +
            flex_loop_offset(&rows->outer, index) * (int64_t)rows->outer.size;
-}
-
-static int is_half(uint32_t dtype)
-{
-    return dtype == HOB_DTYPE_F16 || dtype == HOB_DTYPE_BF16;
 }
 
 /* Elements as they are stored, in or out of the buffer at BUFFER. */
@@ -156,7 +165,7 @@ const void *flex_rows_get(const struct flex_rows *rows, int64_t index,
     char *stored = stored_of(rows, buffer);
     const int64_t at = index % rows->group;
 
-    if (!is_half(rows->dtype) && rows->stride == 1)
+    if (is_in_place(rows))
         return row_at(rows, index);
     if (rows->group > 1) {
         const int64_t left = rows->outer.count - index;
@@ -180,7 +189,7 @@ const void *flex_rows_get(const struct flex_rows *rows, int64_t index,
 void *flex_rows_target(const struct flex_rows *rows, int64_t index,
                        char *buffers)
 {
-    if (!is_half(rows->dtype) && rows->stride == 1)
+    if (is_in_place(rows))
         return row_at(rows, index);
     return buffers + rows->buffer +
            index % rows->group * rows->pitch * rows->size;
@@ -192,7 +201,7 @@ void flex_rows_put(const struct flex_rows *rows, int64_t index, char *buffers)
     char *stored = stored_of(rows, buffers + rows->buffer);
     const int64_t at = index % rows->group;
 
-    if (!is_half(rows->dtype) && rows->stride == 1)
+    if (is_in_place(rows))
         return;
     if (is_half(rows->dtype))
         rows->device->kernels->store_f32[rows->dtype](
@@ -215,7 +224,8 @@ void *flex_vector_take(struct flex_device *device, const struct hob_view *view,
 
     flex_rows_init(&rows, device, view, 0);
     flex_rows_reserve(&job, &rows);
-    *out_bytes = job.buffer_bytes;
+    *out_bytes =
+        is_in_place(&rows) ? (uint64_t)rows.n * rows.size : job.buffer_bytes;
     copy = flex_scratch_take(device, *out_bytes);
     if (!copy)
         return NULL;

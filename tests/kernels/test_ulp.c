@@ -28,7 +28,7 @@ static const struct bound {
     {"exp", FLEX_MAP_EXP, 0.9, 1},
     {"log", FLEX_MAP_LOG, 0.51, 1},
     {"log1p", FLEX_MAP_LOG1P, 0.51, 1},
-    {"erf", FLEX_MAP_ERF, 0.51, 1},
+    {"erf", FLEX_MAP_ERF, 0.51, 1.5},
     {"tanh", FLEX_MAP_TANH, 0.51, 2.5},
     {"sin", FLEX_MAP_SIN, 0.51, 1},
     {"cos", FLEX_MAP_COS, 0.51, 1},
