@@ -201,7 +201,6 @@ static void runtime_free(hob_runtime *runtime)
         hob__registry_release(&runtime->registry);
     hob__tensor_unref(runtime->no_memory);
     hob__slab_release(&runtime->tensors);
-    hob__slab_release(&runtime->storages);
     hob__pool_free(runtime->pool);
     if (runtime->generator)
         hob__generator_unref(runtime->generator);
@@ -250,8 +249,6 @@ hob_status hob_runtime_open(const struct hob_runtime_options *given,
     runtime->on_panic = options.on_panic;
     runtime->on_panic_context = options.on_panic_context;
     hob__slab_init(&runtime->tensors, sizeof(struct hob_tensor),
-                   runtime->debug != 0);
-    hob__slab_init(&runtime->storages, sizeof(struct hob_storage),
                    runtime->debug != 0);
     hob__host_init(runtime);
     status = make_parts(runtime, &options, error);

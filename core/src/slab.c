@@ -70,7 +70,7 @@ static int grow_locked(struct hob__slab *slab)
 
 void *hob__slab_take(struct hob__slab *slab)
 {
-    void *object = slab->plain ? malloc(slab->size) : NULL;
+    void *object = slab->plain ? aligned_alloc(LINE, slab->size) : NULL;
 
     if (slab->plain && !object)
         return NULL;
