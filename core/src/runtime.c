@@ -230,12 +230,14 @@ hob_status hob_runtime_open(const struct hob_runtime_options *given,
                             hob_runtime **out_runtime, hob_error *error)
 {
     struct hob_runtime_options options = HOB_RUNTIME_OPTIONS_INIT;
-    hob_runtime *runtime = calloc(1, sizeof(*runtime));
+    hob_runtime *runtime =
+        aligned_alloc(alignof(hob_runtime), sizeof(*runtime));
     hob_status status;
 
     *out_runtime = NULL;
     if (!runtime)
         return hob_error_set(error, HOB_ERR_MEMORY, "no memory for a runtime");
+    memset(runtime, 0, sizeof(*runtime));
     if (given)
         memcpy(&options, given,
                given->struct_size < sizeof(options) ? given->struct_size
