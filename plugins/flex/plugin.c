@@ -57,6 +57,21 @@ static void flex_free(void *device, void *data, uint64_t bytes)
     flex_memory_give(((struct flex_device *)device)->memory, data, bytes);
 }
 
+static void flex_stats(void *device, struct hob_memory_stats *out)
+{
+    flex_memory_stats(((struct flex_device *)device)->memory, out);
+}
+
+static void flex_reset_peak(void *device)
+{
+    flex_memory_reset_peak(((struct flex_device *)device)->memory);
+}
+
+static void flex_trim(void *device)
+{
+    flex_memory_trim(((struct flex_device *)device)->memory);
+}
+
 /* Both directions: device memory is host memory. */
 static hob_status flex_upload(void *device, void *data, const void *host_data,
                               uint64_t bytes)
@@ -84,6 +99,9 @@ static const struct hob_backend backend_head = {
     .upload = flex_upload,
     .download = flex_download,
     .interface = flex_device_interface,
+    .memory_stats = flex_stats,
+    .memory_reset_peak = flex_reset_peak,
+    .memory_trim = flex_trim,
     .flags = HOB_BACKEND_HOST_MEMORY,
 };
 
