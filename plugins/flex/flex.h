@@ -63,6 +63,7 @@ extern const struct flex_entries flex_pool_entries;
 extern const struct flex_entries flex_softmax_entries;
 extern const struct flex_entries flex_loss_entries;
 extern const struct flex_entries flex_norm_entries;
+extern const struct flex_entries flex_attention_entries;
 extern const struct flex_entries flex_index_entries;
 extern const struct flex_entries flex_scatter_entries;
 extern const struct flex_entries flex_sort_entries;

@@ -477,6 +477,7 @@ static const char *const without_row[] = {
     "max_pool2d_backward",
     "avg_pool2d_backward",    /* the pools, twice */
     "cross_entropy_backward", /* likewise */
+    "attention_backward",     /* attention, twice */
     /* Nothing flows through quantized tensors: test_quant.c. */
     "quantize",
     "quantize_dynamic",

@@ -101,13 +101,13 @@ static hob_status misfit(struct hob_call *call, const char *name, uint32_t arg,
 }
 
 /* query [.., s, d], key [.., t, d], value [.., t, e]; mask and bias broadcast
- * to [.., s, t]. */
-hob_status hob__infer_attention(struct hob_call *call, struct hob_meta *out)
+ * to SCORES, [.., s, t]. */
+static hob_status check_attention(struct hob_call *call,
+                                  struct hob_meta *scores)
 {
     const struct hob_view *q = hob_arg_view(call, 0);
     const struct hob_view *k = hob_arg_view(call, 1);
     const struct hob_view *v = hob_arg_view(call, 2);
-    struct hob_meta scores;
     uint32_t where;
 
     if (q->rank < 2)
@@ -122,28 +122,76 @@ hob_status hob__infer_attention(struct hob_call *call, struct hob_meta *out)
         memcmp(v->shape, k->shape, (q->rank - 1) * sizeof(q->shape[0])) != 0)
         return misfit(call, "value", 2,
                       "must be key but for the last dimension");
-    memset(&scores, 0, sizeof(scores));
-    scores.rank = q->rank;
-    memcpy(scores.shape, q->shape, sizeof(scores.shape));
-    scores.shape[q->rank - 1] = k->shape[k->rank - 2];
+    hob__meta_copy_shape(scores, q);
+    scores->dtype = q->dtype;
+    scores->shape[q->rank - 1] = k->shape[k->rank - 2];
     for (uint32_t i = 3; i < 5; i++) {
         const struct hob_view *view = hob_arg_view(call, i);
-        struct hob_meta both = scores;
+        struct hob_meta both = *scores;
 
         if (!view)
             continue;
         if (!hob__broadcast(&both, view->shape, view->rank, &where) ||
-            both.rank != scores.rank ||
-            memcmp(both.shape, scores.shape,
-                   scores.rank * sizeof(scores.shape[0])) != 0)
+            both.rank != scores->rank ||
+            memcmp(both.shape, scores->shape,
+                   scores->rank * sizeof(scores->shape[0])) != 0)
             return misfit(call, i == 3 ? "mask" : "bias", i,
                           "must broadcast to [.., length of query, length of "
                           "key]");
     }
-    out->rank = q->rank;
-    memcpy(out->shape, q->shape, sizeof(out->shape));
-    out->shape[q->rank - 1] = v->shape[v->rank - 1];
-    return hob__infer_check(call, out);
+    return HOB_OK;
+}
+
+hob_status hob__infer_attention(struct hob_call *call, struct hob_meta *out)
+{
+    const struct hob_view *q = hob_arg_view(call, 0);
+    const struct hob_view *v = hob_arg_view(call, 2);
+    struct hob_meta scores = {0};
+    hob_status st = check_attention(call, &scores);
+
+    if (st)
+        return st;
+    hob__meta_copy_shape(&out[0], q);
+    out[0].shape[q->rank - 1] = v->shape[v->rank - 1];
+    hob__meta_copy_shape(&out[1], q);
+    out[1].shape[q->rank - 1] = 1;
+    /* In f16 the logarithm would miss by a percent. */
+    out[1].dtype = q->dtype == HOB_DTYPE_F64 ? HOB_DTYPE_F64 : HOB_DTYPE_F32;
+    st = hob__infer_check(call, &out[0]);
+    return st ? st : hob__infer_check(call, &out[1]);
+}
+
+hob_status hob__infer_attention_backward(struct hob_call *call,
+                                         struct hob_meta *out)
+{
+    const struct hob_view *q = hob_arg_view(call, 0);
+    const struct hob_view *v = hob_arg_view(call, 2);
+    struct hob_meta scores = {0}, row = {0};
+    hob_status st = check_attention(call, &scores);
+
+    if (st)
+        return st;
+    row = scores;
+    row.shape[q->rank - 1] = 1;
+    st = hob__infer_equal(call, "lse", hob_arg_view(call, 5),
+                          "query with a last dimension of 1", &row);
+    if (!st)
+        st = hob__infer_equal(call, "delta", hob_arg_view(call, 6),
+                              "query with a last dimension of 1", &row);
+    row.shape[q->rank - 1] = v->shape[v->rank - 1];
+    if (!st)
+        st = hob__infer_equal(call, "grad", hob_arg_view(call, 7),
+                              "query with the last dimension of value", &row);
+    if (st)
+        return st;
+    for (uint32_t i = 0; i < 3; i++)
+        hob__meta_copy_shape(&out[i], hob_arg_view(call, i));
+    out[3].dtype = HOB_DTYPE_NONE;
+    if (call->args[11].u.i64) {
+        out[3] = scores;
+        return hob__infer_check(call, &out[3]);
+    }
+    return HOB_OK;
 }
 
 /* ---- CTC ---- */

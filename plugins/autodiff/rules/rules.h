@@ -26,6 +26,7 @@ struct ad_family {
 
 extern const struct ad_family ad_rules_activation;
 extern const struct ad_family ad_rules_arithmetic;
+extern const struct ad_family ad_rules_attention;
 extern const struct ad_family ad_rules_conv;
 extern const struct ad_family ad_rules_index;
 extern const struct ad_family ad_rules_linalg;
