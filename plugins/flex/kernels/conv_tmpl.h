@@ -4,26 +4,9 @@
  * conv_isa.h with TYPE and NAME(x) defined.
  */
 
-typedef TYPE NAME(vector) __attribute__((vector_size(VECTOR_BYTES), may_alias));
-/* The same at any address. */
-typedef TYPE NAME(vector_at)
-    __attribute__((vector_size(VECTOR_BYTES), may_alias, aligned(1)));
-typedef BITS NAME(bits) __attribute__((vector_size(VECTOR_BYTES)));
+#include "vector_tmpl.h"
 
-enum {
-    NAME(lanes) = VECTOR_BYTES / sizeof(TYPE),
-    NAME(width) = 2 * VECTOR_BYTES / sizeof(TYPE)
-};
-
-static inline NAME(vector) NAME(load)(const TYPE *p)
-{
-    return *(const NAME(vector_at) *)p;
-}
-
-static inline void NAME(store)(TYPE *p, NAME(vector) x)
-{
-    *(NAME(vector_at) *)p = x;
-}
+enum { NAME(width) = 2 * NAME(lanes) };
 
 /* One row, exactly: its last vector overlaps the one before. */
 static inline void NAME(copy)(int64_t count, const TYPE *in, TYPE *out)
