@@ -5,6 +5,7 @@
  *   ops/conv.c       arguments; a call as one or more struct flex_conv
  *   conv_strip.c     boxes of positions, and the strips that they read
  *   conv_gemm.c      implicit matrix products: any convolution
+ *   conv_winograd.c  F(2 x 2, 3 x 3), f32
  *   conv_direct.c    one input channel a group, and its weight gradient
  *   conv_weight.c    the gradient of the weight
  *
@@ -83,6 +84,16 @@ static inline int64_t flex_divide_up(int64_t a, int64_t b)
     return (a + b - 1) / b;
 }
 
+static inline int64_t flex_aligned(int64_t bytes)
+{
+    return flex_divide_up(bytes, FLEX_ALIGN) * FLEX_ALIGN;
+}
+
+static inline int64_t flex_clamp(int64_t x, int64_t low, int64_t high)
+{
+    return x < low ? low : x > high ? high : x;
+}
+
 static inline int64_t flex_least(int64_t a, int64_t b)
 {
     return a < b ? a : b;
@@ -151,6 +162,10 @@ void flex_conv_strip_pieces(const struct flex_conv_strip *strip,
 /* ---- the ways; all answer HOB_ERR_MEMORY or HOB_OK ---- */
 
 hob_status flex_conv_gemm(const struct flex_conv *conv);
+
+/* Nonzero if CONV is one that Winograd's way serves, and is faster for. */
+int flex_conv_is_winograd(const struct flex_conv *conv);
+hob_status flex_conv_winograd(const struct flex_conv *conv);
 
 /* Nonzero if CONV has so few channels that sums row by row are best. */
 int flex_conv_is_direct(const struct flex_conv *conv);

@@ -287,11 +287,6 @@ static void task_range(void *context, int64_t first, int64_t last,
     flex_scratch_give(device, scratch, (uint64_t)job->task_bytes);
 }
 
-static int64_t aligned(int64_t bytes)
-{
-    return flex_divide_up(bytes, FLEX_ALIGN) * FLEX_ALIGN;
-}
-
 /* A convolution by one tap a channel, without strides and padding, takes the
  * planes as they are, as one row each. */
 static int flatten(struct flex_conv *conv)
@@ -342,19 +337,20 @@ static hob_status plan(struct product *job)
     job->panels = flex_divide_up(conv->out_channels, conv->gemm->height);
     job->height = flex_divide_up(conv->out_channels, job->panels);
     job->panels = flex_divide_up(conv->out_channels, job->height);
-    job->panel_bytes = aligned(job->height * conv->gemm->a_stride * conv->size);
+    job->panel_bytes =
+        flex_aligned(job->height * conv->gemm->a_stride * conv->size);
 
     if (!job->pointwise && job->deep > 0) {
         if (flex_conv_strip_init(&job->strip, conv, job->boxes.take,
                                  job->channels_block))
             return HOB_ERR_MEMORY;
-        job->strip_bytes = aligned(job->strip.elements * conv->size);
+        job->strip_bytes = flex_aligned(job->strip.elements * conv->size);
     }
     job->column_bytes =
-        aligned((job->depth * width + FLEX_CONV_SLACK) * conv->size);
+        flex_aligned((job->depth * width + FLEX_CONV_SLACK) * conv->size);
     if (job->scattered)
-        job->result_bytes =
-            aligned(conv->out_channels * job->panels_box * width * conv->size);
+        job->result_bytes = flex_aligned(conv->out_channels * job->panels_box *
+                                         width * conv->size);
     job->task_bytes = job->strip_bytes + job->column_bytes + job->result_bytes +
                       8 * job->depth + FLEX_ALIGN;
     return HOB_OK;

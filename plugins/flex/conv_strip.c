@@ -4,8 +4,6 @@
  */
 #include "conv.h"
 
-#include "window.h"
-
 #include <string.h>
 
 /* Elements of a strip; only dilations far above all use ask for more. */

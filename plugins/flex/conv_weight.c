@@ -12,8 +12,6 @@
  */
 #include "conv.h"
 
-#include "window.h"
-
 #include <string.h>
 
 enum {
@@ -226,11 +224,6 @@ static void turn_range(void *context, int64_t from, int64_t to, uint32_t worker)
     }
 }
 
-static int64_t aligned(int64_t bytes)
-{
-    return flex_divide_up(bytes, FLEX_ALIGN) * FLEX_ALIGN;
-}
-
 static hob_status plan(struct gradient *job)
 {
     const struct flex_conv *conv = job->conv;
@@ -258,10 +251,11 @@ static hob_status plan(struct gradient *job)
                              job->strip_channels))
         return HOB_ERR_MEMORY;
     job->height = gemm->height;
-    job->strip_bytes = aligned(job->strip.elements * conv->size);
-    job->columns_bytes =
-        aligned((job->height * gemm->a_stride + FLEX_CONV_SLACK) * conv->size);
-    job->panel_bytes = aligned(job->boxes.positions * gemm->width * conv->size);
+    job->strip_bytes = flex_aligned(job->strip.elements * conv->size);
+    job->columns_bytes = flex_aligned(
+        (job->height * gemm->a_stride + FLEX_CONV_SLACK) * conv->size);
+    job->panel_bytes =
+        flex_aligned(job->boxes.positions * gemm->width * conv->size);
     job->task_bytes =
         job->strip_bytes + job->columns_bytes + job->panels * job->panel_bytes;
     return HOB_OK;
@@ -293,8 +287,8 @@ hob_status flex_conv_weight(const struct flex_conv *conv, const char *grad,
     }
     if (plan(&job))
         return HOB_ERR_MEMORY;
-    sum_bytes = aligned(job.shares * conv->groups * job.deep * job.out_columns *
-                        conv->size);
+    sum_bytes = flex_aligned(job.shares * conv->groups * job.deep *
+                             job.out_columns * conv->size);
     total_bytes = sum_bytes + 8 * job.taps;
     job.sums = flex_scratch_take(conv->device, (uint64_t)total_bytes);
     if (!job.sums)

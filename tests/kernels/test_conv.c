@@ -51,6 +51,8 @@ static const struct geometry cases[] = {
      0},
     {2, 2, 16, 19, 1, D2(12, 14), D2(3, 3), D2(1, 1), P2(1, 1), D2(1, 1), NONE},
     {2, 1, 17, 33, 1, D2(7, 9), D2(3, 3), D2(1, 1), P2(0, 2), D2(1, 1), NONE},
+    {2, 2, 16, 18, 2, D2(9, 7), D2(3, 3), D2(1, 1), P2(2, 1), D2(1, 1), NONE},
+    {2, 1, 8, 16, 1, D2(1, 99), D2(3, 3), D2(1, 1), P2(1, 2), D2(1, 1), NONE},
     {2, 2, 2, 1, 1, D2(4, 5), D2(2, 2), D2(5, 4), P2(0, 0), D2(1, 1), NONE},
     {1, 2, 3, 4, 2, D1(37), D1(5), D1(2), P1(2), D1(1), NONE},
     {1, 1, 1, 1, 3, D1(50), D1(3), D1(1), P1(8), D1(8), NONE},
@@ -385,6 +387,57 @@ START_TEST(test_conv_not_finite)
 }
 END_TEST
 
+/* Uniform numbers in f32: the error of a result is bounded by the sum of the
+ * magnitudes of its products. */
+START_TEST(test_conv_rounding)
+{
+    static const struct geometry shapes[] = {
+        {2, 1, 400, 24, 1, D2(10, 11), D2(3, 3), D2(1, 1), P2(1, 1), D2(1, 1),
+         NONE},
+        {2, 1, 30, 24, 1, D2(10, 11), D2(2, 3), D2(2, 1), P2(1, 1), D2(1, 1),
+         NONE},
+    };
+    double *side[3], *sizes[3];
+    struct lab lab;
+
+    ck_assert(lab_open(&lab, 3, NULL));
+    for (int op = 0; op < OPS; op++) {
+        struct trial t;
+        struct hob_view *view[3] = {&t.x.view, &t.w.view, &t.y.view};
+        const int to = op == FORWARD ? 2 : op == TO_WEIGHT ? 1 : 0;
+
+        open_trial(&t, &lab, &shapes[_i], op, HOB_DTYPE_F32, LAB_MISALIGNED);
+        for (int i = 0; i < 3; i++) {
+            for (int64_t k = 0; k < hob_view_count(view[i]); k++)
+                lab_set_at(view[i], k,
+                           (double)lab_random(&lab, -999999, 999999) / 1e6);
+            side[i] = lab_dense(view[i]);
+            sizes[i] = lab_dense(view[i]);
+            for (int64_t k = 0; k < hob_view_count(view[i]); k++) {
+                sizes[i][k] = i == to ? 0 : fabs(sizes[i][k]);
+                side[i][k] = i == to ? 0 : side[i][k];
+            }
+        }
+        run_trial(&t);
+        naive(t.g, &t.s, op, side[0], side[1], side[2]);
+        naive(t.g, &t.s, op, sizes[0], sizes[1], sizes[2]);
+        for (int64_t k = 0; k < hob_view_count(view[to]); k++) {
+            const double got = lab_get_at(&t.call.results[0].view, k);
+            ck_assert_msg(fabs(got - side[to][k]) <= 5e-7 * sizes[to][k],
+                          "%s, element %d: %.9g, not %.9g of %.9g",
+                          t.call.call.op_name, (int)k, got, side[to][k],
+                          sizes[to][k]);
+        }
+        for (int i = 0; i < 3; i++) {
+            free(side[i]);
+            free(sizes[i]);
+        }
+        close_trial(&t);
+    }
+    lab_close(&lab);
+}
+END_TEST
+
 /* Fractions, whose sums depend on the order. */
 START_TEST(test_conv_same_bits_on_any_threads)
 {
@@ -468,6 +521,7 @@ int main(void)
     tcase_add_loop_test(tc, test_conv_equals_naive, 0, CASES);
     tcase_add_loop_test(tc, test_conv_random_geometry, 0, 4);
     tcase_add_loop_test(tc, test_conv_not_finite, 0, 4);
+    tcase_add_loop_test(tc, test_conv_rounding, 0, 2);
     tcase_add_test(tc, test_conv_same_bits_on_any_threads);
     tcase_add_test(tc, test_conv_extremes);
     suite_add_tcase(suite, tc);

@@ -16,7 +16,10 @@ enum {
     /* The most columns of a panel, and so the most pieces of its rows. */
     FLEX_CONV_WIDTH_MAX = 64,
     /* Elements that loops may read behind a strip and write behind a panel. */
-    FLEX_CONV_SLACK = 64
+    FLEX_CONV_SLACK = 64,
+    /* Output channels whose weights are transformed at a time, at least the
+     * height of a panel. */
+    FLEX_WINOGRAD_LANES = 16
 };
 
 /* How a row of a panel is put together: piece i from column[i] on is what
@@ -71,6 +74,18 @@ struct flex_conv_kernels {
      * lies under it at tap t; strips as for direct. */
     void (*direct_weight)(const struct flex_conv_direct *job, const void *grad,
                           double *sums);
+    /*
+     * Winograd's F(2 x 2, 3 x 3), f32 only, else NULL; POINT is the number of
+     * elements between the 16 parts of what is transformed. weight: 9 rows of
+     * FLEX_WINOGRAD_LANES taps, as many are written. input: 16 rows of a
+     * panel, the 4 x 4 elements of each tile. output: 16 rows of sums become
+     * two rows of 2 * width results; check[i] becomes NaN if one of tile i is
+     * not finite.
+     */
+    void (*winograd_weight)(const void *taps, void *out, int64_t point);
+    void (*winograd_input)(const void *in, void *out, int64_t point);
+    void (*winograd_output)(const void *in, int64_t point, double bias,
+                            void *out, void *check);
 };
 
 enum { FLEX_CONV_F32, FLEX_CONV_F64, FLEX_CONV_TYPE_COUNT_ };

@@ -17,13 +17,17 @@
 #define NAME(x) f64_##x
 #include "conv_tmpl.h"
 
+#include "conv_winograd_tmpl.h"
+
 #define TYPE_ENTRY(t)                                                          \
     .lanes = t##_lanes, .pad = t##_pad, .spread = t##_spread,                  \
     .pack = t##_pack, .lines = t##_lines, .direct = t##_direct,                \
     .direct_weight = t##_direct_weight
 
 const struct flex_conv_kernels TABLE[FLEX_CONV_TYPE_COUNT_] = {
-    [FLEX_CONV_F32] = {TYPE_ENTRY(f32)},
+    [FLEX_CONV_F32] = {TYPE_ENTRY(f32), .winograd_weight = winograd_weight,
+                       .winograd_input = winograd_input,
+                       .winograd_output = winograd_output},
     [FLEX_CONV_F64] = {TYPE_ENTRY(f64)},
 };
 

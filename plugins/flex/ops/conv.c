@@ -142,6 +142,8 @@ static hob_status compute(const struct flex_conv *conv)
 {
     if (flex_conv_is_direct(conv))
         return flex_conv_direct(conv);
+    if (flex_conv_is_winograd(conv))
+        return flex_conv_winograd(conv);
     return flex_conv_gemm(conv);
 }
 
