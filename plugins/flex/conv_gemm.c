@@ -32,6 +32,7 @@ struct product {
     struct flex_conv_strip strip;
     int64_t samples;    /* of the batch that boxes count themselves: 1 or all */
     int64_t taps, deep; /* deep: taps of all channels */
+    int ones; /* the last block ends with a row of ones, weighed by the bias */
     int64_t depth, blocks;  /* of the product, cut into equal blocks */
     int64_t channels_block; /* channels that a block may touch, at most */
     int64_t height, panels; /* of the packed weights */
@@ -51,6 +52,26 @@ static char *packed_at(const struct product *job, int64_t group, int64_t block,
 {
     return job->packed + ((group * job->blocks + block) * job->panels + panel) *
                              job->panel_bytes;
+}
+
+/* Taps in block BLOCK, and whether it has the row of ones behind them. */
+static int64_t depth_of(const struct product *job, int64_t block)
+{
+    return flex_least(job->depth, job->deep - block * job->depth);
+}
+
+static int has_ones(const struct product *job, int64_t block)
+{
+    return job->ones && block == job->blocks - 1;
+}
+
+static void fill_ones(const struct product *job, char *out, int64_t count)
+{
+    for (int64_t i = 0; i < count; i++)
+        if (job->conv->size == 4)
+            ((float *)(void *)out)[i] = 1;
+        else
+            ((double *)(void *)out)[i] = 1;
 }
 
 /* Row I of a panel: taps FIRST .. FIRST + DEPTH - 1 of the weights at IN. */
@@ -91,35 +112,31 @@ static void pack_range(void *context, int64_t from, int64_t to, uint32_t worker)
         const int64_t panel = i % job->panels;
         const int64_t block = i / job->panels % job->blocks;
         const int64_t group = i / job->panels / job->blocks;
-        const int64_t first = block * job->depth;
+        const int64_t depth = depth_of(job, block);
         char *out = packed_at(job, group, block, panel);
 
         for (int64_t j = 0; j < job->height; j++, out += row_bytes) {
             const int64_t channel = panel * job->height + j;
-            if (channel < conv->out_channels)
+            if (channel >= conv->out_channels) {
+                /* Their sums are not stored, but NaNs are slow. */
+                memset(out, 0, (size_t)row_bytes);
+                continue;
+            }
+            if (depth > 0)
                 pack_row(job,
                          conv->weight + (group * conv->weight_group +
                                          channel * conv->weight_out) *
                                             conv->size,
-                         first, flex_least(job->depth, job->deep - first), out);
-            else /* their sums are not stored, but NaNs are slow */
-                memset(out, 0, (size_t)(job->depth * conv->size));
+                         block * job->depth, depth, out);
+            if (has_ones(job, block) && conv->bias)
+                memcpy(out + depth * conv->size,
+                       conv->bias +
+                           (group * conv->out_channels + channel) * conv->size,
+                       (size_t)conv->size);
+            else /* no taps at all */
+                memset(out + depth * conv->size, 0, (size_t)conv->size);
         }
     }
-}
-
-/* COUNT elements of VALUE, or zeros. */
-static void fill(const struct flex_conv *conv, const char *value, char *out,
-                 int64_t count)
-{
-    if (!value)
-        memset(out, 0, (size_t)(count * conv->size));
-    else if (conv->size == 4)
-        for (int64_t i = 0; i < count; i++)
-            memcpy(out + 4 * i, value, 4);
-    else
-        for (int64_t i = 0; i < count; i++)
-            memcpy(out + 8 * i, value, 8);
 }
 
 /* The result of output channel CHANNEL at BOX's first position. */
@@ -137,11 +154,6 @@ static char *out_at(const struct flex_conv *conv,
         at * axis[1].out + axis[1].place + (box->first[2] + y) * axis[1].spread;
     at = at * axis[2].out + axis[2].place + box->first[3] * axis[2].spread;
     return conv->out + at * conv->size;
-}
-
-static const char *bias_at(const struct flex_conv *conv, int64_t channel)
-{
-    return conv->bias ? conv->bias + channel * conv->size : NULL;
 }
 
 /* Put the results of a box, rows LDC apart, where they belong. */
@@ -206,18 +218,19 @@ static void run_block(const struct product *job, const struct task *task,
 {
     const struct flex_conv *conv = job->conv;
     const int64_t first = block * job->depth;
-    const int64_t depth = flex_least(job->depth, job->deep - first);
+    const int64_t depth = depth_of(job, block);
     const int64_t positions = flex_conv_box_positions(&task->box);
     const int64_t width = conv->gemm->width;
-    const int64_t channel = first / job->taps;
+    const int ones = has_ones(job, block);
     const flex_gemm_kernel_fn tile_fn =
         conv->gemm->tile[FLEX_GEMM_ROWS][job->height - 1];
-    struct flex_gemm_tile tile = {.c_stride = task->ldc,
-                                  .accumulate = block > 0 || conv->bias,
-                                  .alpha = 1};
+    struct flex_gemm_tile tile = {
+        .c_stride = task->ldc, .accumulate = block > 0, .alpha = 1};
 
-    if (!job->pointwise) {
+    if (!job->pointwise && depth > 0) {
         const int64_t base = task->group * conv->in_channels;
+        const int64_t channel = first / job->taps;
+
         flex_conv_strip_fill(&job->strip, conv, &task->box, base + channel,
                              base + flex_divide_up(first + depth, job->taps),
                              task->strip);
@@ -228,15 +241,18 @@ static void run_block(const struct product *job, const struct task *task,
     }
     for (int64_t from = 0; from < positions; from += width) {
         tile.columns = (int32_t)flex_least(width, positions - from);
-        make_columns(job, &task->box, task->group, from, tile.columns, first,
-                     depth, task->rows, task->strip, task->columns);
+        if (depth > 0)
+            make_columns(job, &task->box, task->group, from, tile.columns,
+                         first, depth, task->rows, task->strip, task->columns);
+        if (ones)
+            fill_ones(job, task->columns + depth * width * conv->size, width);
         for (int64_t i = 0; i < job->panels; i++) {
             const int64_t row = i * job->height;
             tile.rows =
                 (int32_t)flex_least(job->height, conv->out_channels - row);
             tile.c = task->out + (row * task->ldc + from) * conv->size;
-            tile_fn(depth, packed_at(job, task->group, block, i), task->columns,
-                    &tile);
+            tile_fn(depth + ones, packed_at(job, task->group, block, i),
+                    task->columns, &tile);
         }
     }
 }
@@ -248,11 +264,9 @@ static void run_task(const struct product *job, int64_t index, char *scratch)
     const int64_t sample = index / job->boxes.count / conv->groups;
     struct task task = {.group = index / job->boxes.count % conv->groups};
     const int64_t channel = task.group * conv->out_channels;
-    int64_t positions;
     char *results = scratch + job->strip_bytes + job->column_bytes;
 
     flex_conv_box(&job->boxes, box, sample * job->samples, &task.box);
-    positions = flex_conv_box_positions(&task.box);
     task.strip = scratch;
     task.columns = scratch + job->strip_bytes;
     task.rows = (int64_t *)(void *)(results + job->result_bytes);
@@ -260,10 +274,6 @@ static void run_task(const struct product *job, int64_t index, char *scratch)
         job->scattered ? results : out_at(conv, &task.box, channel, 0, 0, 0);
     task.ldc = job->scattered ? job->panels_box * conv->gemm->width
                               : flex_conv_out_plane(conv);
-    for (int64_t i = 0; i < conv->out_channels; i++)
-        if (conv->bias || job->deep == 0)
-            fill(conv, bias_at(conv, channel + i),
-                 task.out + i * task.ldc * conv->size, positions);
     for (int64_t i = 0; i < job->blocks; i++)
         run_block(job, &task, i);
     if (job->scattered)
@@ -328,8 +338,10 @@ static hob_status plan(struct product *job)
     job->pointwise = job->pointwise && !several;
     job->panels_box = flex_divide_up(job->boxes.positions, width);
 
-    job->blocks = flex_divide_up(job->deep, conv->gemm->depth);
-    job->depth = job->blocks ? flex_divide_up(job->deep, job->blocks) : 0;
+    job->blocks =
+        flex_clamp(flex_divide_up(job->deep, conv->gemm->depth), 1, INT64_MAX);
+    job->depth = flex_divide_up(job->deep, job->blocks);
+    job->ones = conv->bias || job->deep == 0;
     job->channels_block =
         job->taps ? flex_least(conv->in_channels,
                                flex_divide_up(job->depth, job->taps) + 1)
@@ -347,7 +359,7 @@ static hob_status plan(struct product *job)
         job->strip_bytes = flex_aligned(job->strip.elements * conv->size);
     }
     job->column_bytes =
-        flex_aligned((job->depth * width + FLEX_CONV_SLACK) * conv->size);
+        flex_aligned(((job->depth + 1) * width + FLEX_CONV_SLACK) * conv->size);
     if (job->scattered)
         job->result_bytes = flex_aligned(conv->out_channels * job->panels_box *
                                          width * conv->size);

@@ -9,11 +9,13 @@
 
 #define TYPE float
 #define BITS int32_t
+#define LANES (VECTOR_BYTES / 4)
 #define NAME(x) f32_##x
 #include "conv_tmpl.h"
 
 #define TYPE double
 #define BITS int64_t
+#define LANES (VECTOR_BYTES / 8)
 #define NAME(x) f64_##x
 #include "conv_tmpl.h"
 

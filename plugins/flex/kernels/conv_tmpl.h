@@ -1,12 +1,45 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * conv_tmpl.h - one type's inner loops of convolution. Included by
- * conv_isa.h with TYPE and NAME(x) defined.
+ * conv_isa.h with TYPE, BITS, LANES and NAME(x) defined.
  */
 
 #include "vector_tmpl.h"
 
 enum { NAME(width) = 2 * NAME(lanes) };
+
+/* A vector of in[0], in[2] .. and nothing that lies behind the last. */
+static inline NAME(vector) NAME(load_even)(const TYPE *in)
+{
+    const NAME(vector) a = NAME(load)(in), b = NAME(load)(in + LANES - 1);
+
+#if LANES == 2
+    return __builtin_shufflevector(a, b, 0, 3);
+#elif LANES == 4
+    return __builtin_shufflevector(a, b, 0, 2, 5, 7);
+#elif LANES == 8
+    return __builtin_shufflevector(a, b, 0, 2, 4, 6, 9, 11, 13, 15);
+#else
+    return __builtin_shufflevector(a, b, 0, 2, 4, 6, 8, 10, 12, 14, 17, 19, 21,
+                                   23, 25, 27, 29, 31);
+#endif
+}
+
+/* Every second element of IN, COUNT of them. */
+static inline void NAME(copy_even)(int64_t count, const TYPE *in, TYPE *out)
+{
+    int64_t i = 0;
+
+    if (count < LANES) {
+        for (; i < count; i++)
+            out[i] = in[2 * i];
+        return;
+    }
+    for (; i + LANES < count; i += LANES)
+        NAME(store)(out + i, NAME(load_even)(in + 2 * i));
+    i = count - LANES; /* the last vector overlaps the one before */
+    NAME(store)(out + i, NAME(load_even)(in + 2 * i));
+}
 
 /* One row, exactly: its last vector overlaps the one before. */
 static inline void NAME(copy)(int64_t count, const TYPE *in, TYPE *out)
@@ -37,8 +70,7 @@ static void NAME(pad)(const struct flex_conv_pad *job, const void *in,
         if (job->step == 1)
             NAME(copy)(job->count, from, at);
         else if (job->step == 2)
-            for (int64_t i = 0; i < job->count; i++)
-                at[i] = from[2 * i];
+            NAME(copy_even)(job->count, from, at);
         else
             for (int64_t i = 0; i < job->count; i++)
                 at[i] = from[i * job->step];
@@ -259,4 +291,5 @@ static void NAME(direct_weight)(const struct flex_conv_direct *job,
 
 #undef TYPE
 #undef BITS
+#undef LANES
 #undef NAME
