@@ -50,6 +50,7 @@ struct flex_entries {
 
 /* One a family; plugin.c joins them to the backend's table. */
 extern const struct flex_entries flex_elementwise_entries;
+extern const struct flex_entries flex_activation_entries;
 extern const struct flex_entries flex_cast_entries;
 extern const struct flex_entries flex_create_entries;
 extern const struct flex_entries flex_random_entries;

@@ -883,6 +883,7 @@ static const struct row rows[] = {
     U(mish, -2, 2),
     U(softsign, 0.1, 2),
     F(glu, M(-1, 1, 2, 4)),
+    F(activation_backward, M(-2, 2, 2, 3), M(0.5, 1, 2, 3)),
     F(softmin, M(-1, 1, 2, 3)),
     F(quiet_softmax, M(-1, 1, 3, 2)),
     F(group_norm, M(-1, 1, 2, 4, 2), M(0.5, 1, 4), M(-1, 1, 4)),

@@ -328,6 +328,22 @@ static hob_tensor *f_hard_sigmoid(hob_scope *s, hob_tensor *const *in)
     return hob_square(s, hob_hard_sigmoid(s, in[0], 0.2, 0.5));
 }
 
+/* Of all kinds, each times another number. */
+static hob_tensor *f_activation_backward(hob_scope *s, hob_tensor *const *in)
+{
+    hob_tensor *sum = NULL;
+
+    for (int kind = 0; kind <= HOB_ACTIVATION_BACKWARD_KIND_HARD_SWISH;
+         kind++) {
+        hob_tensor *part = hob_activation_backward(
+            s, in[0], in[1], (enum hob_activation_backward_kind)kind, 0.7);
+
+        part = hob_mul_scalar(s, part, hob_f64(1 + kind));
+        sum = sum ? hob_add(s, sum, part) : part;
+    }
+    return sum;
+}
+
 static hob_tensor *f_glu(hob_scope *s, hob_tensor *const *in)
 {
     return hob_glu(s, in[0], -1);
