@@ -50,7 +50,6 @@ struct flex_entries {
 
 /* One a family; plugin.c joins them to the backend's table. */
 extern const struct flex_entries flex_elementwise_entries;
-extern const struct flex_entries flex_activation_entries;
 extern const struct flex_entries flex_cast_entries;
 extern const struct flex_entries flex_create_entries;
 extern const struct flex_entries flex_random_entries;
@@ -72,6 +71,8 @@ extern const struct flex_entries flex_cat_entries;
 extern const struct flex_entries flex_optim_entries;
 extern const struct flex_entries flex_decompose_entries;
 extern const struct flex_entries flex_quant_entries;
+extern const struct flex_entries flex_activation_entries;
+extern const struct flex_entries flex_resize_entries;
 
 /* ---- device.c ---- */
 

@@ -222,6 +222,14 @@ static hob_tensor *f_adaptive_avg_pool(hob_scope *s, hob_tensor *const *in)
     return hob_square(s, hob_adaptive_avg_pool(s, in[0], size, 2));
 }
 
+static hob_tensor *f_adaptive_avg_pool_backward(hob_scope *s,
+                                                hob_tensor *const *in)
+{
+    const int64_t size[2] = {5, 2};
+
+    return hob_square(s, hob_adaptive_avg_pool_backward(s, in[0], size, 2));
+}
+
 static hob_tensor *f_im2col(hob_scope *s, hob_tensor *const *in)
 {
     return hob_square(
@@ -262,6 +270,15 @@ static hob_tensor *f_interpolate_bicubic(hob_scope *s, hob_tensor *const *in)
 static hob_tensor *f_interpolate_lanczos3(hob_scope *s, hob_tensor *const *in)
 {
     return resized(s, in[0], HOB_INTERPOLATE_MODE_LANCZOS3, 0);
+}
+
+static hob_tensor *f_interpolate_backward(hob_scope *s, hob_tensor *const *in)
+{
+    const int64_t size[2] = {2, 4};
+
+    return hob_square(
+        s, hob_interpolate_backward(s, in[0], size, 2,
+                                    HOB_INTERPOLATE_BACKWARD_MODE_BICUBIC, 0));
 }
 
 /* Places within one cell of the plane: no kink is near. */

@@ -200,6 +200,46 @@ hob_tensor *hob__body_interpolate(hob_scope *scope, hob_tensor *x,
     return hob__part_down(scope, y, dtype);
 }
 
+/* [out, in]: how much of each element along an axis is in each result. */
+static hob_tensor *shares(hob_scope *scope, hob_tensor *like, int64_t in,
+                          int64_t out, enum hob_interpolate_mode mode,
+                          int align_corners)
+{
+    const int64_t plane[4] = {1, 1, in, in}, shape[2] = {out, in};
+    hob_tensor *unit =
+        hob_eye(scope, in, hob_scope_host(scope)->tensor_device(like),
+                hob_tensor_dtype(like));
+
+    return hob_reshape(scope,
+                       resize(scope, hob_reshape(scope, unit, plane, 4), 2, in,
+                              out, mode, align_corners),
+                       shape, 2);
+}
+
+/* A resize is a product with a matrix from either side. */
+hob_tensor *hob__body_interpolate_backward(
+    hob_scope *scope, hob_tensor *grad, const int64_t *input_size,
+    uint32_t input_size_count, enum hob_interpolate_backward_mode given,
+    int align_corners)
+{
+    enum hob_interpolate_mode mode = (enum hob_interpolate_mode)given;
+    const int64_t *out = hob_tensor_shape(grad), *in = input_size;
+    hob_dtype dtype = hob_tensor_dtype(grad);
+    hob_tensor *y = hob__part_up(scope, grad), *down, *across;
+    const int64_t flat[2] = {out[0] * out[1] * out[2], out[3]};
+    const int64_t planes[3] = {out[0] * out[1], out[2], in[1]};
+    const int64_t shape[4] = {out[0], out[1], in[0], in[1]};
+
+    (void)input_size_count; /* two, the infer function says */
+    down = shares(scope, y, in[0], out[2], mode, align_corners);
+    across = shares(scope, y, in[1], out[3], mode, align_corners);
+    y = hob_matmul(scope, hob_reshape(scope, y, flat, 2), across);
+    y = hob_matmul(scope,
+                   hob_unsqueeze(scope, hob_swap_dims(scope, down, 0, 1), 0),
+                   hob_reshape(scope, y, planes, 3));
+    return hob__part_down(scope, hob_reshape(scope, y, shape, 4), dtype);
+}
+
 /* ---- reading at any place of a plane ---- */
 
 /* Planes that are read at places which are numbers of elements from the

@@ -8,30 +8,43 @@
 #include <inttypes.h>
 #include <string.h>
 
-hob_status hob__infer_interpolate(struct hob_call *call, struct hob_meta *out)
+/* X, called NAME, with its height and width replaced by SIZES. */
+static hob_status resized(struct hob_call *call, const char *name,
+                          const char *sizes, struct hob_meta *out)
 {
     const struct hob_view *x = hob_arg_view(call, 0);
     uint32_t count;
     const int64_t *size = hob__attr_list(call, 1, &count);
-    hob_status st = hob__infer_rank(call, 0, "x", 4, "[n, c, h, w]");
+    hob_status st = hob__infer_rank(call, 0, name, 4, "[n, c, h, w]");
 
     if (st)
         return st;
     if (count != 2 || size[0] < 1 || size[1] < 1 || size[0] > INT32_MAX ||
         size[1] > INT32_MAX)
         return call->host->fail(call, HOB_ERR_ARGUMENT,
-                                "%s: output_size is %s; give a height and a "
-                                "width of at least 1",
-                                call->op_name,
+                                "%s: %s is %s; give a height and a width of at "
+                                "least 1",
+                                call->op_name, sizes,
                                 hob__list_text(size, count).text);
     if (!x->shape[2] || !x->shape[3])
         return call->host->fail(call, HOB_ERR_SHAPE,
-                                "%s: x is %s: there is nothing to read from",
-                                call->op_name, hob__view_text(x).text);
+                                "%s: %s is %s: there is nothing to read from",
+                                call->op_name, name, hob__view_text(x).text);
     hob__meta_copy_shape(out, x);
     out->shape[2] = size[0];
     out->shape[3] = size[1];
     return hob__infer_check(call, out);
+}
+
+hob_status hob__infer_interpolate(struct hob_call *call, struct hob_meta *out)
+{
+    return resized(call, "x", "output_size", out);
+}
+
+hob_status hob__infer_interpolate_backward(struct hob_call *call,
+                                           struct hob_meta *out)
+{
+    return resized(call, "grad", "input_size", out);
 }
 
 hob_status hob__infer_grid_sample(struct hob_call *call, struct hob_meta *out)
