@@ -288,6 +288,25 @@ static hob_tensor *f_grid_sample(hob_scope *s, hob_tensor *const *in)
                            HOB_GRID_SAMPLE_PADDING_ZEROS, 1);
 }
 
+/* Outside of the plane, where it is mirrored. */
+static hob_tensor *f_grid_sample_reflection(hob_scope *s, hob_tensor *const *in)
+{
+    return hob_square(
+        s, hob_grid_sample(s, in[0], in[1], HOB_GRID_SAMPLE_MODE_BILINEAR,
+                           HOB_GRID_SAMPLE_PADDING_REFLECTION, 0));
+}
+
+static hob_tensor *f_grid_sample_backward(hob_scope *s, hob_tensor *const *in)
+{
+    hob_tensor *d_x = NULL, *d_grid = NULL;
+
+    (void)hob_grid_sample_backward(
+        s, in[0], in[1], in[2], HOB_GRID_SAMPLE_BACKWARD_MODE_BILINEAR,
+        HOB_GRID_SAMPLE_BACKWARD_PADDING_ZEROS, 1, &d_x, &d_grid);
+    return hob_add(s, hob_sum(s, hob_square(s, d_x)),
+                   hob_sum(s, hob_square(s, d_grid)));
+}
+
 static hob_tensor *f_affine_grid(hob_scope *s, hob_tensor *const *in)
 {
     const int64_t size[4] = {2, 1, 2, 3};

@@ -75,6 +75,20 @@ hob_status hob__infer_grid_sample(struct hob_call *call, struct hob_meta *out)
     return hob__infer_check(call, out);
 }
 
+hob_status hob__infer_grid_sample_backward(struct hob_call *call,
+                                           struct hob_meta *out)
+{
+    struct hob_meta result = out[0];
+    hob_status st = hob__infer_grid_sample(call, &result);
+
+    if (!st)
+        st = hob__infer_equal(call, "grad", hob_arg_view(call, 2),
+                              "grid_sample's result", &result);
+    for (uint32_t i = 0; i < 2 && !st; i++)
+        hob__meta_copy_shape(&out[i], hob_arg_view(call, i));
+    return st;
+}
+
 hob_status hob__infer_affine_grid(struct hob_call *call, struct hob_meta *out)
 {
     const struct hob_view *theta = hob_arg_view(call, 0);

@@ -48,6 +48,18 @@ static hob_status adaptive_avg_pool_backward(hob_scope *scope,
     return HOB_OK;
 }
 
+static hob_status grid_sample(hob_scope *scope,
+                              const struct hob_grad_call *call)
+{
+    const hob_value *args = call->args + 2;
+
+    return hob_grid_sample_backward(
+        scope, call->inputs[0], call->inputs[1], call->grads[0],
+        (enum hob_grid_sample_backward_mode)args[0].u.i64,
+        (enum hob_grid_sample_backward_padding)args[1].u.i64,
+        args[2].u.i64 != 0, &call->out_grads[0], &call->out_grads[1]);
+}
+
 /* Lists FIRST up to FIRST + 3 of CALL, as both ops of columns take them. */
 #define LISTS(first)                                                           \
     call->args[first].u.i64s, call->args[first].count,                         \
@@ -78,6 +90,7 @@ static const struct ad_rule rules[] = {
     {HOB_OP_ADAPTIVE_AVG_POOL, {HEAD, .backward = adaptive_avg_pool}},
     {HOB_OP_ADAPTIVE_AVG_POOL_BACKWARD,
      {HEAD, .backward = adaptive_avg_pool_backward}},
+    {HOB_OP_GRID_SAMPLE, {HEAD, .save_args = 3, .backward = grid_sample}},
     {HOB_OP_IM2COL, {HEAD, .backward = im2col}},
     {HOB_OP_COL2IM, {HEAD, .backward = col2im}},
 };

@@ -7,6 +7,7 @@
 
 #include "math_f32.h"
 
+#include <stddef.h>
 #include <string.h>
 
 /* Terms of a sum from which on it runs in f64; columns at a time then. */
@@ -24,20 +25,41 @@ static inline double madd_f64(double a, double b, double c)
 #define TYPE float
 #define NAME(x) f32_##x
 #define MADD(a, b, c) madd(a, b, c)
+#define FLOOR(x) __builtin_floorf(x)
+#define RINT(x) __builtin_rintf(x)
+#define FABS(x) __builtin_fabsf(x)
 #include "sample_tmpl.h"
 #undef TYPE
 #undef NAME
 #undef MADD
+#undef FLOOR
+#undef RINT
+#undef FABS
 
 #define TYPE double
 #define NAME(x) f64_##x
 #define MADD(a, b, c) madd_f64(a, b, c)
+#define FLOOR(x) __builtin_floor(x)
+#define RINT(x) __builtin_rint(x)
+#define FABS(x) __builtin_fabs(x)
 #include "sample_tmpl.h"
 #undef TYPE
 #undef NAME
 #undef MADD
+#undef FLOOR
+#undef RINT
+#undef FABS
+
+#define TYPE_ENTRY(t)                                                          \
+    {                                                                          \
+        .blend = t##_blend, .pick = t##_pick, .put = t##_put,                  \
+        .places = t##_places, .add_products = t##_add_products,                \
+        .round = t##_round,                                                    \
+    }
 
 const struct flex_sample_kernels TABLE[FLEX_SAMPLE_COUNT_] = {
-    [FLEX_SAMPLE_F32] = {.blend = f32_blend, .pick = f32_pick},
-    [FLEX_SAMPLE_F64] = {.blend = f64_blend, .pick = f64_pick},
+    [FLEX_SAMPLE_F32] = TYPE_ENTRY(f32),
+    [FLEX_SAMPLE_F64] = TYPE_ENTRY(f64),
 };
+
+#undef TYPE_ENTRY
