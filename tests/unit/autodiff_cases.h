@@ -875,6 +875,7 @@ static const struct row rows[] = {
     F(attention_bias, M(-1, 1, 3, 2), M(-1, 1, 2, 2), M(-1, 1, 2, 2),
       M(-1, 1, 3, 2)),
     F(ctc_loss, M(-1, 1, 4, 2, 3)),
+    F(ctc_loss_backward, M(-1, 1, 4, 2, 3), M(0.5, 1, 2)),
     U(silu, -2, 2),
     F(softplus, M(-2, 2, 2, 3)),
     U(log_sigmoid, -2, 2),

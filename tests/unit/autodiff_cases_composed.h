@@ -339,6 +339,19 @@ static hob_tensor *f_ctc_loss(hob_scope *s, hob_tensor *const *in)
                         hob_from_i64(s, device, lengths, batch, 1), 0);
 }
 
+static hob_tensor *f_ctc_loss_backward(hob_scope *s, hob_tensor *const *in)
+{
+    static const int64_t targets[4] = {1, 2, 2, 2}, inputs[2] = {4, 3};
+    static const int64_t lengths[2] = {2, 1}, shape[2] = {2, 2}, batch[1] = {2};
+    hob_device *device = hob_tensor_device(in[0]);
+
+    return hob_ctc_loss_backward(s, hob_log_softmax(s, in[0], -1),
+                                 hob_from_i64(s, device, targets, shape, 2),
+                                 hob_from_i64(s, device, inputs, batch, 1),
+                                 hob_from_i64(s, device, lengths, batch, 1),
+                                 in[1], 0);
+}
+
 static hob_tensor *f_softplus(hob_scope *s, hob_tensor *const *in)
 {
     return hob_softplus(s, in[0], 2);

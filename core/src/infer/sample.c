@@ -223,11 +223,12 @@ hob_status hob__infer_attention_backward(struct hob_call *call,
 
 /* ---- CTC ---- */
 
-hob_status hob__infer_ctc_loss(struct hob_call *call, struct hob_meta *out)
+static hob_status ctc_batch(struct hob_call *call, uint32_t blank_arg,
+                            struct hob_meta *out)
 {
     const struct hob_view *x = hob_arg_view(call, 0);
     const struct hob_view *targets = hob_arg_view(call, 1);
-    int64_t blank = hob__attr_i64(call, 4);
+    int64_t blank = hob__attr_i64(call, blank_arg);
     hob_status st =
         hob__infer_rank(call, 0, "log_probs", 3, "[steps, batch, classes]");
 
@@ -258,6 +259,25 @@ hob_status hob__infer_ctc_loss(struct hob_call *call, struct hob_meta *out)
     out->rank = 1;
     out->shape[0] = x->shape[1];
     return HOB_OK;
+}
+
+hob_status hob__infer_ctc_loss(struct hob_call *call, struct hob_meta *out)
+{
+    return ctc_batch(call, 4, out);
+}
+
+hob_status hob__infer_ctc_loss_backward(struct hob_call *call,
+                                        struct hob_meta *out)
+{
+    struct hob_meta batch = *out;
+    hob_status st = ctc_batch(call, 5, &batch);
+
+    if (!st)
+        st = hob__infer_equal(call, "grad", hob_arg_view(call, 4),
+                              "ctc_loss's result", &batch);
+    if (!st)
+        hob__meta_copy_shape(out, hob_arg_view(call, 0));
+    return st;
 }
 
 /* ---- deformable convolution ---- */

@@ -60,6 +60,15 @@ static hob_status grid_sample(hob_scope *scope,
         args[2].u.i64 != 0, &call->out_grads[0], &call->out_grads[1]);
 }
 
+static hob_status ctc_loss(hob_scope *scope, const struct hob_grad_call *call)
+{
+    hob_tensor *const *in = call->inputs;
+
+    call->out_grads[0] = hob_ctc_loss_backward(
+        scope, in[0], in[1], in[2], in[3], call->grads[0], call->args[4].u.i64);
+    return HOB_OK;
+}
+
 /* Lists FIRST up to FIRST + 3 of CALL, as both ops of columns take them. */
 #define LISTS(first)                                                           \
     call->args[first].u.i64s, call->args[first].count,                         \
@@ -91,6 +100,7 @@ static const struct ad_rule rules[] = {
     {HOB_OP_ADAPTIVE_AVG_POOL_BACKWARD,
      {HEAD, .backward = adaptive_avg_pool_backward}},
     {HOB_OP_GRID_SAMPLE, {HEAD, .save_args = 3, .backward = grid_sample}},
+    {HOB_OP_CTC_LOSS, {HEAD, .save_args = 15, .backward = ctc_loss}},
     {HOB_OP_IM2COL, {HEAD, .backward = im2col}},
     {HOB_OP_COL2IM, {HEAD, .backward = col2im}},
 };
