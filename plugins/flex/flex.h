@@ -71,6 +71,10 @@ extern const struct flex_entries flex_cat_entries;
 extern const struct flex_entries flex_optim_entries;
 extern const struct flex_entries flex_decompose_entries;
 extern const struct flex_entries flex_quant_entries;
+extern const struct flex_entries flex_activation_entries;
+extern const struct flex_entries flex_resize_entries;
+extern const struct flex_entries flex_ctc_entries;
+extern const struct flex_entries flex_grid_sample_entries;
 
 /* ---- device.c ---- */
 

@@ -74,6 +74,28 @@ static inline float exp_f32(float x)
     return exp_parts_f32(x, 0.0f);
 }
 
+/* e^x - 1, without the loss of digits near 0. */
+static inline float expm1_f32(float x)
+{
+    float clipped = x < -105.0f ? -105.0f : x > 90.0f ? 90.0f : x;
+    float n = nearest_f32(clipped * 1.44269504f);
+    float r = madd(n, -0.693359375f, clipped); /* as in exp_parts_f32 */
+    float p, low, high;
+
+    r = madd(n, 2.12194440e-4f, r);
+    p = 0.00138131587f;
+    p = madd(p, r, 0.00836941134f);
+    p = madd(p, r, 0.0416684560f);
+    p = madd(p, r, 0.166665152f);
+    p = madd(p, r, 0.499999940f);
+    p = madd(p, r * r, r);
+    /* 2^n (1 + p) - 1: what is large is added last. */
+    low = scale_f32(p, n) + (scale_f32(1.0f, n) - 1.0f);
+    high = scale_f32(p + 1.0f, n) - 1.0f;
+    p = n > 0.0f ? high : low;
+    return x != x ? x : p;
+}
+
 /* ln x: x = 2^n * m with m in [sqrt(1/2), sqrt(2)). */
 static inline float log_f32(float x)
 {
@@ -113,6 +135,27 @@ static inline float log1p_f32(float x)
 
     r = u == 1.0f ? x : r;
     return x < INFINITY ? r : x;
+}
+
+/* ln(1 + x) for 0 <= x <= 1: above sqrt(2) - 1 it is ln 2 + ln(1 + f) with
+ * f = (x - 1) / 2; both f are exact. */
+static inline float log1p_unit_f32(float x)
+{
+    int above = x > 0.414213562f;
+    float f = above ? 0.5f * (x - 1.0f) : x;
+    float p, z = f * f;
+
+    p = 0.0674660131f; /* as in log_f32 */
+    p = madd(p, f, -0.116756409f);
+    p = madd(p, f, 0.118881747f);
+    p = madd(p, f, -0.124055915f);
+    p = madd(p, f, 0.142195508f);
+    p = madd(p, f, -0.166679963f);
+    p = madd(p, f, 0.200021192f);
+    p = madd(p, f, -0.250000089f);
+    p = madd(p, f, 0.333333135f);
+    p = madd(p * f - 0.5f, z, f);
+    return above ? p + 0.693147181f : p;
 }
 
 static inline float tanh_f32(float x)

@@ -11,12 +11,22 @@ static inline double exp_f64(double x)
     return exp(x);
 }
 
+static inline double expm1_f64(double x)
+{
+    return expm1(x);
+}
+
 static inline double log_f64(double x)
 {
     return log(x);
 }
 
 static inline double log1p_f64(double x)
+{
+    return log1p(x);
+}
+
+static inline double log1p_unit_f64(double x)
 {
     return log1p(x);
 }
