@@ -15,6 +15,7 @@ static const struct flex_entries *const families[] = {
     &flex_loss_entries,        &flex_norm_entries,      &flex_index_entries,
     &flex_scatter_entries,     &flex_sort_entries,      &flex_cat_entries,
     &flex_optim_entries,       &flex_decompose_entries, &flex_quant_entries,
+    &flex_fft_entries,
 };
 
 /* The tables as the core reads them: constant once made. C cannot join the
