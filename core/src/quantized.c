@@ -117,6 +117,8 @@ static int moves_codes(const struct hob_call *call,
     return call->core->op->decl->quantized == HOB__QUANTIZED_VIEW &&
            rewrite->count == 1 && call->args[0].tag == HOB_TAG_TENSOR &&
            call->args[0].u.tensor == rewrite->first &&
+           call->core->op->signature.params[0].mask &
+               HOB_DTYPE_BIT(HOB_DTYPE_I8) &&
            !hob_quant_block(rewrite->first->view.scheme);
 }
 

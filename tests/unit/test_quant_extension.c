@@ -66,6 +66,14 @@ static hob_status twice(hob_scope *s, const struct hob_call *call,
     return HOB_OK;
 }
 
+/* It only moves elements. */
+static hob_status mirror(hob_scope *s, const struct hob_call *call,
+                         hob_tensor **out)
+{
+    out[0] = hob_flip(s, call->args[0].u.tensor, (const int64_t[]){0}, 1);
+    return HOB_OK;
+}
+
 static hob_tensor *quantize(hob_scope *s, hob_tensor *x,
                             enum hob_quantize_dynamic_value value,
                             int64_t block, int propagate)
@@ -129,6 +137,18 @@ static const struct hob_extension_op ops[] = {
      .signature = "(x: Float) -> x",
      .infer = infer_first,
      .body = twice},
+    {.name = "qx.keep",
+     .signature = "(x: Float) -> x",
+     .infer = infer_first,
+     .body = twice},
+    {.name = "qx.never",
+     .signature = "(x: Float) -> x",
+     .infer = infer_first,
+     .body = twice},
+    {.name = "qx.mirror",
+     .signature = "(x: Num) -> x",
+     .infer = infer_first,
+     .body = mirror},
     {.name = "qx.pack4",
      .signature = "(x: Float) -> Quantized",
      .infer = infer_q4s,
@@ -164,29 +184,46 @@ static const struct hob_plugin *entry(const struct hob_host *host)
     "{\"op\":\"" name "\",\"signature\":\"" signature "\",\"infer\":"          \
     "\"function\",\"body\":true,\"backends\":[\"autodiff\",\"*\"]" more "}"
 
-static const struct hob_static_plugin statics = {
-    "{\"manifest_version\":1,\"id\":\"qx\",\"version\":\"1.0.0\","
-    "\"kind\":\"extension\","
-    "\"abi\":{\"major\":0,\"required_minor\":2,\"built_minor\":2},"
-    "\"namespace\":\"qx\",\"ops\":[" OP(
-        "halve", "(x: Quantized) -> x",
-        "") "," OP("twice", "(x: Float) -> x",
-                   "") "," OP("pack4", "(x: Float) -> Quantized",
-                              "") "," OP("liar", "(x: Float) -> Quantized",
-                                         "") "," OP("vague",
-                                                    "(x: Float) -> Quantized",
-                                                    "") "," OP("weigh",
-                                                               "(x: Float, w: "
-                                                               "Quantized) -> "
-                                                               "x",
-                                                               ",\"implementati"
-                                                               "ons\":{"
-                                                               "\"autodiff\":{"
-                                                               "\"backward\":{"
-                                                               "\"save\":["
-                                                               "\"w\"]}}}") "]"
-                                                                            "}",
-    entry};
+static const struct hob_static_plugin statics =
+    {"{\"manifest_version\":1,\"id\":\"qx\",\"version\":\"1.0.0\","
+     "\"kind\":\"extension\","
+     "\"abi\":{\"major\":0,\"required_minor\":2,\"built_minor\":2},"
+     "\"namespace\":\"qx\",\"ops\":[" OP("halve", "(x: Quantized) -> x", "") "," OP(
+         "twice", "(x: Float) -> x",
+         "") "," OP("keep", "(x: Float) -> x",
+                    ",\"quantized\":\"keep\"") "," OP("never",
+                                                      "(x: Float) -> x",
+                                                      ",\"quantized\":"
+                                                      "\"never\"") "," OP("mirr"
+                                                                          "or",
+                                                                          "(x: "
+                                                                          "Num)"
+                                                                          " -> "
+                                                                          "x",
+                                                                          ",\"q"
+                                                                          "uant"
+                                                                          "ized"
+                                                                          "\":"
+                                                                          "\"vi"
+                                                                          "ew"
+                                                                          "\"") "," OP("pack4",
+                                                                                       "(x: Float) -> Quantized",
+                                                                                       "") "," OP("liar",
+                                                                                                  "(x: Float) -> Quantized",
+                                                                                                  "") "," OP("vague",
+                                                                                                             "(x: Float) -> Quantized",
+                                                                                                             "") "," OP("weigh",
+                                                                                                                        "(x: Float, w: "
+                                                                                                                        "Quantized) -> "
+                                                                                                                        "x",
+                                                                                                                        ",\"implementati"
+                                                                                                                        "ons\":{"
+                                                                                                                        "\"autodiff\":{"
+                                                                                                                        "\"backward\":{"
+                                                                                                                        "\"save\":["
+                                                                                                                        "\"w\"]}}}") "]"
+                                                                                                                                     "}",
+     entry};
 
 /* ---- the tests ---- */
 
@@ -287,6 +324,32 @@ START_TEST(test_quant_extension_of_floats_gets_floats)
 }
 END_TEST
 
+START_TEST(test_quant_extension_says_what_becomes_of_results)
+{
+    const float backwards[5] = {-4, 0.5f, 3, -2, 1};
+    hob_tensor *x = make(flex);
+    hob_tensor *q = quantize(scope, x, HOB_QUANTIZE_DYNAMIC_VALUE_Q4S, 0, 0);
+    hob_tensor *propagating =
+        quantize(scope, x, HOB_QUANTIZE_DYNAMIC_VALUE_Q8S, 0, 1);
+    hob_tensor *y = call("qx.keep", q, NULL);
+    float left[5], right[5];
+
+    ck_assert_int_eq(hob_tensor_dtype(y), HOB_DTYPE_QUANT);
+    ck_assert_uint_eq(hob_tensor_view(y)->scheme, hob_tensor_view(q)->scheme);
+    y = call("qx.never", propagating, NULL);
+    ck_assert_int_eq(hob_tensor_dtype(y), HOB_DTYPE_F32);
+    check(y, 2, 0.1);
+    y = call("qx.mirror", q, NULL);
+    ck_assert_uint_eq(hob_tensor_view(y)->scheme, hob_tensor_view(q)->scheme);
+    ck_assert_hob_ok(hob_read_f32(q, left, 5, &error));
+    ck_assert_hob_ok(hob_read_f32(y, right, 5, &error));
+    for (int i = 0; i < 5; i++) {
+        ck_assert(left[i] == right[4 - i]);
+        ck_assert_double_eq_tol((double)right[i], (double)backwards[i], 0.5);
+    }
+}
+END_TEST
+
 START_TEST(test_quant_extension_saves_them_for_its_gradient)
 {
     hob_tensor *x = hob_require_grad(scope, make(tracking));
@@ -315,6 +378,7 @@ int main(void)
     tcase_add_checked_fixture(tc, setup, teardown);
     tcase_add_test(tc, test_quant_extension_takes_and_gives_them);
     tcase_add_test(tc, test_quant_extension_of_floats_gets_floats);
+    tcase_add_test(tc, test_quant_extension_says_what_becomes_of_results);
     tcase_add_test(tc, test_quant_extension_saves_them_for_its_gradient);
     suite_add_tcase(suite, tc);
     return hob_check_main(suite);
