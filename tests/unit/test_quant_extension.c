@@ -52,10 +52,10 @@ static hob_status halve(hob_scope *s, const struct hob_call *call,
 
     if (status)
         return status;
-    out[0] = hob_quantized_from(s, hob_quantized_values(s, x),
-                                hob_mul_scalar(s, scales, hob_f64(0.5)), global,
-                                HOB_QUANTIZED_FROM_VALUE_Q8S, 3,
-                                HOB_QUANTIZED_FROM_PROPAGATION_INHIBIT);
+    out[0] = hob_quantized_from(
+        s, hob_quantized_values(s, x), hob_mul_scalar(s, scales, hob_f64(0.5)),
+        global, HOB_QUANTIZED_FROM_VALUE_Q8S, (const int64_t[]){3}, 1,
+        HOB_QUANTIZED_FROM_PROPAGATION_INHIBIT);
     return HOB_OK;
 }
 
@@ -78,11 +78,11 @@ static hob_tensor *quantize(hob_scope *s, hob_tensor *x,
                             enum hob_quantize_dynamic_value value,
                             int64_t block, int propagate)
 {
-    return hob_quantize_dynamic(s, x, value, block, HOB_DTYPE_F32, 0,
-                                propagate
-                                    ? HOB_QUANTIZE_DYNAMIC_PROPAGATION_PROPAGATE
-                                    : HOB_QUANTIZE_DYNAMIC_PROPAGATION_INHIBIT,
-                                HOB_QUANTIZE_DYNAMIC_CALIBRATION_MINMAX);
+    return hob_quantize_dynamic(
+        s, x, value, &block, block != 0, HOB_DTYPE_F32, 0,
+        propagate ? HOB_QUANTIZE_DYNAMIC_PROPAGATION_PROPAGATE
+                  : HOB_QUANTIZE_DYNAMIC_PROPAGATION_INHIBIT,
+        HOB_QUANTIZE_DYNAMIC_CALIBRATION_MINMAX);
 }
 
 static hob_status pack4(hob_scope *s, const struct hob_call *call,
@@ -184,46 +184,64 @@ static const struct hob_plugin *entry(const struct hob_host *host)
     "{\"op\":\"" name "\",\"signature\":\"" signature "\",\"infer\":"          \
     "\"function\",\"body\":true,\"backends\":[\"autodiff\",\"*\"]" more "}"
 
-static const struct hob_static_plugin statics =
-    {"{\"manifest_version\":1,\"id\":\"qx\",\"version\":\"1.0.0\","
-     "\"kind\":\"extension\","
-     "\"abi\":{\"major\":0,\"required_minor\":2,\"built_minor\":2},"
-     "\"namespace\":\"qx\",\"ops\":[" OP("halve", "(x: Quantized) -> x", "") "," OP(
-         "twice", "(x: Float) -> x",
-         "") "," OP("keep", "(x: Float) -> x",
-                    ",\"quantized\":\"keep\"") "," OP("never",
-                                                      "(x: Float) -> x",
-                                                      ",\"quantized\":"
-                                                      "\"never\"") "," OP("mirr"
-                                                                          "or",
+static const struct hob_static_plugin statics = {
+    "{\"manifest_version\":1,\"id\":\"qx\",\"version\":\"1.0.0\","
+    "\"kind\":\"extension\","
+    "\"abi\":{\"major\":0,\"required_minor\":2,\"built_minor\":2},"
+    "\"namespace\":\"qx\",\"ops\":[" OP("halve", "(x: Quantized) -> x", "") "," OP("twice", "(x: Float) -> x", "") "," OP("keep", "(x: Float) -> x", ",\"quantized\":\"keep\"") "," OP(
+        "never", "(x: Float) -> x",
+        ",\"quantized\":"
+        "\"never\"") "," OP("mirr"
+                            "or",
+                            "(x: "
+                            "Num)"
+                            " -> "
+                            "x",
+                            ",\"q"
+                            "uant"
+                            "ized"
+                            "\":"
+                            "\"vi"
+                            "ew"
+                            "\"") "," OP("pack4", "(x: Float) -> Quantized",
+                                         "") "," OP("liar",
+                                                    "(x: Float) -> Quantized",
+                                                    "") "," OP("vague",
+                                                               "(x: Float) -> "
+                                                               "Quantized",
+                                                               "") "," OP("weig"
+                                                                          "h",
                                                                           "(x: "
-                                                                          "Num)"
-                                                                          " -> "
+                                                                          "Floa"
+                                                                          "t, "
+                                                                          "w: "
+                                                                          "Quan"
+                                                                          "tize"
+                                                                          "d) "
+                                                                          "-> "
                                                                           "x",
-                                                                          ",\"q"
-                                                                          "uant"
-                                                                          "ized"
-                                                                          "\":"
-                                                                          "\"vi"
-                                                                          "ew"
-                                                                          "\"") "," OP("pack4",
-                                                                                       "(x: Float) -> Quantized",
-                                                                                       "") "," OP("liar",
-                                                                                                  "(x: Float) -> Quantized",
-                                                                                                  "") "," OP("vague",
-                                                                                                             "(x: Float) -> Quantized",
-                                                                                                             "") "," OP("weigh",
-                                                                                                                        "(x: Float, w: "
-                                                                                                                        "Quantized) -> "
-                                                                                                                        "x",
-                                                                                                                        ",\"implementati"
-                                                                                                                        "ons\":{"
-                                                                                                                        "\"autodiff\":{"
-                                                                                                                        "\"backward\":{"
-                                                                                                                        "\"save\":["
-                                                                                                                        "\"w\"]}}}") "]"
-                                                                                                                                     "}",
-     entry};
+                                                                          ",\"i"
+                                                                          "mple"
+                                                                          "ment"
+                                                                          "ati"
+                                                                          "ons"
+                                                                          "\":{"
+                                                                          "\"au"
+                                                                          "todi"
+                                                                          "ff\""
+                                                                          ":{"
+                                                                          "\"ba"
+                                                                          "ckwa"
+                                                                          "rd\""
+                                                                          ":{"
+                                                                          "\"sa"
+                                                                          "ve\""
+                                                                          ":["
+                                                                          "\"w"
+                                                                          "\"]}"
+                                                                          "}}") "]"
+                                                                                "}",
+    entry};
 
 /* ---- the tests ---- */
 
