@@ -70,6 +70,7 @@ extern const struct flex_entries flex_sort_entries;
 extern const struct flex_entries flex_cat_entries;
 extern const struct flex_entries flex_optim_entries;
 extern const struct flex_entries flex_decompose_entries;
+extern const struct flex_entries flex_fft_entries;
 extern const struct flex_entries flex_quant_entries;
 extern const struct flex_entries flex_activation_entries;
 extern const struct flex_entries flex_resize_entries;

@@ -16,7 +16,7 @@ static const struct flex_entries *const families[] = {
     &flex_scatter_entries,     &flex_sort_entries,       &flex_cat_entries,
     &flex_optim_entries,       &flex_decompose_entries,  &flex_quant_entries,
     &flex_attention_entries,   &flex_activation_entries, &flex_resize_entries,
-    &flex_grid_sample_entries, &flex_ctc_entries,
+    &flex_grid_sample_entries, &flex_ctc_entries,        &flex_fft_entries,
 };
 
 /* The tables as the core reads them: constant once made. C cannot join the
