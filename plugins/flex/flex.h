@@ -7,6 +7,7 @@
  *   memory.c   the caching allocator
  *   scalar.c   scalar arguments
  *   loop.c     views as loops: collapsing, gathering, scattering
+ *   move.c     whole copies from one layout to another
  *   kernels/   typed loops over contiguous elements, once for each ISA
  *   ops/       one file a family: entries of the plugin's table
  *
