@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * cases.h - the tables of the files in this folder, for registry.c.
+ */
+#ifndef BENCH_CASES_H
+#define BENCH_CASES_H
+
+#include "suite.h"
+
+extern const struct bench_family bench_elementwise;
+extern const struct bench_family bench_matmul;
+
+#endif
