@@ -7,6 +7,7 @@
 #endif
 
 #include "ceilings.h"
+#include "null_plugin.h"
 #include "suite.h"
 
 #include <stdlib.h>
@@ -151,6 +152,8 @@ int bench_make_inputs(const struct bench_case *c, struct bench_array *out)
         }
         fill(&out[i], (uint64_t)i + 1);
     }
+    if (c->fill)
+        c->fill(c, out);
     return 1;
 }
 
@@ -184,17 +187,15 @@ double bench_get(const struct bench_array *array, int64_t i)
 }
 
 hob_status bench_open(struct bench_job *job, const char *spec,
-                      const struct hob_static_plugin *plugins,
-                      uint32_t plugin_count, hob_runtime **out_runtime,
-                      hob_device **out_device)
+                      hob_runtime **out_runtime, hob_device **out_device)
 {
     struct hob_runtime_options options = HOB_RUNTIME_OPTIONS_INIT;
     hob_status st;
 
     options.policy = HOB_POLICY_REPORT;
     options.threads = (uint32_t)job->threads;
-    options.static_plugins = plugins;
-    options.static_plugin_count = plugin_count;
+    options.static_plugins = null_plugins;
+    options.static_plugin_count = 2;
     *out_device = NULL;
     st = hob_runtime_open(&options, out_runtime, &job->error);
     if (!st)

@@ -76,6 +76,8 @@ static int64_t checked_count(const struct bench_case *c)
 static int make_reference(const struct bench_case *c,
                           const struct bench_array *in, struct reference *out)
 {
+    int64_t compared = 0;
+
     memset(out, 0, sizeof(*out));
     out->count = c->all ? c->out_count : c->at ? checked_count(c) : 0;
     out->values = calloc((size_t)out->count + 1, sizeof(*out->values));
@@ -100,7 +102,11 @@ static int make_reference(const struct bench_case *c,
         out->values[k] = c->at(c, in, i);
     }
     for (int64_t k = 0; k < out->count; k++)
-        out->scale += fabs(out->values[k]) / (double)out->count;
+        if (!isnan(out->values[k])) {
+            out->scale += fabs(out->values[k]);
+            compared++;
+        }
+    out->scale /= compared > 0 ? (double)compared : 1;
     return 1;
 }
 
@@ -121,7 +127,7 @@ static void compare(const struct bench_case *c, const struct reference *wanted,
         const double want = wanted->values[k];
         double error = fabs(got[i] - want) / (fabs(want) + wanted->scale);
 
-        if (got[i] == want || (isnan(got[i]) && isnan(want)))
+        if (got[i] == want || isnan(want))
             error = 0;
         if (!(error <= (c->is_exact ? 0 : tolerance))) {
             (void)snprintf(message, sizeof(message),
@@ -299,6 +305,7 @@ static struct measure_way *add_way(struct measure_row *row, const char *who)
     row->way_count++;
     (void)snprintf(way->who, sizeof(way->who), "%s", who);
     way->peak_bytes = way->allocations = -1;
+    way->is_busy = row->c->is_busy;
     return way;
 }
 
@@ -322,12 +329,12 @@ static void list_ways(struct measure_row *row)
 
     row->way_count = 0;
     memset(row->ways, 0, sizeof(row->ways));
-    add_way(row, "hob")->is_busy = c->program.is_busy;
+    (void)add_way(row, "hob");
     for (int i = 0; i < BENCH_WAYS && c->ways[i].who; i++) {
         struct measure_way *way = add_way(row, c->ways[i].who);
 
         way->is_base = c->ways[i].is_base;
-        way->is_busy = c->ways[i].is_busy;
+        way->is_busy = c->is_busy && !way->is_base;
     }
     if (c->blas)
         add_blas(row);

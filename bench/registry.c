@@ -12,6 +12,8 @@
 const struct bench_family *const bench_families[] = {
     &bench_matmul,      /* C1 to C5, C22 */
     &bench_elementwise, /* C6 to C10, C16 */
+    &bench_reduce,      /* C11 to C14 */
+    &bench_layout,      /* C15, C17 */
     NULL,
 };
 

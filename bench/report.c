@@ -84,6 +84,9 @@ static void print_targets(FILE *file, const struct verdict *verdict)
         if (strcmp(verdict->targets[i].what, "ns") == 0)
             fprintf(file, "%sat most %s", i ? ", " : "",
                     time_text(verdict->targets[i].wanted, wanted));
+        else if (strcmp(verdict->targets[i].what, "bytes of memory") == 0)
+            fprintf(file, "%sat most %s", i ? ", " : "",
+                    bytes_text((int64_t)verdict->targets[i].wanted, wanted));
         else
             fprintf(file, "%s%.3g %s%s%s", i ? ", " : "",
                     verdict->targets[i].wanted, verdict->targets[i].what,

@@ -66,9 +66,14 @@ typedef void (*bench_loop_fn)(const struct bench_case *c,
 /* Element I of the result in float64. */
 typedef double (*bench_at_fn)(const struct bench_case *c,
                               const struct bench_array *in, int64_t i);
-/* All elements of it, where that is cheaper than one by one. */
+/* All elements of it, where that is cheaper than one by one. What is left NAN
+ * is not compared. */
 typedef void (*bench_all_fn)(const struct bench_case *c,
                              const struct bench_array *in, double *out);
+
+/* Change the inputs, where random elements are not what is wanted. */
+typedef void (*bench_fill_fn)(const struct bench_case *c,
+                              const struct bench_array *in);
 
 /* What OpenBLAS offers, opened with dlopen; see cases/matmul.c. */
 struct bench_blas {
@@ -86,11 +91,12 @@ typedef void (*bench_blas_fn)(const struct bench_case *c,
 /*
  * A way beside those that follow from a case. Either hob is set: Hob's way
  * with that function, and another device or number of threads where these are
- * not 0. Or it is a program of its own, for what is not "tensors in, one tensor
- * out". All functions but run may be NULL then. check computes the result that
- * is compared with the reference, before anything is timed: c->out_count
- * numbers. open returns HOB_ERR_UNSUPPORTED if the way is not there on this
- * machine. The message of a failure goes to job->error.
+ * not 0; is_tracked: gradients flow to the first input. Or it is a program of
+ * its own, for what is not "tensors in, one tensor out". All functions but run
+ * may be NULL then. check computes the result that is compared with the
+ * reference, before anything is timed: c->out_count numbers. open returns
+ * HOB_ERR_UNSUPPORTED if the way is not there on this machine. The message of a
+ * failure goes to job->error.
  */
 struct bench_way {
     const char *who;
@@ -101,8 +107,10 @@ struct bench_way {
     bench_hob_fn hob;
     const char *device;
     int threads;
-    int is_base; /* told beside, and no peer: see bench_target.above_base_ns */
-    int is_busy; /* one thread of another process computes meanwhile */
+    int is_tracked;
+    /* Told beside, and no peer: see bench_target. Not compared with the
+     * reference, for it may do something else. */
+    int is_base;
 };
 
 /* 0: no such target. */
@@ -116,6 +124,7 @@ struct bench_target {
     double ns;            /* at most */
     double above_base_ns; /* at most, above the way that is the base */
     double base;          /* times as fast as the base */
+    double peak_bytes;    /* at most */
 };
 
 struct bench_case {
@@ -124,10 +133,10 @@ struct bench_case {
     struct bench_input in[BENCH_INPUTS]; /* up to the first without a shape */
     int64_t n[BENCH_NUMBERS];
     double x; /* a number that is no integer */
-    const char *text;
+    bench_fill_fn fill;
 
     bench_hob_fn hob;         /* Hob's way; or */
-    struct bench_way program; /* the same as a program */
+    struct bench_way program; /* the same with what a way can say */
     const char *device;       /* for hob; NULL: "flex" */
     bench_loop_fn loop;       /* "C loop": plain C, on one thread */
     bench_blas_fn blas;       /* "OpenBLAS" with each of its kernel sets */
@@ -149,6 +158,8 @@ struct bench_case {
     int is_read;         /* hardly anything is written */
     int is_bf16;         /* flops may come at twice the rate of f32 */
     int is_serial;       /* threads cannot help: one thread only */
+    int is_busy;         /* one thread of another process computes meanwhile,
+                          * except beside a base */
     int is_threads_only; /* on all threads only */
     int is_smoke_only;   /* tiny, for the smoke test */
     int is_once;     /* a run is long or changes what follows: samples of 1 */
@@ -206,11 +217,10 @@ static inline const float *bench_f32(const struct bench_array *array)
     return array->data;
 }
 
-/* Open a runtime with job->threads and device SPEC in it. */
+/* Open a runtime with job->threads, and device SPEC in it, which may be one of
+ * null_plugin.h. */
 hob_status bench_open(struct bench_job *job, const char *spec,
-                      const struct hob_static_plugin *plugins,
-                      uint32_t plugin_count, hob_runtime **out_runtime,
-                      hob_device **out_device);
+                      hob_runtime **out_runtime, hob_device **out_device);
 
 /* Call an op by its name: for extensions, and what hob/ops.h may not have. */
 hob_tensor *bench_call(hob_scope *scope, const char *name,

@@ -74,6 +74,8 @@ void verdict_of(const struct bench_ceilings *ceilings,
     add(out, "ns", target->ns, own, 1, 1);
     add(out, "ns above the base", target->above_base_ns,
         out->base ? own - out->base->median_ns : 0, 1, out->base != NULL);
+    add(out, "bytes of memory", target->peak_bytes,
+        (double)row->ways[0].peak_bytes, 1, row->ways[0].peak_bytes >= 0);
     add(out, "of the base's speed", target->base,
         out->base ? out->base->median_ns / own : 0, 0, out->base != NULL);
 }

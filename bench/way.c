@@ -40,13 +40,13 @@ static hob_status hob_way_open(struct bench_job *job)
     job->state = state;
     if (!state)
         return HOB_ERR_MEMORY;
-    state->fn = job->way->hob ? job->way->hob : c->hob;
+    state->fn = job->way->hob;
     state->sets = bench_sets(c);
     state->calls_a_scope = c->out_count <= TINY && c->bytes <= 4096 &&
                                    c->flops <= 4096 && !c->is_once
                                ? CALLS_A_SCOPE
                                : 1;
-    st = bench_open(job, device ? device : "flex", NULL, 0, &state->runtime,
+    st = bench_open(job, device ? device : "flex", &state->runtime,
                     &state->device);
     if (st)
         return st;
@@ -56,6 +56,8 @@ static hob_status hob_way_open(struct bench_job *job)
             state->args[s][i] = hob_from_data(
                 state->root, state->device, c->in[i].dtype, job->in[i].data,
                 c->in[i].shape, bench_rank(&c->in[i]));
+    for (int s = 0; s < state->sets && job->way->is_tracked; s++)
+        state->args[s][0] = hob_require_grad(state->root, state->args[s][0]);
     return hob_scope_error(state->root, &job->error);
 }
 
@@ -199,11 +201,6 @@ static void array_close(struct bench_job *job)
     free(state); /* the library stays: it has threads */
 }
 
-static const struct bench_way hob_way = {.who = "hob",
-                                         .open = hob_way_open,
-                                         .check = hob_way_check,
-                                         .run = hob_way_run,
-                                         .close = hob_way_close};
 static const struct bench_way loop_way = {.who = "C loop",
                                           .open = array_open,
                                           .check = loop_check,
@@ -223,10 +220,6 @@ static int find_way(const struct bench_case *c, const char *who,
 {
     int i = 0;
 
-    if (strcmp(who, "hob") == 0) {
-        *out = c->program.run ? c->program : hob_way;
-        return 1;
-    }
     if (strcmp(who, "C loop") == 0 && c->loop) {
         *out = loop_way;
         return 1;
@@ -237,9 +230,14 @@ static int find_way(const struct bench_case *c, const char *who,
     }
     while (i < BENCH_WAYS && c->ways[i].who && strcmp(who, c->ways[i].who) != 0)
         i++;
-    if (i == BENCH_WAYS || !c->ways[i].who)
+    if (strcmp(who, "hob") == 0)
+        *out = c->program;
+    else if (i < BENCH_WAYS && c->ways[i].who)
+        *out = c->ways[i];
+    else
         return 0;
-    *out = c->ways[i];
+    if (!out->run && !out->hob)
+        out->hob = c->hob;
     if (out->hob) {
         out->open = hob_way_open;
         out->check = hob_way_check;

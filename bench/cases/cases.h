@@ -8,6 +8,8 @@
 #include "suite.h"
 
 extern const struct bench_family bench_elementwise;
+extern const struct bench_family bench_layout;
 extern const struct bench_family bench_matmul;
+extern const struct bench_family bench_reduce;
 
 #endif
