@@ -21,6 +21,8 @@ enum {
     SAMPLE_NS = 2000000, /* of short work: that many runs */
     SAMPLES = 25,        /* if the time allows */
     SAMPLES_LEAST = 5,
+    SAMPLES_LONG = 3, /* of runs that are longer than */
+    LONG_NS = 200000000,
     WARM_NS = 30000000,
     READY_SECONDS = 120,
     RUN_SECONDS = 60,
@@ -463,6 +465,16 @@ static pid_t start_busy(void)
     return pid;
 }
 
+static int has_enough(const struct runner *runner, double allowed_ns)
+{
+    const int samples = runner->way->samples;
+    const int is_long =
+        samples > 0 && runner->spent_ns / samples > (double)LONG_NS;
+
+    return runner->spent_ns > allowed_ns &&
+           samples >= (is_long ? SAMPLES_LONG : SAMPLES_LEAST);
+}
+
 static void take_turns(const struct measure_options *options,
                        const struct bench_case *c, struct runner *runners,
                        int count)
@@ -478,8 +490,7 @@ static void take_turns(const struct measure_options *options,
             struct runner *runner = &runners[i];
             double ns;
 
-            if (runner->way->state || (runner->spent_ns > allowed_ns &&
-                                       runner->way->samples >= SAMPLES_LEAST))
+            if (runner->way->state || has_enough(runner, allowed_ns))
                 continue;
             if (runner->way->is_busy && !busy)
                 busy = start_busy();
@@ -564,8 +575,9 @@ double measure_estimate(const struct measure_options *options,
     double each = options->is_smoke ? 0 : options->seconds;
 
     list_ways(&row);
-    if (each > 0 && each < (SAMPLES_LEAST + 2) * c->run_seconds)
-        each = (SAMPLES_LEAST + 2) * c->run_seconds;
+    /* What starts it and warms it up are four runs more. */
+    if (each > 0 && each < (SAMPLES_LONG + 4) * c->run_seconds)
+        each = (SAMPLES_LONG + 4) * c->run_seconds;
     return row.way_count * (each + startup);
 }
 

@@ -181,6 +181,30 @@ class Networks:
             return loss.item()
         return step
 
+    def attention(self, q, k, v, is_causal):
+        """PyTorch's own function where there is one (2.0), else its "math"."""
+        torch = self.torch
+        own = getattr(torch.nn.functional, "scaled_dot_product_attention",
+                      None)
+        if own is not None:
+            return own(q, k, v, is_causal=is_causal)
+        scores = torch.matmul(q / q.shape[-1] ** 0.5, k.transpose(-2, -1))
+        if is_causal:
+            size = q.shape[-2]
+            later = torch.ones(size, size, dtype=torch.bool).triu(1)
+            scores = scores.masked_fill_(later, float("-inf"))
+        return torch.matmul(torch.softmax(scores, -1), v)
+
+    def attention_gradient(self, q, k, v):
+        leaf = q.clone().requires_grad_()
+
+        def run():
+            leaf.grad = None
+            y = self.attention(leaf, k, v, False)
+            (y * y).sum().backward()
+            return leaf.grad
+        return run
+
     def losses(self, step, count):
         return [step() for _ in range(count)]
 

@@ -14,6 +14,8 @@ const struct bench_family *const bench_families[] = {
     &bench_elementwise, /* C6 to C10, C16 */
     &bench_reduce,      /* C11 to C14 */
     &bench_layout,      /* C15, C17 */
+    &bench_conv,        /* C18, C19 */
+    &bench_attention,   /* C20 */
     NULL,
 };
 

@@ -291,11 +291,10 @@ static hob_status start(struct bench_job *job, const struct bench_way *way,
     st = job->error.status;
     if (!st)
         st = check(job, way, out_path);
-    if (!st) {
-        *out_allocations = bench_allocations();
+    *out_allocations = bench_allocations();
+    if (!st && *out_allocations >= 0) {
         way->run(job, 1);
-        if (*out_allocations >= 0)
-            *out_allocations = bench_allocations() - *out_allocations;
+        *out_allocations = bench_allocations() - *out_allocations;
     }
     return st ? st : job->error.status;
 }

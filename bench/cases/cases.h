@@ -7,6 +7,8 @@
 
 #include "suite.h"
 
+extern const struct bench_family bench_attention;
+extern const struct bench_family bench_conv;
 extern const struct bench_family bench_elementwise;
 extern const struct bench_family bench_layout;
 extern const struct bench_family bench_matmul;
