@@ -16,6 +16,8 @@ const struct bench_family *const bench_families[] = {
     &bench_layout,      /* C15, C17 */
     &bench_conv,        /* C18, C19 */
     &bench_attention,   /* C20 */
+    &bench_nms,         /* C21 */
+    &bench_calls,       /* C25 */
     NULL,
 };
 

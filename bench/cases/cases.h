@@ -8,10 +8,12 @@
 #include "suite.h"
 
 extern const struct bench_family bench_attention;
+extern const struct bench_family bench_calls;
 extern const struct bench_family bench_conv;
 extern const struct bench_family bench_elementwise;
 extern const struct bench_family bench_layout;
 extern const struct bench_family bench_matmul;
+extern const struct bench_family bench_nms;
 extern const struct bench_family bench_reduce;
 
 #endif
