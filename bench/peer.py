@@ -151,7 +151,7 @@ class Numexpr:
 
 
 class Networks:
-    """What is trained in C23, C24, C27 and C28; see cases/training.c."""
+    """What is trained in C23, C24, C27 and C28; see cases/training.c and graphs.c."""
 
     def __init__(self, torch):
         self.torch = torch
@@ -227,13 +227,14 @@ class Networks:
             return loss.item()
         return step
 
-    def deep(self, x, weight, layers, is_checkpointed):
-        """The gradient of LAYERS times tanh(x @ weight) to weight."""
+    def deep(self, x, weight, bias, layers, is_checkpointed):
+        """The gradient of LAYERS times gelu(x @ weight + bias) to weight."""
         torch = self.torch
         leaf = weight.clone().requires_grad_()
 
         def block(h):
-            return torch.tanh(torch.matmul(h, leaf))
+            gelu = torch.nn.functional.gelu
+            return gelu(torch.matmul(h, leaf) + bias)
 
         def run():
             from torch.utils.checkpoint import checkpoint_sequential

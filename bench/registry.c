@@ -17,7 +17,9 @@ const struct bench_family *const bench_families[] = {
     &bench_conv,        /* C18, C19 */
     &bench_attention,   /* C20 */
     &bench_nms,         /* C21 */
+    &bench_training,    /* C23, C24 */
     &bench_calls,       /* C25 */
+    &bench_graphs,      /* C27, C28 */
     NULL,
 };
 

@@ -11,9 +11,11 @@ extern const struct bench_family bench_attention;
 extern const struct bench_family bench_calls;
 extern const struct bench_family bench_conv;
 extern const struct bench_family bench_elementwise;
+extern const struct bench_family bench_graphs;
 extern const struct bench_family bench_layout;
 extern const struct bench_family bench_matmul;
 extern const struct bench_family bench_nms;
 extern const struct bench_family bench_reduce;
+extern const struct bench_family bench_training;
 
 #endif
