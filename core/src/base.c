@@ -202,8 +202,8 @@ static int is_ours(const struct hob_call *call, uint32_t index)
     storage = tensor->view.storage;
     return atomic_load_explicit(&tensor->refs, memory_order_acquire) == 1 &&
            atomic_load_explicit(&storage->refs, memory_order_acquire) == 1 &&
-           atomic_load_explicit(&storage->flags, memory_order_acquire) ==
-               HOB__STORAGE_POOL &&
+           (atomic_load_explicit(&storage->flags, memory_order_acquire) &
+            ~(uint32_t)HOB__STORAGE_SMALL) == HOB__STORAGE_POOL &&
            !shares_storage(call, index);
 }
 

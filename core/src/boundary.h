@@ -34,6 +34,17 @@ void hob__settle_moves(struct hob_call *call);
 hob_status hob__call_quantized(struct hob_call *call, hob_tensor **out,
                                uint32_t capacity);
 
+/*
+ * quantized_views.c: the op of CALL has moved the codes of its first argument
+ * to OUT; where it has several results, *FIRST was 0 at the first of them.
+ * The argument has blocks and SCALES. Put those of OUT into *OUT_SCALES and
+ * its blocks, as part of a scheme, into *OUT_BLOCKS; 0 if there are none.
+ */
+int hob__quantized_move(hob_scope *scope, const struct hob_call *call,
+                        hob_tensor *scales, const struct hob_view *out,
+                        int64_t *first, hob_tensor **out_scales,
+                        uint32_t *out_blocks);
+
 /* moves.c: the moved arguments become tombstones, whatever came of CALL. */
 void hob__bury_moved(struct hob_call *call);
 

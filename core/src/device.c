@@ -423,3 +423,48 @@ hob_status hob_device_sync(hob_device *device, hob_error *error)
                       hob_status_name(status));
     return status;
 }
+
+hob_status hob_device_memory(hob_device *device, struct hob_memory_stats *out,
+                             hob_error *error)
+{
+    const hob_device *base = device->at[0];
+    struct hob_memory_stats stats = HOB_MEMORY_STATS_INIT;
+    uint32_t size = out->struct_size;
+
+    if (size < offsetof(struct hob_memory_stats, in_use_bytes))
+        return hob_error_set(error, HOB_ERR_ARGUMENT,
+                             "memory of %s: struct_size is %" PRIu32
+                             "; begin with HOB_MEMORY_STATS_INIT",
+                             base->name, size);
+    if (!base->backend->memory_stats)
+        return hob_error_set(error, HOB_ERR_UNSUPPORTED,
+                             "%s keeps no account of its memory", base->name);
+    base->backend->memory_stats(base->instance, &stats);
+    /* The caller may know less of it than we do, or more. */
+    memset(out, 0, size);
+    memcpy(out, &stats, size < sizeof(stats) ? size : sizeof(stats));
+    out->struct_size = size;
+    return HOB_OK;
+}
+
+hob_status hob_device_reset_peak(hob_device *device, hob_error *error)
+{
+    const hob_device *base = device->at[0];
+
+    if (!base->backend->memory_reset_peak)
+        return hob_error_set(error, HOB_ERR_UNSUPPORTED,
+                             "%s keeps no peak of its memory", base->name);
+    base->backend->memory_reset_peak(base->instance);
+    return HOB_OK;
+}
+
+hob_status hob_device_trim(hob_device *device, hob_error *error)
+{
+    const hob_device *base = device->at[0];
+
+    if (!base->backend->memory_trim)
+        return hob_error_set(error, HOB_ERR_UNSUPPORTED,
+                             "%s keeps no free memory", base->name);
+    base->backend->memory_trim(base->instance);
+    return HOB_OK;
+}

@@ -359,14 +359,9 @@ static hob_status adopt(hob_scope *scope, hob_device *device,
     st = hob__scope_adopt(scope, tensor);
     if (st)
         return st;
-    st =
-        hob__storage_wrap(device->at[0], (void *)(uintptr_t)foreign->low,
-                          foreign->span, read_only ? HOB__STORAGE_READ_ONLY : 0,
-                          managed_delete, managed, &tensor->view.storage);
-    if (st) {
-        hob__scope_disown(scope, tensor);
-        return st;
-    }
+    hob__tensor_wrap(tensor, (void *)(uintptr_t)foreign->low, foreign->span,
+                     read_only ? HOB__STORAGE_READ_ONLY : 0, managed_delete,
+                     managed);
     tensor->view.data = (void *)(uintptr_t)foreign->data;
     memcpy(tensor->view.strides, foreign->strides,
            sizeof(tensor->view.strides));

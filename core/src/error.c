@@ -7,6 +7,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* Stands in for a message for which there is no memory; never freed. */
 static const char no_memory[] = "out of memory (also for the message)";
@@ -43,17 +44,20 @@ hob_status hob__error_setv(hob_error *error, hob_status status,
                            const char *format, va_list args)
 {
     va_list copy;
+    char text[256]; /* most messages: formatting is what failing costs */
     char *message = NULL;
     int length;
 
     if (!error)
         return status;
     va_copy(copy, args);
-    length = vsnprintf(NULL, 0, format, copy);
+    length = vsnprintf(text, sizeof(text), format, copy);
     va_end(copy);
     if (length >= 0)
         message = malloc((size_t)length + 1);
-    if (message)
+    if (message && (size_t)length < sizeof(text))
+        memcpy(message, text, (size_t)length + 1);
+    else if (message)
         (void)vsnprintf(message, (size_t)length + 1, format, args);
     /* Only now: the arguments may point into the old message. */
     hob_error_release(error);

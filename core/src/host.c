@@ -98,7 +98,10 @@ static hob_tensor *host_lift(hob_tensor *tensor, hob_device *device)
 
 static void *host_state(const hob_tensor *tensor, int32_t level)
 {
-    return __atomic_load_n(&tensor->state[level - 1], __ATOMIC_ACQUIRE);
+    /* A tensor of a shorter stack is a constant to the layers above it. */
+    return tensor->device && level <= tensor->device->depth
+               ? __atomic_load_n(&tensor->state[level - 1], __ATOMIC_ACQUIRE)
+               : NULL;
 }
 
 static void host_set_state(hob_tensor *tensor, int32_t level, void *state)

@@ -280,7 +280,7 @@ static hob_status elements_dequantize(struct hob__elements *elements,
     if (scheme & HOB_QUANT_GLOBAL)
         memcpy(&global, data + layout.global_at, sizeof(global));
     for (int64_t i = 0, run; i < layout.count; i += run) {
-        int64_t scale = hob_quant_scale_at(&layout, scheme, i, &run);
+        int64_t scale = hob_quant_scale_at(&layout, i, &run);
         float factor =
             element_f32(dtype, data + layout.scales_at, (uint64_t)scale);
 

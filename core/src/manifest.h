@@ -113,6 +113,7 @@ struct hob__manifest_op {
                               stands for expressions too */
     const char *fuse;      /* elementwise reduce view inline opaque, or NULL */
     const char *doc;       /* or NULL */
+    uint8_t quantized;     /* enum hob__quantized */
     struct hob__strings uses; /* the ops that its body calls */
     bool has_body;
     bool dynamic;       /* result sizes depend on data; no infer needed */

@@ -133,6 +133,31 @@ static hob_status read_fuse(struct hob__reader *reader,
     return st;
 }
 
+static hob_status read_quantized(struct hob__reader *reader,
+                                 const struct hob__json_value *object,
+                                 struct hob__manifest_op *op)
+{
+    /* By enum hob__quantized. */
+    static const char *const names[] = {"propagate", "keep", "view", "never",
+                                        NULL};
+    const char *name = names[0];
+    hob_status st =
+        hob__reader_string(reader, object, "quantized", false, &name);
+
+    if (st)
+        return st;
+    while (names[op->quantized] && strcmp(names[op->quantized], name) != 0)
+        op->quantized++;
+    if (!names[op->quantized])
+        st = hob__reader_fail(
+            reader, hob__json_member(reader->doc, object, "quantized"),
+            HOB__REASON_MANIFEST_FIELD,
+            "\"%s\" is no rule for quantized arguments: there are propagate, "
+            "keep, view and never",
+            name);
+    return st;
+}
+
 /* A name; expressions have become a function of the library. */
 static hob_status read_infer(struct hob__reader *reader,
                              const struct hob__json_value *object,
@@ -173,6 +198,8 @@ static hob_status read_op_fields(struct hob__reader *reader,
         st = hob__reader_bool(reader, object, "capture", &op->capture);
     if (!st)
         st = hob__reader_bool(reader, object, "random", &op->random);
+    if (!st)
+        st = read_quantized(reader, object, op);
     return st ? st : hob__reader_signature(reader, object, op);
 }
 
@@ -204,7 +231,8 @@ static hob_status read_op(struct hob__reader *reader,
                                         "dynamic",  "deterministic",
                                         "backends", "capture",
                                         "consumes", "implementations",
-                                        "random",   NULL};
+                                        "random",   "quantized",
+                                        NULL};
     hob_status st = hob__reader_expect(reader, object, HOB__JSON_OBJECT);
 
     if (st)

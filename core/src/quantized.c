@@ -5,9 +5,9 @@
  * One rule for all of them: dequantize, call the op, and quantize its float
  * results again with the scheme of the first quantized argument, if the op's
  * declaration ("quantized") or that scheme says so. An op that only moves
- * elements is called on the codes instead where one scale covers them all:
- * then no element changes. All are calls of their own, in a scope of this
- * one, so layers see ordinary ops.
+ * elements is called on the codes instead where the scales can follow
+ * (quantized_views.c): then no element changes. All are calls of their own, in
+ * a scope of this one, so layers see ordinary ops.
  */
 #include "boundary.h"
 
@@ -117,7 +117,8 @@ static int moves_codes(const struct hob_call *call,
     return call->core->op->decl->quantized == HOB__QUANTIZED_VIEW &&
            rewrite->count == 1 && call->args[0].tag == HOB_TAG_TENSOR &&
            call->args[0].u.tensor == rewrite->first &&
-           !hob_quant_block(rewrite->first->view.scheme);
+           call->core->op->signature.params[0].mask &
+               HOB_DTYPE_BIT(HOB_DTYPE_I8);
 }
 
 static int is_requantized(const struct hob_call *call, uint32_t scheme)
@@ -133,37 +134,77 @@ static int is_requantized(const struct hob_call *call, uint32_t scheme)
     }
 }
 
+/* The sizes of blocks of SCHEME along the last dimensions of X, which may have
+ * fewer than them; of rank 0 it is a row of one element. */
+static const int64_t *blocks_of(const hob_tensor *x, uint32_t scheme,
+                                int64_t list[HOB_QUANT_BLOCK_DIMS],
+                                uint32_t *out_count)
+{
+    const uint32_t count = hob_quant_block_list(scheme, list);
+    const uint32_t rank = x->view.rank ? x->view.rank : 1;
+
+    *out_count = count < rank ? count : rank;
+    return list + (count - *out_count);
+}
+
 static hob_tensor *quantize_like(hob_scope *scope, hob_tensor *x,
                                  uint32_t scheme)
 {
     uint32_t value = hob_quant_value_of(scheme) - 1;
     int propagate = (scheme & HOB_QUANT_PROPAGATE) != 0;
+    int64_t list[HOB_QUANT_BLOCK_DIMS];
+    uint32_t count;
+    const int64_t *block = blocks_of(x, scheme, list, &count);
 
     return hob_quantize_dynamic(
-        scope, x, (enum hob_quantize_dynamic_value)value,
-        hob_quant_block(scheme), (hob_dtype)hob_quant_scale_dtype(scheme),
+        scope, x, (enum hob_quantize_dynamic_value)value, block, count,
+        (hob_dtype)hob_quant_scale_dtype(scheme),
         (scheme & HOB_QUANT_GLOBAL) != 0,
         propagate ? HOB_QUANTIZE_DYNAMIC_PROPAGATION_PROPAGATE
                   : HOB_QUANTIZE_DYNAMIC_PROPAGATION_INHIBIT,
         HOB_QUANTIZE_DYNAMIC_CALIBRATION_MINMAX);
 }
 
-/* CODES, moved, with the scales that they had in SOURCE. */
-static hob_tensor *with_scales_of(hob_scope *scope, hob_tensor *codes,
-                                  hob_tensor *source)
+/* CODES with SCALES, GLOBAL or NULL, and BLOCKS of a scheme, else as SCHEME
+ * says. */
+static hob_tensor *join(hob_scope *scope, hob_tensor *codes, hob_tensor *scales,
+                        hob_tensor *global, uint32_t scheme, uint32_t blocks)
 {
-    uint32_t scheme = source->view.scheme;
     uint32_t value = hob_quant_value_of(scheme) - 1;
-    hob_tensor *scales = NULL;
-    hob_tensor *global = NULL;
+    int64_t list[HOB_QUANT_BLOCK_DIMS];
+    uint32_t count;
+    const int64_t *block = blocks_of(codes, blocks, list, &count);
 
-    if (hob_quantized_scales(scope, source, &scales, &global))
-        return scales; /* the scope's error tensor */
     return hob_quantized_from(scope, codes, scales, global,
-                              (enum hob_quantized_from_value)value, 0,
+                              (enum hob_quantized_from_value)value, block,
+                              count,
                               (scheme & HOB_QUANT_PROPAGATE)
                                   ? HOB_QUANTIZED_FROM_PROPAGATION_PROPAGATE
                                   : HOB_QUANTIZED_FROM_PROPAGATION_INHIBIT);
+}
+
+/* The COUNT results of the op on the codes get their scales; 0 if one cannot
+ * have them. */
+static int give_scales(const struct hob_call *call, hob_scope *scope,
+                       hob_tensor **out, uint32_t count)
+{
+    hob_tensor *x = call->args[0].u.tensor, *scales = NULL, *global = NULL;
+    const uint32_t scheme = x->view.scheme;
+    int64_t first = 0;
+    uint32_t blocks = 0;
+
+    if (hob_quantized_scales(scope, x, &scales, &global))
+        return 0;
+    for (uint32_t i = 0; i < count; i++) {
+        hob_tensor *moved = scales;
+
+        if (hob_quant_is_blocked(scheme) &&
+            !hob__quantized_move(scope, call, scales, &out[i]->view, &first,
+                                 &moved, &blocks))
+            return 0;
+        out[i] = join(scope, out[i], moved, global, scheme, blocks);
+    }
+    return 1;
 }
 
 /* What a call within this one said becomes what this one says. */
@@ -198,6 +239,40 @@ static hob_status hand_out(struct hob_call *call, hob_tensor *const *out,
     return HOB_OK;
 }
 
+/* The op on dequantized arguments; its results quantized again where the
+ * rules say so. */
+static hob_status call_on_floats(const struct hob_call *call, hob_dtype dtype,
+                                 struct rewrite *rewrite, hob_tensor **out,
+                                 uint32_t capacity, uint32_t *count)
+{
+    hob_status status = replace(call, dtype, rewrite);
+
+    if (!status)
+        status =
+            hob__call(rewrite->scope, call->op, rewrite->args, call->arg_count,
+                      out, capacity, count, call->plains, call->plain_count);
+    for (uint32_t i = 0; i < *count && !status; i++) {
+        uint32_t scheme = rewrite->first->view.scheme;
+
+        if (!rewrite->scope->failure && out[i] && is_float(out[i]) &&
+            is_requantized(call, scheme))
+            out[i] = quantize_like(rewrite->scope, out[i], scheme);
+    }
+    return status;
+}
+
+/* The op on the codes of its one quantized argument; 0 if scales cannot
+ * follow. */
+static int call_on_codes(const struct hob_call *call, struct rewrite *rewrite,
+                         hob_tensor **out, uint32_t capacity, uint32_t *count)
+{
+    return !replace(call, HOB_DTYPE_NONE, rewrite) &&
+           !hob__call(rewrite->scope, call->op, rewrite->args, call->arg_count,
+                      out, capacity, count, call->plains, call->plain_count) &&
+           !rewrite->scope->failure &&
+           give_scales(call, rewrite->scope, out, *count);
+}
+
 hob_status hob__call_quantized(struct hob_call *call, hob_tensor **out,
                                uint32_t capacity)
 {
@@ -205,29 +280,17 @@ hob_status hob__call_quantized(struct hob_call *call, hob_tensor **out,
     struct rewrite rewrite;
     hob_scope *scope =
         hob__scope_enter(call->scope, &frame, call->scope->level);
-    hob_status status;
+    hob_status status = HOB_OK;
     uint32_t count = 0;
     hob_dtype dtype;
-    int codes;
 
     memset(&rewrite, 0, sizeof(rewrite));
     rewrite.scope = scope;
     dtype = look(call, &rewrite);
-    codes = moves_codes(call, &rewrite);
-    status = replace(call, codes ? HOB_DTYPE_NONE : dtype, &rewrite);
-    if (!status)
-        status = hob__call(scope, call->op, rewrite.args, call->arg_count, out,
-                           capacity, &count, call->plains, call->plain_count);
-    for (uint32_t i = 0; i < count && !status && !scope->failure; i++) {
-        uint32_t scheme = rewrite.first->view.scheme;
-
-        if (!out[i])
-            continue;
-        if (codes)
-            out[i] = with_scales_of(scope, out[i], rewrite.first);
-        else if (is_float(out[i]) && is_requantized(call, scheme))
-            out[i] = quantize_like(scope, out[i], scheme);
-    }
+    if (!moves_codes(call, &rewrite) ||
+        (!call_on_codes(call, &rewrite, out, capacity, &count) &&
+         !scope->failure))
+        status = call_on_floats(call, dtype, &rewrite, out, capacity, &count);
     if (status || scope->failure)
         status = pass_on(call, scope);
     if (!status)

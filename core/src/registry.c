@@ -151,6 +151,7 @@ static hob_status add_extension_op(struct hob__registry *registry,
     op->own.fuse = fuse_of(manifest->fuse);
     op->own.flags = (uint8_t)((manifest->dynamic ? HOB__OP_DYNAMIC : 0) |
                               (manifest->random ? HOB__OP_RANDOM : 0));
+    op->own.quantized = manifest->quantized;
     op->own.signature = manifest->signature;
     op->own.doc = manifest->doc ? manifest->doc : "";
     op->own.infer = manifest->infer ? hob__infer_find(manifest->infer) : NULL;

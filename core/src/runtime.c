@@ -201,7 +201,6 @@ static void runtime_free(hob_runtime *runtime)
         hob__registry_release(&runtime->registry);
     hob__tensor_unref(runtime->no_memory);
     hob__slab_release(&runtime->tensors);
-    hob__slab_release(&runtime->storages);
     hob__pool_free(runtime->pool);
     if (runtime->generator)
         hob__generator_unref(runtime->generator);
@@ -231,12 +230,14 @@ hob_status hob_runtime_open(const struct hob_runtime_options *given,
                             hob_runtime **out_runtime, hob_error *error)
 {
     struct hob_runtime_options options = HOB_RUNTIME_OPTIONS_INIT;
-    hob_runtime *runtime = calloc(1, sizeof(*runtime));
+    hob_runtime *runtime =
+        aligned_alloc(alignof(hob_runtime), sizeof(*runtime));
     hob_status status;
 
     *out_runtime = NULL;
     if (!runtime)
         return hob_error_set(error, HOB_ERR_MEMORY, "no memory for a runtime");
+    memset(runtime, 0, sizeof(*runtime));
     if (given)
         memcpy(&options, given,
                given->struct_size < sizeof(options) ? given->struct_size
@@ -250,8 +251,6 @@ hob_status hob_runtime_open(const struct hob_runtime_options *given,
     runtime->on_panic = options.on_panic;
     runtime->on_panic_context = options.on_panic_context;
     hob__slab_init(&runtime->tensors, sizeof(struct hob_tensor),
-                   runtime->debug != 0);
-    hob__slab_init(&runtime->storages, sizeof(struct hob_storage),
                    runtime->debug != 0);
     hob__host_init(runtime);
     status = make_parts(runtime, &options, error);

@@ -41,7 +41,6 @@ struct hob_runtime {
     hob_device *devices;
     struct hob__instance *instances; /* latest first */
     struct hob__slab tensors;        /* handles, but for error tensors */
-    struct hob__slab storages;
     atomic_int_fast64_t live_scopes;
     atomic_int_fast64_t live_grads;
 };

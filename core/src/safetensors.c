@@ -112,15 +112,9 @@ static hob_status borrow(const hob_safetensors *file, hob_scope *scope,
 
     if (!tensor)
         return HOB_ERR_MEMORY;
-    st = hob__storage_wrap(device->at[0], data, entry->bytes,
-                           HOB__STORAGE_READ_ONLY, map_deleter, file->map,
-                           &tensor->view.storage);
-    if (st) {
-        hob__tensor_unref(tensor);
-        return st;
-    }
     hob__file_map_ref(file->map);
-    tensor->view.data = data;
+    hob__tensor_wrap(tensor, data, entry->bytes, HOB__STORAGE_READ_ONLY,
+                     map_deleter, file->map);
     tensor->view.flags |= HOB_VIEW_READ_ONLY;
     st = hob__scope_adopt(scope, tensor);
     if (!st)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "slab.h"
 
+#include <pthread.h>
 #include <sched.h>
 #include <stdlib.h>
 
@@ -16,93 +17,158 @@ enum { SANITIZED = 1 };
 enum { SANITIZED = 0 };
 #endif
 
-static void lock(struct hob__slab *slab)
+static void lock(struct hob__slab_lane *lane)
 {
     for (int spins = 0;
-         atomic_flag_test_and_set_explicit(&slab->lock, memory_order_acquire);)
+         atomic_flag_test_and_set_explicit(&lane->lock, memory_order_acquire);)
         if (++spins > SPINS)
             sched_yield();
 }
 
-static void unlock(struct hob__slab *slab)
+static void unlock(struct hob__slab_lane *lane)
 {
-    atomic_flag_clear_explicit(&slab->lock, memory_order_release);
+    atomic_flag_clear_explicit(&lane->lock, memory_order_release);
+}
+
+/* The lane of this thread: threads differ in the middle bits of their id. */
+static struct hob__slab_lane *own_lane(struct hob__slab *slab)
+{
+    uint64_t hash =
+        (uint64_t)(uintptr_t)pthread_self() * UINT64_C(0x9e3779b97f4a7c15);
+
+    return &slab->lanes[(hash >> 32) % HOB__SLAB_LANES];
 }
 
 void hob__slab_init(struct hob__slab *slab, size_t size, int plain)
 {
-    atomic_flag_clear(&slab->lock);
-    slab->plain = plain || SANITIZED;
+    for (size_t i = 0; i < HOB__SLAB_LANES; i++) {
+        atomic_flag_clear(&slab->lanes[i].lock);
+        slab->lanes[i].free = NULL;
+        slab->lanes[i].live = 0;
+    }
+    atomic_init(&slab->chunks, NULL);
     slab->size = (size + LINE - 1) / LINE * LINE;
-    slab->free = NULL;
-    slab->chunks = NULL;
-    slab->live = 0;
+    slab->plain = plain || SANITIZED;
 }
 
 void hob__slab_release(struct hob__slab *slab)
 {
-    while (slab->chunks) {
-        void *chunk = slab->chunks;
+    void *chunk = atomic_load(&slab->chunks);
 
-        slab->chunks = *(void **)chunk;
+    while (chunk) {
+        void *next = *(void **)chunk;
+
         free(chunk);
+        chunk = next;
     }
-    slab->free = NULL;
+    atomic_store(&slab->chunks, NULL);
 }
 
-/* Add a chunk's objects to the free list; its first line links the chunks. */
-static int grow_locked(struct hob__slab *slab)
+/* All free objects of some other lane than LANE; NULL if there are none. */
+static void *take_list(struct hob__slab *slab, struct hob__slab_lane *lane)
+{
+    void *list = NULL;
+
+    for (size_t i = 0; i < HOB__SLAB_LANES && !list; i++) {
+        struct hob__slab_lane *other = &slab->lanes[i];
+
+        if (other == lane)
+            continue;
+        lock(other);
+        list = other->free;
+        other->free = NULL;
+        unlock(other);
+    }
+    return list;
+}
+
+/* The objects of a new chunk, whose first line links the chunks. */
+static void *make_list(struct hob__slab *slab)
 {
     char *chunk = aligned_alloc(LINE, LINE + CHUNK_OBJECTS * slab->size);
+    void *list = NULL;
+    void **link;
 
     if (!chunk)
-        return 0;
-    *(void **)(void *)chunk = slab->chunks;
-    slab->chunks = chunk;
+        return NULL;
     for (size_t i = CHUNK_OBJECTS; i--;) {
         void **object = (void **)(void *)(chunk + LINE + i * slab->size);
 
-        *object = slab->free;
-        slab->free = object;
+        *object = list;
+        list = object;
     }
-    return 1;
+    link = (void **)(void *)chunk;
+    *link = atomic_load(&slab->chunks);
+    while (!atomic_compare_exchange_weak(&slab->chunks, link, chunk))
+        ; /* which has set the link to what the head is now */
+    return list;
+}
+
+/* LANE is empty: an object from elsewhere, the rest of its list to LANE. */
+static void *refill(struct hob__slab *slab, struct hob__slab_lane *lane)
+{
+    void **list = take_list(slab, lane);
+    void **last;
+
+    if (!list)
+        list = make_list(slab);
+    if (!list)
+        return NULL;
+    lock(lane);
+    if (!lane->free) {
+        lane->free = *list;
+    } else { /* another thread of this lane was faster */
+        for (last = list; *last;)
+            last = *last;
+        *last = lane->free;
+        lane->free = *list;
+    }
+    lane->live++;
+    unlock(lane);
+    return list;
 }
 
 void *hob__slab_take(struct hob__slab *slab)
 {
-    void *object = slab->plain ? malloc(slab->size) : NULL;
+    struct hob__slab_lane *lane = own_lane(slab);
+    void *object = slab->plain ? aligned_alloc(LINE, slab->size) : NULL;
 
     if (slab->plain && !object)
         return NULL;
-    lock(slab);
-    if (!slab->plain && (slab->free || grow_locked(slab))) {
-        object = slab->free;
-        slab->free = *(void **)object;
+    lock(lane);
+    if (!slab->plain) {
+        object = lane->free;
+        if (object)
+            lane->free = *(void **)object;
     }
-    slab->live += object != NULL;
-    unlock(slab);
-    return object;
+    lane->live += object != NULL;
+    unlock(lane);
+    return object ? object : refill(slab, lane);
 }
 
 void hob__slab_give(struct hob__slab *slab, void *object)
 {
-    lock(slab);
-    slab->live--;
+    struct hob__slab_lane *lane = own_lane(slab);
+
+    lock(lane);
+    lane->live--;
     if (!slab->plain) {
-        *(void **)object = slab->free;
-        slab->free = object;
+        *(void **)object = lane->free;
+        lane->free = object;
     }
-    unlock(slab);
+    unlock(lane);
     if (slab->plain)
         free(object);
 }
 
 int64_t hob__slab_live(struct hob__slab *slab)
 {
-    int64_t live;
+    int64_t live = 0;
 
-    lock(slab);
-    live = slab->live;
-    unlock(slab);
+    for (size_t i = 0; i < HOB__SLAB_LANES; i++) {
+        lock(&slab->lanes[i]);
+        live += slab->lanes[i].live;
+        unlock(&slab->lanes[i]);
+    }
     return live;
 }

@@ -2,26 +2,36 @@
 /*
  * slab.h - fixed-size objects that come and go a million times a second.
  *
- * A free list under a spin lock that is held for a few instructions: what
- * malloc's per-thread caches would cost once a scope holds more than a few
- * tensors. Memory is given back when the slab is released. In a debug
- * runtime and under a sanitizer every object is its own malloc, so that a
- * use after free is seen. Thread-safe.
+ * Free objects wait in lists, of which a thread uses one: its lane. A lane's
+ * spin lock is held for a few instructions, and threads rarely share a lane,
+ * so they do not wait for each other. A lane that has run out takes the whole
+ * list of another before memory is asked for; so a thread that only makes
+ * objects lives on those that another gives back. Memory goes back to the
+ * system when the slab is released. In a debug runtime and under a sanitizer
+ * every object is its own malloc, so that a use after free is seen.
+ * Thread-safe.
  */
 #ifndef HOB__SLAB_H
 #define HOB__SLAB_H
 
+#include <stdalign.h>
 #include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
 
+enum { HOB__SLAB_LANES = 16 };
+
+struct hob__slab_lane {
+    alignas(64) atomic_flag lock; /* a line of the cache each */
+    void *free;                   /* an object's first word is the next */
+    int64_t live;                 /* taken less given here; may be negative */
+};
+
 struct hob__slab {
-    atomic_flag lock;
-    int plain;    /* use malloc */
-    size_t size;  /* of an object, a multiple of 64 bytes */
-    void *free;   /* the next pointer is an object's first word */
-    void *chunks; /* likewise, of what is to be freed at the end */
-    int64_t live; /* objects handed out, under the lock */
+    struct hob__slab_lane lanes[HOB__SLAB_LANES];
+    void *_Atomic chunks; /* what is to be freed at the end, linked likewise */
+    size_t size;          /* of an object, a multiple of 64 bytes */
+    int plain;            /* use malloc */
 };
 
 void hob__slab_init(struct hob__slab *slab, size_t size, int plain);

@@ -6,6 +6,8 @@
  * either a block from its base's allocator or memory of somebody else with a
  * deleter (a mapped file, DLPack), which runs with the last reference, on
  * whichever thread that is. Thread-safe.
+ *
+ * It is a part of the handle that was made with it; see tensor.h.
  */
 #ifndef HOB__STORAGE_H
 #define HOB__STORAGE_H
@@ -17,7 +19,8 @@
 enum hob__storage_flags {
     HOB__STORAGE_POOL = 1,     /* from the base's allocator */
     HOB__STORAGE_EXPORTED = 2, /* somebody outside holds it too */
-    HOB__STORAGE_READ_ONLY = 4
+    HOB__STORAGE_READ_ONLY = 4,
+    HOB__STORAGE_SMALL = 8 /* in the handle: not the allocator's to free */
 };
 
 struct hob_storage {
@@ -31,21 +34,26 @@ struct hob_storage {
 };
 
 /*
- * Allocate BYTES on BASE. On success *OUT_STORAGE holds one reference. Fails
- * with HOB_ERR_MEMORY.
+ * Let STORAGE, which is unused, be BYTES on BASE, with one reference. SMALL
+ * holds HOB__SMALL_BYTES that are as good where the base computes in host
+ * memory, and live as long as STORAGE; NULL if there are none. Fails with
+ * HOB_ERR_MEMORY.
  */
-HOB_MUST_CHECK hob_status hob__storage_new(hob_device *base, uint64_t bytes,
-                                           struct hob_storage **out_storage);
+enum { HOB__SMALL_BYTES = 64 };
+HOB_MUST_CHECK hob_status hob__storage_alloc(struct hob_storage *storage,
+                                             hob_device *base, uint64_t bytes,
+                                             void *small);
 
 /*
- * Take over DATA, which DELETER(CONTEXT) gives back. On failure nothing is
- * taken. DELETER may be NULL.
+ * Let STORAGE, which is unused, be DATA, which DELETER(CONTEXT) gives back;
+ * one reference. DELETER may be NULL.
  */
-HOB_MUST_CHECK hob_status hob__storage_wrap(hob_device *base, void *data,
-                                            uint64_t bytes, uint32_t flags,
-                                            void (*deleter)(void *context),
-                                            void *context,
-                                            struct hob_storage **out_storage);
+void hob__storage_wrap(struct hob_storage *storage, hob_device *base,
+                       void *data, uint64_t bytes, uint32_t flags,
+                       void (*deleter)(void *context), void *context);
+
+/* Give the memory of STORAGE back: nobody has a reference any more. */
+void hob__storage_end(struct hob_storage *storage);
 
 /*
  * Take one from REFS; whether that was the last. Who sees 1 holds the only
@@ -58,7 +66,10 @@ static inline int hob__refs_drop(atomic_uint *refs)
            atomic_fetch_sub_explicit(refs, 1, memory_order_acq_rel) == 1;
 }
 
-void hob__storage_ref(struct hob_storage *storage);   /* accepts NULL */
-void hob__storage_unref(struct hob_storage *storage); /* accepts NULL */
+static inline void hob__storage_ref(struct hob_storage *storage)
+{
+    if (storage)
+        atomic_fetch_add_explicit(&storage->refs, 1, memory_order_relaxed);
+}
 
 #endif

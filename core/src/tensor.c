@@ -121,12 +121,13 @@ char *hob__meta_text(const struct hob_meta *meta, char *text, size_t size)
 
 /* ---- handles ---- */
 
-/* An error tensor has no device and comes from malloc: it is rare, and must
- * not count as something that the program still holds. */
+/* An error tensor has no device and comes from the system: it is rare, and
+ * must not count as something that the program still holds. */
 static hob_tensor *handle_new(hob_device *device)
 {
-    hob_tensor *tensor = device ? hob__slab_take(&device->runtime->tensors)
-                                : malloc(sizeof(*tensor));
+    hob_tensor *tensor =
+        device ? hob__slab_take(&device->runtime->tensors)
+               : aligned_alloc(alignof(hob_tensor), sizeof(*tensor));
 
     if (!tensor)
         return NULL;
@@ -135,13 +136,22 @@ static hob_tensor *handle_new(hob_device *device)
     tensor->device = device;
     atomic_init(&tensor->owner, NULL);
     atomic_init(&tensor->owner_index, 0);
+    atomic_init(&tensor->parts, 1);
     tensor->failure = NULL;
     tensor->view.data = NULL;
     tensor->view.storage = NULL;
     tensor->view.scheme = 0;
-    for (int32_t i = 0; i < HOB_MAX_LEVELS; i++)
+    for (int32_t i = 0; device && i < device->depth; i++)
         tensor->state[i] = NULL;
     return tensor;
+}
+
+static void handle_free(hob_tensor *tensor)
+{
+    if (tensor->device)
+        hob__slab_give(&tensor->device->runtime->tensors, tensor);
+    else
+        free(tensor);
 }
 
 hob_tensor *hob__tensor_blank(hob_device *device, const struct hob_meta *meta)
@@ -164,6 +174,20 @@ hob_tensor *hob__tensor_blank(hob_device *device, const struct hob_meta *meta)
     return tensor;
 }
 
+/* TENSOR's own storage has a reference now: it is a second part. */
+static void own_begins(hob_tensor *tensor)
+{
+    atomic_store_explicit(&tensor->parts, 2, memory_order_relaxed);
+    tensor->view.storage = &tensor->own;
+    tensor->view.data = tensor->own.data;
+}
+
+static void part_ends(hob_tensor *tensor)
+{
+    if (hob__refs_drop(&tensor->parts))
+        handle_free(tensor);
+}
+
 hob_status hob__tensor_alloc(hob_device *device, const struct hob_meta *meta,
                              uint64_t bytes, hob_tensor **out_tensor)
 {
@@ -174,15 +198,27 @@ hob_status hob__tensor_alloc(hob_device *device, const struct hob_meta *meta,
     if (!tensor)
         return HOB_ERR_MEMORY;
     if (bytes) {
-        status = hob__storage_new(device->at[0], bytes, &tensor->view.storage);
+        /* Where the slab is plain, to find errors, each block is its own. */
+        status = hob__storage_alloc(
+            &tensor->own, device->at[0], bytes,
+            device->runtime->tensors.plain ? NULL : tensor->small);
         if (status) {
-            hob__tensor_unref(tensor);
+            handle_free(tensor);
             return status;
         }
-        tensor->view.data = tensor->view.storage->data;
+        own_begins(tensor);
     }
     *out_tensor = tensor;
     return HOB_OK;
+}
+
+void hob__tensor_wrap(hob_tensor *tensor, void *data, uint64_t bytes,
+                      uint32_t flags, void (*deleter)(void *context),
+                      void *context)
+{
+    hob__storage_wrap(&tensor->own, tensor->device->at[0], data, bytes, flags,
+                      deleter, context);
+    own_begins(tensor);
 }
 
 /* One more handle carries the state words of SOURCE up to LEVELS. */
@@ -233,7 +269,7 @@ void hob__tensor_ref(hob_tensor *tensor)
     atomic_fetch_add_explicit(&tensor->refs, 1, memory_order_relaxed);
 }
 
-static void drop_contents(hob_tensor *tensor)
+static void drop_states(hob_tensor *tensor)
 {
     const hob_device *device = tensor->device;
 
@@ -245,29 +281,46 @@ static void drop_contents(hob_tensor *tensor)
             device->at[k]->decorator->state_release(device->at[k]->instance,
                                                     state);
     }
-    hob__storage_unref(tensor->view.storage);
-    tensor->view.storage = NULL;
-    tensor->view.data = NULL;
+}
+
+static void storage_unref(struct hob_storage *storage)
+{
+    if (!storage || !hob__refs_drop(&storage->refs))
+        return;
+    hob__storage_end(storage);
+    part_ends(
+        (hob_tensor *)(void *)((char *)storage - offsetof(hob_tensor, own)));
 }
 
 void hob__tensor_unref(hob_tensor *tensor)
 {
     if (!tensor || !hob__refs_drop(&tensor->refs))
         return;
-    drop_contents(tensor);
-    hob__failure_unref(tensor->failure);
-    if (tensor->device)
-        hob__slab_give(&tensor->device->runtime->tensors, tensor);
-    else
-        free(tensor);
+    drop_states(tensor);
+    if (tensor->flags & HOB__TENSOR_ERROR)
+        hob__failure_unref(tensor->failure);
+    if (tensor->view.storage == &tensor->own &&
+        atomic_load_explicit(&tensor->own.refs, memory_order_acquire) == 1) {
+        /* The common case, both parts at once: nobody else knows of them. */
+        hob__storage_end(&tensor->own);
+        handle_free(tensor);
+        return;
+    }
+    storage_unref(tensor->view.storage);
+    part_ends(tensor);
 }
 
 void hob__tensor_bury(hob_tensor *tensor, uint32_t op, uint64_t call)
 {
-    drop_contents(tensor);
+    struct hob_storage *storage = tensor->view.storage;
+
+    drop_states(tensor);
+    tensor->view.storage = NULL;
+    tensor->view.data = NULL;
     tensor->flags = HOB__TENSOR_MOVED;
     tensor->moved_op = op;
     tensor->moved_call = call;
+    storage_unref(storage);
 }
 
 /* ---- for io ---- */

@@ -9,6 +9,12 @@
  *   live    it has elements (a storage, unless it is empty)
  *   error   HOB__TENSOR_ERROR: it carries the first cause
  *   moved   HOB__TENSOR_MOVED: a tombstone that says which call took it
+ *
+ * Elements that are made come with a handle, so their storage is a part of
+ * it, and small elements themselves are: one object, taken and given back
+ * once. Views may keep that storage when the handle has ended, and it may end
+ * before the handle, which is a tombstone then: the object goes back when both
+ * parts have ended.
  */
 #ifndef HOB__TENSOR_H
 #define HOB__TENSOR_H
@@ -16,6 +22,8 @@
 #include "storage.h"
 
 #include <hob/ext/plugin.h>
+
+#include <stdalign.h>
 
 enum hob__tensor_flags {
     HOB__TENSOR_ERROR = 1,
@@ -33,6 +41,7 @@ struct hob__failure {
     char *message;
 };
 
+/* In the order of use, for the lines of the cache that a call touches. */
 struct hob_tensor {
     struct hob_view view; /* first: kernels see only this */
     atomic_uint refs;
@@ -42,12 +51,16 @@ struct hob_tensor {
      * threads may own one tensor. Only that scope compares, none follows. */
     hob_scope *_Atomic owner;
     atomic_uint owner_index;
-    uint32_t moved_op; /* moved: the op's number */
+    atomic_uint parts;      /* of this object that have not ended */
+    struct hob_storage own; /* what it was made with; unused in a view */
+    /* [k - 1] belongs to level k, up to the depth of the device. */
+    void *state[HOB_MAX_LEVELS];
     /* moved: the call's index; taken: the address of the call's state, as a
      * body may pass what its call takes to calls of its own */
     uint64_t moved_call;
     struct hob__failure *failure; /* error tensors only */
-    void *state[HOB_MAX_LEVELS];  /* [k - 1] belongs to level k */
+    uint32_t moved_op;            /* moved: the op's number */
+    alignas(64) unsigned char small[HOB__SMALL_BYTES];
 };
 
 /*
@@ -63,6 +76,14 @@ HOB_MUST_CHECK hob_status hob__tensor_alloc(hob_device *device,
                                             const struct hob_meta *meta,
                                             uint64_t bytes,
                                             hob_tensor **out_tensor);
+
+/*
+ * Let TENSOR, just made by hob__tensor_blank() and without elements, have
+ * those of somebody else; see hob__storage_wrap(). It sets view.data to DATA.
+ */
+void hob__tensor_wrap(hob_tensor *tensor, void *data, uint64_t bytes,
+                      uint32_t flags, void (*deleter)(void *context),
+                      void *context);
 
 /*
  * Another handle on TENSOR's elements, on DEVICE, with the state words of the

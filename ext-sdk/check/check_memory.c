@@ -125,17 +125,16 @@ void check_buffers(struct check_lab *lab)
 /* ---- what stays ---- */
 
 struct counts {
-    int64_t of[5];
+    int64_t of[4];
 };
 
 static const char *const count_names[] = {
-    "tensor handles", "storages", "blocks of the device",
-    "blocks of host->mem_alloc", "blocks of malloc"};
+    "tensor handles", "blocks of the device", "blocks of host->mem_alloc",
+    "blocks of malloc"};
 
 static struct counts count_now(struct check_lab *lab)
 {
     struct counts now = {{hob__slab_live(&lab->runtime->tensors),
-                          hob__slab_live(&lab->runtime->storages),
                           lab->memory->live_blocks,
                           atomic_load(&lab->memory->live_host),
                           atomic_load(&lab->memory->live_heap)}};
@@ -149,7 +148,7 @@ static void check_growth(struct check_lab *lab, const struct counts *before,
 {
     struct counts after = count_now(lab);
 
-    for (uint32_t i = 0; i < 5; i++)
+    for (uint32_t i = 0; i < 4; i++)
         if (after.of[i] - before->of[i] >= least)
             check_found(lab->child, CHECK_LEAK,
                         "%d calls%s left %" PRId64 " %s", times, when,

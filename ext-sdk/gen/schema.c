@@ -21,9 +21,10 @@ static const char *const builtin_keys[] = {
     "quantized"};
 
 static const char *const extension_keys[] = {
-    "op",      "signature", "infer",         "fuse",     "body",
-    "uses",    "dynamic",   "random",        "aliases",  "consumes",
-    "capture", "doc",       "deterministic", "backends", "implementations"};
+    "op",       "signature", "infer",         "fuse",     "body",
+    "uses",     "dynamic",   "random",        "aliases",  "consumes",
+    "capture",  "doc",       "deterministic", "backends", "implementations",
+    "quantized"};
 
 static const char *const family_keys[] = {"family", "ops"};
 
@@ -180,6 +181,7 @@ static hob_status read_fuse(struct gen_op *op, bool required, hob_error *error)
 
 static hob_status read_quantized(struct gen_op *op, hob_error *error)
 {
+    const struct hob__json_value *value;
     const char *name = gen_quantized_names[0];
     hob_status st =
         gen_get_string(op->source, op->place, "quantized", false, &name, error);
@@ -189,11 +191,18 @@ static hob_status read_quantized(struct gen_op *op, hob_error *error)
     while (op->quantized < GEN_QUANTIZED_COUNT &&
            strcmp(gen_quantized_names[op->quantized], name) != 0)
         op->quantized++;
+    value = hob__json_member(op->source->doc, op->place, "quantized");
+    if (op->quantized == GEN_QUANTIZED_VIEW &&
+        (!op->signature.param_count ||
+         op->signature.params[0].type != HOB__TYPE_TENSOR ||
+         !(op->signature.params[0].mask & HOB_DTYPE_BIT(HOB_DTYPE_I8))))
+        return gen_fail(op->source, value, error,
+                        "such an op runs on codes, which are i8: its first "
+                        "parameter must be a tensor that can be Int: Num or "
+                        "Any");
     if (op->quantized < GEN_QUANTIZED_COUNT)
         return HOB_OK;
-    return gen_fail(op->source,
-                    hob__json_member(op->source->doc, op->place, "quantized"),
-                    error,
+    return gen_fail(op->source, value, error,
                     "\"%s\" is no rule for quantized arguments; there are "
                     "propagate, keep, view and never",
                     name);

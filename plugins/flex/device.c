@@ -31,6 +31,21 @@ static uint64_t cache_size(int name, uint64_t fallback)
     return bytes > 0 ? (uint64_t)bytes : fallback;
 }
 
+/* The third level that the first processor has a share in, 0 if unknown. The C
+ * library counts those of the whole machine on some processors. */
+static uint64_t l3_of_system(void)
+{
+    FILE *file = fopen("/sys/devices/system/cpu/cpu0/cache/index3/size", "re");
+    unsigned long kib = 0;
+
+    if (!file)
+        return 0;
+    if (fscanf(file, "%luK", &kib) != 1)
+        kib = 0;
+    fclose(file);
+    return (uint64_t)kib << 10;
+}
+
 static void measure_caches(struct flex_device *device)
 {
     int l2 = -1, l3 = -1;
@@ -42,7 +57,9 @@ static void measure_caches(struct flex_device *device)
     l3 = _SC_LEVEL3_CACHE_SIZE;
 #endif
     device->l2_bytes = cache_size(l2, UINT64_C(512) << 10);
-    device->l3_bytes = cache_size(l3, UINT64_C(8) << 20);
+    device->l3_bytes = l3_of_system();
+    if (!device->l3_bytes)
+        device->l3_bytes = cache_size(l3, UINT64_C(8) << 20);
 }
 
 /* The processor's own name, as in "AMD EPYC 9654": CPUID leaves 0x80000002 to

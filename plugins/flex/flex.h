@@ -7,6 +7,7 @@
  *   memory.c   the caching allocator
  *   scalar.c   scalar arguments
  *   loop.c     views as loops: collapsing, gathering, scattering
+ *   move.c     whole copies from one layout to another
  *   kernels/   typed loops over contiguous elements, once for each ISA
  *   ops/       one file a family: entries of the plugin's table
  *
@@ -70,7 +71,12 @@ extern const struct flex_entries flex_sort_entries;
 extern const struct flex_entries flex_cat_entries;
 extern const struct flex_entries flex_optim_entries;
 extern const struct flex_entries flex_decompose_entries;
+extern const struct flex_entries flex_fft_entries;
 extern const struct flex_entries flex_quant_entries;
+extern const struct flex_entries flex_activation_entries;
+extern const struct flex_entries flex_resize_entries;
+extern const struct flex_entries flex_ctc_entries;
+extern const struct flex_entries flex_grid_sample_entries;
 
 /* ---- device.c ---- */
 
@@ -91,23 +97,24 @@ const void *flex_device_interface(void *device, const char *name,
 
 enum { FLEX_ALIGN = 64 };
 
-/* Bytes of an allocator: in use by tensors, and taken from the system. */
-struct flex_memory_stats {
-    uint64_t in_use_bytes;
-    uint64_t reserved_bytes;
-};
-
-/* Free blocks beyond CACHE_BYTES go back to the system. NULL: no memory. */
+/*
+ * About CACHE_BYTES of free blocks are kept for reuse: a little more where
+ * several threads free at once. NULL: no memory.
+ */
 struct flex_memory *flex_memory_new(uint64_t cache_bytes);
 void flex_memory_free(struct flex_memory *memory); /* accepts NULL */
-/* 64-byte aligned; NULL without memory. 0 bytes give a valid block. */
+/* 64-byte aligned; NULL without memory, after the free blocks were given back
+ * to the system. 0 bytes give a valid block. */
 void *flex_memory_take(struct flex_memory *memory, uint64_t bytes);
 /* BYTES as asked for; accepts NULL. */
 void flex_memory_give(struct flex_memory *memory, void *block, uint64_t bytes);
 /* Give all free blocks back to the system. */
 void flex_memory_trim(struct flex_memory *memory);
+/* Fill in all of OUT but its head. */
 void flex_memory_stats(struct flex_memory *memory,
-                       struct flex_memory_stats *out);
+                       struct hob_memory_stats *out);
+/* From now on the peak is counted anew. */
+void flex_memory_reset_peak(struct flex_memory *memory);
 
 /* Scratch of a kernel, as flex_memory_take on the device's allocator. */
 static inline void *flex_scratch_take(struct flex_device *device,

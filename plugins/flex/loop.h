@@ -68,10 +68,4 @@ void flex_loop_scatter(const struct flex_loop *loop, int64_t first,
 void flex_copy_strided(void *out, int64_t out_stride, const void *in,
                        int64_t in_stride, int64_t count, uint32_t size);
 
-/* Copy all of LOOP to contiguous memory OUT, tiles of it at a time where the
- * innermost stride is not 1; rows FIRST .. LAST - 1 of the outermost
- * dimension only. */
-void flex_loop_copy(const struct flex_loop *loop, int64_t first, int64_t last,
-                    void *out);
-
 #endif

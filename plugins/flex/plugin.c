@@ -8,14 +8,15 @@
 #include <string.h>
 
 static const struct flex_entries *const families[] = {
-    &flex_elementwise_entries, &flex_cast_entries,      &flex_create_entries,
-    &flex_random_entries,      &flex_copy_entries,      &flex_reduce_entries,
-    &flex_arg_entries,         &flex_scan_entries,      &flex_matmul_entries,
-    &flex_conv_entries,        &flex_pool_entries,      &flex_softmax_entries,
-    &flex_loss_entries,        &flex_norm_entries,      &flex_index_entries,
-    &flex_scatter_entries,     &flex_sort_entries,      &flex_cat_entries,
-    &flex_optim_entries,       &flex_decompose_entries, &flex_quant_entries,
-    &flex_attention_entries,
+    &flex_elementwise_entries, &flex_cast_entries,       &flex_create_entries,
+    &flex_random_entries,      &flex_copy_entries,       &flex_reduce_entries,
+    &flex_arg_entries,         &flex_scan_entries,       &flex_matmul_entries,
+    &flex_conv_entries,        &flex_pool_entries,       &flex_softmax_entries,
+    &flex_loss_entries,        &flex_norm_entries,       &flex_index_entries,
+    &flex_scatter_entries,     &flex_sort_entries,       &flex_cat_entries,
+    &flex_optim_entries,       &flex_decompose_entries,  &flex_quant_entries,
+    &flex_attention_entries,   &flex_activation_entries, &flex_resize_entries,
+    &flex_grid_sample_entries, &flex_ctc_entries,        &flex_fft_entries,
 };
 
 /* The tables as the core reads them: constant once made. C cannot join the
@@ -58,6 +59,21 @@ static void flex_free(void *device, void *data, uint64_t bytes)
     flex_memory_give(((struct flex_device *)device)->memory, data, bytes);
 }
 
+static void flex_stats(void *device, struct hob_memory_stats *out)
+{
+    flex_memory_stats(((struct flex_device *)device)->memory, out);
+}
+
+static void flex_reset_peak(void *device)
+{
+    flex_memory_reset_peak(((struct flex_device *)device)->memory);
+}
+
+static void flex_trim(void *device)
+{
+    flex_memory_trim(((struct flex_device *)device)->memory);
+}
+
 /* Both directions: device memory is host memory. */
 static hob_status flex_upload(void *device, void *data, const void *host_data,
                               uint64_t bytes)
@@ -85,6 +101,9 @@ static const struct hob_backend backend_head = {
     .upload = flex_upload,
     .download = flex_download,
     .interface = flex_device_interface,
+    .memory_stats = flex_stats,
+    .memory_reset_peak = flex_reset_peak,
+    .memory_trim = flex_trim,
     .flags = HOB_BACKEND_HOST_MEMORY,
 };
 

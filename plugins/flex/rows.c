@@ -57,6 +57,7 @@ void flex_rows_init(struct flex_rows *rows, const struct flex_device *device,
     if (rows->n == 1) /* a size-1 dimension may have any stride */
         rows->stride = 1;
     rows->group = 1;
+    rows->pitch = rows->n;
     rows->buffer = 0;
     if (view->rank)
         flex_loop_without(&rows->outer, view, dim);
@@ -92,7 +93,8 @@ void flex_rows_reserve(struct flex_rows_job *job, struct flex_rows *rows)
         job->group = rows->group;
     /* Not a power of two: the same places of all rows would share a few lines
      * of the cache. */
-    rows->pitch = rows->group > 1 ? rows->n + FLEX_ALIGN / 4 : rows->n;
+    if (rows->group > 1)
+        rows->pitch += FLEX_ALIGN / 4;
     rows->buffer = job->buffer_bytes;
     job->buffer_bytes +=
         ((uint64_t)(rows->pitch * rows->group) * size + FLEX_ALIGN - 1) /

@@ -48,7 +48,8 @@ void flex_rows_broadcast(struct flex_rows *rows,
                          const struct hob_view *out, uint32_t dim);
 
 /* Row INDEX, contiguous in the computing type: in place or in the buffer that
- * flex_rows_reserve gave ROWS. */
+ * flex_rows_reserve gave ROWS. Without that BUFFERS has room for one row, 8
+ * bytes for each element, and rows come in any order. */
 const void *flex_rows_get(const struct flex_rows *rows, int64_t index,
                           char *buffers);
 /* Where to compute row INDEX: in place, or in the buffer; then flex_rows_put

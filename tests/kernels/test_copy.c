@@ -4,6 +4,8 @@
  */
 #include "flex_case.h"
 
+#include "flex/move.h"
+
 #include <check.h>
 #include <inttypes.h>
 #include <math.h>
@@ -26,6 +28,8 @@ static const struct shape_case {
     {2, {67, 131}},    {2, {1, 9}},
     {2, {700, 800}},   {3, {5, 40, 33}},
     {4, {3, 4, 5, 6}}, {8, {2, 1, 3, 2, 1, 2, 3, 2}},
+    {2, {3, 2000}},    {3, {4, 2, 1001}},
+    {3, {70, 3, 130}},
 };
 
 enum { SHAPES = sizeof(shape_cases) / sizeof(shape_cases[0]) };
@@ -88,13 +92,20 @@ START_TEST(test_contiguous_copies_any_layout)
     static const uint32_t dtypes[] = {HOB_DTYPE_F64, HOB_DTYPE_F32,
                                       HOB_DTYPE_F16, HOB_DTYPE_BOOL};
     const struct shape_case *shape_case = &shape_cases[_i];
-    struct flex_device *device = flex_case_open(&host, FLEX_ISA_BASE);
+    struct flex_device *devices[FLEX_ISA_COUNT_] = {NULL};
 
+    for (uint32_t isa = 0; isa < FLEX_ISA_COUNT_; isa++)
+        if (flex_case_has(isa))
+            devices[isa] = flex_case_open(&host, isa);
     for (uint32_t d = 0; d < 4; d++) {
         for (uint32_t l = 0; l < FLEX_LAYOUT_COUNT_ + 8; l++) {
             int shuffled = l >= FLEX_LAYOUT_COUNT_;
             uint64_t seed = flex_case_seed(), state = seed;
+            struct flex_device *device = devices[seed % FLEX_ISA_COUNT_];
             struct flex_case_tensor x;
+
+            device = device ? device : devices[FLEX_ISA_BASE];
+            device->l3_bytes = seed & 64 ? 0 : 1 << 25; /* 0: past caches */
 
             flex_case_tensor_init(
                 &x, dtypes[d], shape_case->rank, shape_case->shape,
@@ -106,6 +117,70 @@ START_TEST(test_contiguous_copies_any_layout)
             flex_case_tensor_release(&x);
         }
     }
+    for (uint32_t isa = 0; isa < FLEX_ISA_COUNT_; isa++)
+        if (devices[isa])
+            flex_case_close(devices[isa]);
+}
+END_TEST
+
+/* Transposes of bytes whose sides end anywhere, at and off cache lines: each
+ * byte of the memory around the result stays. */
+static void check_transpose(const struct flex_move_kernels *kernels,
+                            uint32_t kind, int64_t rows, int64_t columns,
+                            int64_t gap, int past)
+{
+    enum { GUARD = 256 };
+    const int64_t size = INT64_C(1) << kind;
+    const int64_t in_column = (rows + 3) * size;
+    const int64_t out_row = (columns + gap) * size;
+    const int64_t in_bytes = columns * in_column;
+    const int64_t out_bytes = rows * out_row + GUARD;
+    uint64_t seed = flex_case_seed(), state = seed;
+    unsigned char *in = aligned_alloc(64, (size_t)(in_bytes + 63) / 64 * 64);
+    unsigned char *out = aligned_alloc(64, (size_t)(out_bytes + 63) / 64 * 64);
+    const int64_t start = size * (int64_t)(1 + seed % 8);
+
+    ck_assert(in && out);
+    for (int64_t i = 0; i < in_bytes; i++)
+        in[i] = (unsigned char)(flex_case_next(&state) >> 8);
+    memset(out, 0xa5, (size_t)out_bytes);
+    kernels->transpose[kind](out + start, out_row, in, in_column, rows, columns,
+                             past);
+    for (int64_t at = 0; at < out_bytes; at++) {
+        const int64_t i = at < start ? rows : (at - start) / out_row;
+        const int64_t j = at < start ? 0 : (at - start) % out_row / size;
+        const int inside = i < rows && j < columns;
+
+        if (out[at] != (inside
+                            ? in[j * in_column + i * size + (at - start) % size]
+                            : 0xa5))
+            ck_abort_msg("size %d, %d x %d, gap %d, past %d, byte %d, seed "
+                         "%" PRIu64,
+                         (int)size, (int)rows, (int)columns, (int)gap, past,
+                         (int)at, seed);
+    }
+    free(in);
+    free(out);
+}
+
+START_TEST(test_transpose_of_all_sizes)
+{
+    static const int64_t sides[] = {1, 2, 3, 4, 15, 64, 70, 200};
+    const struct flex_move_kernels *kernels;
+    struct flex_device *device;
+
+    if (!flex_case_has((uint32_t)_i))
+        return;
+    device = flex_case_open(&host, (uint32_t)_i);
+    kernels = flex_move_kernels(device);
+    for (uint32_t kind = 0; kind < 4; kind++)
+        for (uint32_t i = 0; i < 8; i++)
+            for (uint32_t j = 0; j < 8; j++)
+                for (int past = 0; past < 2; past++) {
+                    check_transpose(kernels, kind, sides[i], sides[j], 0, past);
+                    check_transpose(kernels, kind, sides[i], sides[j],
+                                    64 - sides[j] % 64, past);
+                }
     flex_case_close(device);
 }
 END_TEST
@@ -318,6 +393,7 @@ int main(void)
     tcase_add_checked_fixture(cases, setup, NULL);
     tcase_set_timeout(cases, 120);
     tcase_add_loop_test(cases, test_contiguous_copies_any_layout, 0, SHAPES);
+    tcase_add_loop_test(cases, test_transpose_of_all_sizes, 0, FLEX_ISA_COUNT_);
     tcase_add_loop_test(cases, test_cast_of_all_pairs, 0, FLEX_ISA_COUNT_);
     tcase_add_test(cases, test_full_in_every_dtype);
     tcase_add_test(cases, test_arange_counts_down_too);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The CPU backend's device: options, allocator, interface.
+ * The CPU backend's device: options, interface.
  */
 #include "fake_host.h"
 
@@ -10,9 +10,6 @@
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 static struct fake_host host;
 static struct flex_instance instance;
@@ -151,99 +148,6 @@ START_TEST(test_other_ordinals_are_refused)
 }
 END_TEST
 
-/* ---- memory ---- */
-
-START_TEST(test_blocks_are_aligned_and_reused)
-{
-    struct flex_memory *memory = flex_memory_new(UINT64_C(1) << 28);
-    struct flex_memory_stats stats;
-
-    for (uint64_t bytes = 0; bytes < UINT64_C(20) << 20;
-         bytes = bytes * 9 / 8 + 13) {
-        char *first = flex_memory_take(memory, bytes);
-
-        ck_assert_ptr_nonnull(first);
-        ck_assert_uint_eq((uintptr_t)first % FLEX_ALIGN, 0);
-        memset(first, 0x5a, bytes);
-        flex_memory_stats(memory, &stats);
-        ck_assert_uint_ge(stats.in_use_bytes, bytes);
-        ck_assert_uint_le(stats.in_use_bytes, bytes + bytes / 7 + 64);
-        flex_memory_give(memory, first, bytes);
-        ck_assert_ptr_eq(flex_memory_take(memory, bytes), first);
-        flex_memory_give(memory, first, bytes);
-    }
-    flex_memory_stats(memory, &stats);
-    ck_assert_uint_eq(stats.in_use_bytes, 0);
-    ck_assert_uint_gt(stats.reserved_bytes, 0);
-    flex_memory_trim(memory);
-    flex_memory_stats(memory, &stats);
-    ck_assert_uint_eq(stats.reserved_bytes, 0);
-    flex_memory_free(memory);
-    flex_memory_free(NULL);
-}
-END_TEST
-
-START_TEST(test_cache_keeps_to_its_bound)
-{
-    enum { BLOCKS = 8 };
-    const uint64_t bytes = UINT64_C(1) << 20;
-    struct flex_memory *memory = flex_memory_new(3 * bytes);
-    struct flex_memory_stats stats;
-    void *blocks[BLOCKS];
-
-    for (int i = 0; i < BLOCKS; i++)
-        blocks[i] = flex_memory_take(memory, bytes);
-    for (int i = 0; i < BLOCKS; i++) {
-        flex_memory_give(memory, blocks[i], bytes);
-        flex_memory_stats(memory, &stats);
-        ck_assert_uint_le(stats.reserved_bytes - stats.in_use_bytes, 3 * bytes);
-    }
-    flex_memory_free(memory);
-}
-END_TEST
-
-START_TEST(test_absurd_sizes_fail)
-{
-    struct flex_memory *memory = flex_memory_new(0);
-
-    ck_assert_ptr_null(flex_memory_take(memory, UINT64_MAX));
-    ck_assert_ptr_null(flex_memory_take(memory, UINT64_C(1) << 62));
-    ck_assert_ptr_null(flex_memory_take(memory, UINT64_C(1) << 59));
-    flex_memory_free(memory);
-}
-END_TEST
-
-/* 4 GB under a limit of 1 GB: fails, after the cache has been given back, and
- * the allocator works on. In a child, because limits cannot be raised again.
- * The sanitizers' shadow memory does not fit under such a limit. */
-START_TEST(test_limit_on_memory_is_survived)
-{
-    pid_t child;
-    int status = 0;
-
-    if (HOB_BUILD_SANITIZERS || getenv("ASAN_OPTIONS"))
-        return;
-    child = fork();
-    if (child == 0) {
-        struct rlimit limit = {UINT64_C(1) << 30, UINT64_C(1) << 30};
-        struct flex_memory *memory = flex_memory_new(UINT64_C(1) << 30);
-        struct flex_memory_stats stats;
-        void *block = flex_memory_take(memory, UINT64_C(64) << 20);
-        int good = block != NULL;
-
-        flex_memory_give(memory, block, UINT64_C(64) << 20);
-        good &= setrlimit(RLIMIT_AS, &limit) == 0;
-        good &= !flex_memory_take(memory, UINT64_C(4) << 30);
-        flex_memory_stats(memory, &stats);
-        good &= stats.reserved_bytes == 0;
-        good &= flex_memory_take(memory, 1000) != NULL;
-        _exit(good ? 0 : 1);
-    }
-    ck_assert_int_eq(waitpid(child, &status, 0), child);
-    ck_assert(WIFEXITED(status) && WEXITSTATUS(status) == 0);
-}
-END_TEST
-
 int main(void)
 {
     Suite *suite = suite_create("flex device");
@@ -258,10 +162,6 @@ int main(void)
     tcase_add_test(cases, test_level_can_be_forced);
     tcase_add_test(cases, test_gemm_takes_other_sizes);
     tcase_add_test(cases, test_other_ordinals_are_refused);
-    tcase_add_test(cases, test_blocks_are_aligned_and_reused);
-    tcase_add_test(cases, test_cache_keeps_to_its_bound);
-    tcase_add_test(cases, test_absurd_sizes_fail);
-    tcase_add_test(cases, test_limit_on_memory_is_survived);
     suite_add_tcase(suite, cases);
     runner = srunner_create(suite);
     srunner_run_all(runner, CK_ENV);

@@ -19,6 +19,13 @@ static const struct pool_case {
     {{2, 2, 9, 11}, {3, 2}, {1, 2}, {1, 2}, {2, 3}, 2, 0},
     {{2, 2, 9, 11}, {2, 3}, {3, 2}, {1, 2}, {2, 1}, 2, 1},
     {{33, 7, 12, 13}, {3, 3}, {2, 2}, {1, 1}, {1, 1}, 2, 0},
+    {{2, 2, 5, 70}, {2, 2}, {2, 2}, {0, 0}, {1, 1}, 2, 1},
+    {{2, 2, 6, 69}, {3, 3}, {1, 1}, {1, 1}, {1, 1}, 2, 0},
+    {{2, 1, 7, 75}, {3, 4}, {2, 3}, {1, 2}, {2, 2}, 2, 0},
+    {{1, 2, 40, 43}, {37, 39}, {3, 2}, {3, 2}, {1, 1}, 2, 0},
+    {{1, 2, 9, 40}, {2, 2}, {5, 6}, {0, 0}, {1, 1}, 2, 1},
+    {{2, 2, 1, 33}, {1, 3}, {1, 2}, {0, 1}, {1, 1}, 2, 1},
+    {{1, 2, 30, 1}, {3, 1}, {2, 1}, {1, 0}, {1, 1}, 2, 0},
 };
 
 enum { CASES = sizeof(cases) / sizeof(cases[0]) };
@@ -78,15 +85,20 @@ static void check_max(struct lab *lab, const struct pool_case *c,
     const int64_t shape[4] = {c->x[0], c->x[1], windows(c, 0, 1),
                               windows(c, 1, 1)};
     const uint32_t index_dtype =
-        dtype == HOB_DTYPE_F64 ? HOB_DTYPE_I64 : HOB_DTYPE_I32;
+        dtype == HOB_DTYPE_F16 ? HOB_DTYPE_I64 : HOB_DTYPE_I32;
     const int64_t plane = c->x[2] * c->x[3];
     struct lab_tensor x, grad;
     struct fake_call call, back;
     double *in, *gradient;
 
     lab_tensor_init(lab, &x, dtype, 4, c->x, layout, -4, 4);
-    if (plane > 40)
+    if (plane > 40) {
+        for (int64_t i = 0; i < 40; i++) /* whole windows of it */
+            if (dtype != HOB_DTYPE_F32 || i % 8)
+                lab_set_at(&x.view, i, -(double)INFINITY);
         lab_set_at(&x.view, 17, (double)NAN);
+        lab_set_at(&x.view, 18, (double)NAN);
+    }
     in = lab_dense(&x.view);
     fake_call_init(&call, &lab->host,
                    with_indices ? "max_pool2d_with_indices" : "max_pool2d");

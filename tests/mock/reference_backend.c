@@ -116,12 +116,12 @@ static const struct hob_entry entries[] = {
      masks_num, 1, 0, NULL, reference_sort},
     {"quantize",
      "(x: Float, scales: Num, global_scale: Any?, value: enum(q8s, q8f, q4s, "
-     "q4f, q2s, q2f, e4m3, e5m2, e2m1) = q8s, block: i64 = 0, propagation: "
+     "q4f, q2s, q2f, e4m3, e5m2, e2m1) = q8s, block: [i64] = [], propagation: "
      "enum(inhibit, propagate) = inhibit) -> Quantized",
      masks_float_any_any, 3, 0, NULL, reference_quantize},
     {"quantized_from",
      "(values: Int, scales: Num, global_scale: Any?, value: enum(q8s, q8f, "
-     "q4s, q4f, q2s, q2f, e4m3, e5m2, e2m1) = q8s, block: i64 = 0, "
+     "q4s, q4f, q2s, q2f, e4m3, e5m2, e2m1) = q8s, block: [i64] = [], "
      "propagation: enum(inhibit, propagate) = inhibit) -> Quantized",
      masks_int_any_any, 3, 0, NULL, reference_quantize},
     {"dequantize", "(x: Quantized, dtype: dtype = f32) -> dtype", masks_quant,

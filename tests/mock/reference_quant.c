@@ -27,10 +27,32 @@ struct packed {
     struct format format;
     const struct hob_view *view;
     unsigned char *bytes;
-    int64_t count, row, block, row_blocks, scale_count;
-    struct hob_view scales; /* of rank 1 */
+    int64_t count, scale_count;
+    int64_t block[HOB_MAX_RANK]; /* along each dimension */
+    struct hob_view scales;      /* of rank 1 */
     struct hob_view global;
 };
+
+/* The block along the dimension that is FROM_LAST from the last, of SIZE. */
+static int64_t block_of(const struct hob_view *view, uint32_t from_last,
+                        int64_t size)
+{
+    uint32_t word = view->scheme >> 12, power;
+    int64_t block = from_last ? 1 : word;
+
+    if (!word)
+        return size;
+    if (view->scheme >> 10 & 1) {
+        power = from_last < 5 ? word >> (4 * from_last) & 15 : 0;
+        block = power == 15 ? size : (int64_t)1 << power;
+    }
+    return block < size ? block : size;
+}
+
+static int64_t blocks_in(int64_t size, int64_t block)
+{
+    return (size + block - 1) / block;
+}
 
 static struct packed unwrap(const struct hob_view *view)
 {
@@ -38,14 +60,15 @@ static struct packed unwrap(const struct hob_view *view)
     int64_t at;
 
     p.format = formats[view->scheme & 15];
-    p.block = view->scheme >> 12;
     p.count = hob_view_count(view);
-    p.row = view->rank ? view->shape[view->rank - 1] : 1;
     p.scale_count = 1;
-    if (p.block) {
-        p.row_blocks = (p.row + p.block - 1) / p.block;
-        p.scale_count = p.row ? p.count / p.row * p.row_blocks : 0;
+    for (uint32_t i = 0; i < view->rank; i++) {
+        p.block[i] = block_of(view, view->rank - 1 - i, view->shape[i]);
+        if (p.count)
+            p.scale_count *= blocks_in(view->shape[i], p.block[i]);
     }
+    if (!p.count && view->scheme >> 12)
+        p.scale_count = 0;
     at = ((p.count * p.format.bits + 7) / 8 + 15) / 16 * 16;
     p.scales.data = p.bytes + at;
     p.scales.dtype = view->scheme >> 4 & 15;
@@ -63,9 +86,14 @@ static int has_global(const struct packed *p)
 /* What element FLAT's code is multiplied by. */
 static double factor_of(const struct packed *p, int64_t flat)
 {
-    int64_t at =
-        p->block ? flat / p->row * p->row_blocks + flat % p->row / p->block : 0;
-    float scale = (float)number_load(&p->scales, at).f;
+    int64_t at = 0, stride = 1;
+    float scale;
+
+    for (uint32_t i = p->view->rank; i-- > 0; flat /= p->view->shape[i]) {
+        at += flat % p->view->shape[i] / p->block[i] * stride;
+        stride *= blocks_in(p->view->shape[i], p->block[i]);
+    }
+    scale = (float)number_load(&p->scales, at).f;
 
     return has_global(p) ? (double)(scale * (float)number_load(&p->global, 0).f)
                          : (double)scale;

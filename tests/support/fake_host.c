@@ -245,6 +245,9 @@ hob_status fake_call_run(struct fake_call *fake, const struct hob_entry *entry,
     status = entry->execute(device, &fake->call);
     fake_free(fake->call.host, fake->call.workspace);
     fake->call.workspace = NULL;
+    if (prepare.prepared && prepare.release)
+        prepare.release(prepare.prepared);
+    fake->call.prepared = NULL;
     return status;
 }
 

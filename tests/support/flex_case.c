@@ -33,7 +33,7 @@ struct flex_device *flex_case_open(struct fake_host *host, uint32_t level)
 
 void flex_case_close(struct flex_device *device)
 {
-    struct flex_memory_stats stats;
+    struct hob_memory_stats stats;
 
     flex_memory_stats(device->memory, &stats);
     ck_assert_uint_eq(stats.in_use_bytes, 0);

@@ -222,6 +222,14 @@ static hob_tensor *f_adaptive_avg_pool(hob_scope *s, hob_tensor *const *in)
     return hob_square(s, hob_adaptive_avg_pool(s, in[0], size, 2));
 }
 
+static hob_tensor *f_adaptive_avg_pool_backward(hob_scope *s,
+                                                hob_tensor *const *in)
+{
+    const int64_t size[2] = {5, 2};
+
+    return hob_square(s, hob_adaptive_avg_pool_backward(s, in[0], size, 2));
+}
+
 static hob_tensor *f_im2col(hob_scope *s, hob_tensor *const *in)
 {
     return hob_square(
@@ -264,11 +272,39 @@ static hob_tensor *f_interpolate_lanczos3(hob_scope *s, hob_tensor *const *in)
     return resized(s, in[0], HOB_INTERPOLATE_MODE_LANCZOS3, 0);
 }
 
+static hob_tensor *f_interpolate_backward(hob_scope *s, hob_tensor *const *in)
+{
+    const int64_t size[2] = {2, 4};
+
+    return hob_square(
+        s, hob_interpolate_backward(s, in[0], size, 2,
+                                    HOB_INTERPOLATE_BACKWARD_MODE_BICUBIC, 0));
+}
+
 /* Places within one cell of the plane: no kink is near. */
 static hob_tensor *f_grid_sample(hob_scope *s, hob_tensor *const *in)
 {
     return hob_grid_sample(s, in[0], in[1], HOB_GRID_SAMPLE_MODE_BILINEAR,
                            HOB_GRID_SAMPLE_PADDING_ZEROS, 1);
+}
+
+/* Outside of the plane, where it is mirrored. */
+static hob_tensor *f_grid_sample_reflection(hob_scope *s, hob_tensor *const *in)
+{
+    return hob_square(
+        s, hob_grid_sample(s, in[0], in[1], HOB_GRID_SAMPLE_MODE_BILINEAR,
+                           HOB_GRID_SAMPLE_PADDING_REFLECTION, 0));
+}
+
+static hob_tensor *f_grid_sample_backward(hob_scope *s, hob_tensor *const *in)
+{
+    hob_tensor *d_x = NULL, *d_grid = NULL;
+
+    (void)hob_grid_sample_backward(
+        s, in[0], in[1], in[2], HOB_GRID_SAMPLE_BACKWARD_MODE_BILINEAR,
+        HOB_GRID_SAMPLE_BACKWARD_PADDING_ZEROS, 1, &d_x, &d_grid);
+    return hob_add(s, hob_sum(s, hob_square(s, d_x)),
+                   hob_sum(s, hob_square(s, d_grid)));
 }
 
 static hob_tensor *f_affine_grid(hob_scope *s, hob_tensor *const *in)
@@ -303,6 +339,19 @@ static hob_tensor *f_ctc_loss(hob_scope *s, hob_tensor *const *in)
                         hob_from_i64(s, device, lengths, batch, 1), 0);
 }
 
+static hob_tensor *f_ctc_loss_backward(hob_scope *s, hob_tensor *const *in)
+{
+    static const int64_t targets[4] = {1, 2, 2, 2}, inputs[2] = {4, 3};
+    static const int64_t lengths[2] = {2, 1}, shape[2] = {2, 2}, batch[1] = {2};
+    hob_device *device = hob_tensor_device(in[0]);
+
+    return hob_ctc_loss_backward(s, hob_log_softmax(s, in[0], -1),
+                                 hob_from_i64(s, device, targets, shape, 2),
+                                 hob_from_i64(s, device, inputs, batch, 1),
+                                 hob_from_i64(s, device, lengths, batch, 1),
+                                 in[1], 0);
+}
+
 static hob_tensor *f_softplus(hob_scope *s, hob_tensor *const *in)
 {
     return hob_softplus(s, in[0], 2);
@@ -326,6 +375,22 @@ static hob_tensor *f_celu(hob_scope *s, hob_tensor *const *in)
 static hob_tensor *f_hard_sigmoid(hob_scope *s, hob_tensor *const *in)
 {
     return hob_square(s, hob_hard_sigmoid(s, in[0], 0.2, 0.5));
+}
+
+/* Of all kinds, each times another number. */
+static hob_tensor *f_activation_backward(hob_scope *s, hob_tensor *const *in)
+{
+    hob_tensor *sum = NULL;
+
+    for (int kind = 0; kind <= HOB_ACTIVATION_BACKWARD_KIND_HARD_SWISH;
+         kind++) {
+        hob_tensor *part = hob_activation_backward(
+            s, in[0], in[1], (enum hob_activation_backward_kind)kind, 0.7);
+
+        part = hob_mul_scalar(s, part, hob_f64(1 + kind));
+        sum = sum ? hob_add(s, sum, part) : part;
+    }
+    return sum;
 }
 
 static hob_tensor *f_glu(hob_scope *s, hob_tensor *const *in)

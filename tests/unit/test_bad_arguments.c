@@ -125,8 +125,8 @@ static hob_tensor *make_tensor(const struct plan *plan, int side,
         x = hob_expand(f->scope, hob_unsqueeze(f->scope, x, (int64_t)rank),
                        shape, rank + 1);
     } else if (quantized && !wild) {
-        x = hob_quantize_dynamic(f->scope, x, HOB_QUANTIZE_DYNAMIC_VALUE_Q8S, 0,
-                                 HOB_DTYPE_NONE, 0,
+        x = hob_quantize_dynamic(f->scope, x, HOB_QUANTIZE_DYNAMIC_VALUE_Q8S,
+                                 NULL, 0, HOB_DTYPE_NONE, 0,
                                  HOB_QUANTIZE_DYNAMIC_PROPAGATION_INHIBIT,
                                  HOB_QUANTIZE_DYNAMIC_CALIBRATION_MINMAX);
     }

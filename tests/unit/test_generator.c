@@ -333,6 +333,12 @@ static const struct bad bad_manifests[] = {
      "6:31: /ops/0/aliases/0/1: \"xs\" is a list"},
     {EXT(SQUARE(X, "[\"flex\"]", "\"body\": true, \"capture\": 1")),
      "6:26: /ops/0/capture: true or false expected"},
+    {EXT(SQUARE(X, "[\"flex\"]", "\"body\": true, \"quantized\": \"all\"")),
+     "6:28: /ops/0/quantized: \"all\" is no rule for quantized arguments"},
+    {EXT(SQUARE("(x: Float) -> x", "[\"flex\"]",
+                "\"body\": true, \"quantized\": \"view\"")),
+     "6:28: /ops/0/quantized: such an op runs on codes, which are i8: its "
+     "first parameter must be a tensor that can be Int: Num or Any"},
     {EXT(SQUARE(X, "[\"flex\"]",
                 "\"body\": true, \"uses\": [\"mul\", \"demo.cube\"]")),
      "6:31: /ops/0/uses/1: there is no op \"demo.cube\""},

@@ -100,6 +100,8 @@ static const struct bad_manifest {
     {"op_unknown_feature", HOB__REASON_MANIFEST_FIELD,
      "feature \"cuda\" is not declared"},
     {"op_bad_fuse", HOB__REASON_MANIFEST_FIELD, "\"glue\" is no fusion rule"},
+    {"op_bad_quantized", HOB__REASON_MANIFEST_FIELD,
+     "\"always\" is no rule for quantized arguments"},
     {"op_bad_infer", HOB__REASON_MANIFEST_FIELD,
      "16:16: /ops/0/infer: there is no standard infer function \"nonsense\""},
     {"op_bad_signature", HOB__REASON_MANIFEST_FIELD,

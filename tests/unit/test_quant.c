@@ -31,15 +31,15 @@ static int on_device(int which)
 static hob_tensor *quantized(hob_tensor *x, uint32_t value, int64_t block)
 {
     return hob_quantize_dynamic(
-        f.scope, x, (enum hob_quantize_dynamic_value)(value - 1), block,
-        HOB_DTYPE_F32, 0, HOB_QUANTIZE_DYNAMIC_PROPAGATION_INHIBIT,
+        f.scope, x, (enum hob_quantize_dynamic_value)(value - 1), &block,
+        block != 0, HOB_DTYPE_F32, 0, HOB_QUANTIZE_DYNAMIC_PROPAGATION_INHIBIT,
         HOB_QUANTIZE_DYNAMIC_CALIBRATION_MINMAX);
 }
 
 static hob_tensor *propagating(hob_tensor *x)
 {
-    return hob_quantize_dynamic(f.scope, x, HOB_QUANTIZE_DYNAMIC_VALUE_Q4S, 0,
-                                HOB_DTYPE_F16, 0,
+    return hob_quantize_dynamic(f.scope, x, HOB_QUANTIZE_DYNAMIC_VALUE_Q4S,
+                                NULL, 0, HOB_DTYPE_F16, 0,
                                 HOB_QUANTIZE_DYNAMIC_PROPAGATION_PROPAGATE,
                                 HOB_QUANTIZE_DYNAMIC_CALIBRATION_MINMAX);
 }
@@ -116,20 +116,22 @@ static void same_bits(const char *what, hob_tensor *a, hob_tensor *b)
 /* X and X_THERE, of another backend, quantized with equal scales are equal,
  * and so are the numbers that come back. */
 static void check_format(const char *what, hob_device *there, hob_tensor *x,
-                         uint32_t value, int64_t block, hob_dtype scale_dtype,
+                         uint32_t value, const int64_t *block,
+                         uint32_t block_count, hob_dtype scale_dtype,
                          int global)
 {
     hob_tensor *own_global, *other_global;
     hob_tensor *q = hob_quantize_dynamic(
         f.scope, x, (enum hob_quantize_dynamic_value)(value - 1), block,
-        scale_dtype, global, HOB_QUANTIZE_DYNAMIC_PROPAGATION_INHIBIT,
+        block_count, scale_dtype, global,
+        HOB_QUANTIZE_DYNAMIC_PROPAGATION_INHIBIT,
         HOB_QUANTIZE_DYNAMIC_CALIBRATION_MINMAX);
     hob_tensor *scales = scales_of(q, &own_global);
     hob_tensor *other = hob_quantize(
         f.scope, hob_to_device(f.scope, x, there),
         hob_to_device(f.scope, scales, there),
         own_global ? hob_to_device(f.scope, own_global, there) : NULL,
-        (enum hob_quantize_value)(value - 1), block,
+        (enum hob_quantize_value)(value - 1), block, block_count,
         HOB_QUANTIZE_PROPAGATION_INHIBIT);
     hob_tensor *moved = hob_to_device(f.scope, q, there);
 
@@ -138,7 +140,7 @@ static void check_format(const char *what, hob_device *there, hob_tensor *x,
               scales_of(hob_quantize_dynamic(
                             f.scope, hob_to_device(f.scope, x, there),
                             (enum hob_quantize_dynamic_value)(value - 1), block,
-                            scale_dtype, global,
+                            block_count, scale_dtype, global,
                             HOB_QUANTIZE_DYNAMIC_PROPAGATION_INHIBIT,
                             HOB_QUANTIZE_DYNAMIC_CALIBRATION_MINMAX),
                         &other_global));
@@ -163,7 +165,13 @@ START_TEST(test_quant_formats_equal_the_reference)
 {
     static const hob_dtype scale_dtypes[] = {HOB_DTYPE_F32, HOB_DTYPE_F16,
                                              HOB_DTYPE_BF16};
-    static const int64_t blocks[] = {0, 1, 3, 32, 5000};
+    static const struct {
+        uint32_t count;
+        int64_t sizes[3];
+    } blocks[] = {{0, {0}},    {1, {1}},    {1, {3}},       {1, {32}},
+                  {1, {5000}}, {1, {0}},    {2, {2, 16}},   {2, {0, 1}},
+                  {2, {4, 0}}, {2, {1, 7}}, {3, {2, 2, 1}}, {3, {0, 1, 4}}};
+    enum { BLOCKS = sizeof(blocks) / sizeof(blocks[0]) };
     static double data[MOST];
     const struct shape *shape = &shapes[_i];
     hob_device *there = NULL;
@@ -172,23 +180,26 @@ START_TEST(test_quant_formats_equal_the_reference)
     if (!on_device(1))
         return;
     ck_assert_hob_ok(hob_device_open(f.runtime, "reference", &there, &error));
-    for (uint32_t n = 0; n < 9 * 5 * 3; n++) {
+    for (uint32_t n = 0; n < 9 * BLOCKS * 3; n++) {
         uint32_t value = n % 9 + 1;
-        int64_t block = blocks[n / 9 % 5];
-        hob_dtype scale_dtype = scale_dtypes[n / 45];
+        uint32_t b = n / 9 % BLOCKS;
+        hob_dtype scale_dtype = scale_dtypes[n / (9 * BLOCKS)];
         hob_dtype dtype = (hob_dtype)(HOB_DTYPE_F64 + n % 4);
         int64_t count = count_of(shape);
         hob_tensor *x;
 
+        if (blocks[b].count > 1 && blocks[b].count > (uint32_t)shape->rank)
+            continue;
         snprintf(what, sizeof(what), "format %u of %s, block %d, scales %s",
-                 value, hob_dtype_name(dtype), (int)block,
+                 value, hob_dtype_name(dtype), (int)b,
                  hob_dtype_name(scale_dtype));
         fill(data, count, UINT64_C(88172645463325252) + n, n % 5 == 4);
         x = op_tensor(&f, dtype, data, shape->sizes, shape->rank);
         if (shape->rank > 1 && n % 2) /* strided too */
             x = hob_flip(f.scope, hob_swap_dims(f.scope, x, 0, 1),
                          (const int64_t[]){0}, 1);
-        check_format(what, there, x, value, block, scale_dtype, n % 3 == 1);
+        check_format(what, there, x, value, blocks[b].sizes, blocks[b].count,
+                     scale_dtype, n % 3 == 1);
     }
     hob_device_unref(there);
 }
@@ -241,8 +252,9 @@ START_TEST(test_quant_mean_of_magnitudes)
     if (!on_device(_i))
         return;
     q = hob_quantize_dynamic(f.scope, op_vector(&f, HOB_DTYPE_F32, data, 7),
-                             HOB_QUANTIZE_DYNAMIC_VALUE_Q2S, 3, HOB_DTYPE_F32,
-                             0, HOB_QUANTIZE_DYNAMIC_PROPAGATION_INHIBIT,
+                             HOB_QUANTIZE_DYNAMIC_VALUE_Q2S,
+                             (const int64_t[]){3}, 1, HOB_DTYPE_F32, 0,
+                             HOB_QUANTIZE_DYNAMIC_PROPAGATION_INHIBIT,
                              HOB_QUANTIZE_DYNAMIC_CALIBRATION_ABSMEAN);
     op_read(&f, scales_of(q, &global), scales, 3);
     ck_assert_double_eq_tol(scales[0], 2, 1e-6);
@@ -266,7 +278,7 @@ START_TEST(test_quant_lies_in_memory_as_documented)
         return;
     scales = op_tensor(&f, HOB_DTYPE_F32, &one, NULL, 0);
     q = hob_quantize(f.scope, op_vector(&f, HOB_DTYPE_F32, q4, 5), scales, NULL,
-                     HOB_QUANTIZE_VALUE_Q4S, 0,
+                     HOB_QUANTIZE_VALUE_Q4S, NULL, 0,
                      HOB_QUANTIZE_PROPAGATION_INHIBIT);
     op_check_fails(&f, "", HOB_OK);
     bytes = hob_tensor_view(q)->data;
@@ -275,7 +287,7 @@ START_TEST(test_quant_lies_in_memory_as_documented)
     ck_assert_uint_eq(bytes[2] & 15, 2);
     ck_assert_mem_eq(bytes + 16, &(float){1}, 4);
     q = hob_quantize(f.scope, op_vector(&f, HOB_DTYPE_F32, q2, 6), scales, NULL,
-                     HOB_QUANTIZE_VALUE_Q2S, 0,
+                     HOB_QUANTIZE_VALUE_Q2S, NULL, 0,
                      HOB_QUANTIZE_PROPAGATION_INHIBIT);
     op_check_fails(&f, "", HOB_OK);
     bytes = hob_tensor_view(q)->data;
@@ -303,8 +315,9 @@ START_TEST(test_quant_of_what_is_not_finite_and_of_zeros)
     q = quantized(op_vector(&f, HOB_DTYPE_F32, zeros, 6), HOB_QUANT_Q8S, 2);
     op_check(&f, "zeros", q, zeros, 6, 1e-6);
     q = hob_quantize_dynamic(f.scope, op_vector(&f, HOB_DTYPE_F16, zeros, 3),
-                             HOB_QUANTIZE_DYNAMIC_VALUE_Q4S, 2, HOB_DTYPE_F16,
-                             1, HOB_QUANTIZE_DYNAMIC_PROPAGATION_INHIBIT,
+                             HOB_QUANTIZE_DYNAMIC_VALUE_Q4S,
+                             (const int64_t[]){2}, 1, HOB_DTYPE_F16, 1,
+                             HOB_QUANTIZE_DYNAMIC_PROPAGATION_INHIBIT,
                              HOB_QUANTIZE_DYNAMIC_CALIBRATION_MINMAX);
     op_check(&f, "zeros of a global scale", q, zeros, 3, 0);
 }
@@ -322,10 +335,10 @@ START_TEST(test_quant_from_its_parts)
     for (uint32_t value = 1; value <= 9; value++) {
         q = quantized(op_tensor(&f, HOB_DTYPE_F32, data, shape, 2), value, 5);
         scales = scales_of(q, &global);
-        again = hob_quantized_from(f.scope, hob_quantized_values(f.scope, q),
-                                   scales, global,
-                                   (enum hob_quantized_from_value)(value - 1),
-                                   5, HOB_QUANTIZED_FROM_PROPAGATION_INHIBIT);
+        again = hob_quantized_from(
+            f.scope, hob_quantized_values(f.scope, q), scales, global,
+            (enum hob_quantized_from_value)(value - 1), (const int64_t[]){5}, 1,
+            HOB_QUANTIZED_FROM_PROPAGATION_INHIBIT);
         same_bits("parts", q, again);
     }
     /* One scale a row: a block of the whole row. */
@@ -334,8 +347,8 @@ START_TEST(test_quant_from_its_parts)
     values = op_tensor(&f, HOB_DTYPE_I8, data, shape, 2);
     scales = op_tensor(&f, HOB_DTYPE_F32, scale_data, column, 2);
     q = hob_quantized_from(f.scope, values, scales, NULL,
-                           HOB_QUANTIZED_FROM_VALUE_Q4S, 21,
-                           HOB_QUANTIZED_FROM_PROPAGATION_INHIBIT);
+                           HOB_QUANTIZED_FROM_VALUE_Q4S, (const int64_t[]){0},
+                           1, HOB_QUANTIZED_FROM_PROPAGATION_INHIBIT);
     for (int i = 0; i < 63; i++)
         data[i] *= scale_data[i / 21];
     op_check(&f, "rows", q, data, 63, 0);
@@ -352,27 +365,38 @@ START_TEST(test_quant_refuses_bad_arguments)
     x = op_vector(&f, HOB_DTYPE_F32, data, 4);
     one = op_vector(&f, HOB_DTYPE_F32, data, 1);
     two = op_vector(&f, HOB_DTYPE_F32, bad, 2);
-    hob_quantize(f.scope, x, two, NULL, HOB_QUANTIZE_VALUE_Q8S, 0,
+    hob_quantize(f.scope, x, two, NULL, HOB_QUANTIZE_VALUE_Q8S, NULL, 0,
                  HOB_QUANTIZE_PROPAGATION_INHIBIT);
     check_fails(HOB_ERR_SHAPE, "scales are f32[2]; for q8s[4] they must");
-    hob_quantize(f.scope, x, two, NULL, HOB_QUANTIZE_VALUE_Q8S, 2,
-                 HOB_QUANTIZE_PROPAGATION_INHIBIT);
+    hob_quantize(f.scope, x, two, NULL, HOB_QUANTIZE_VALUE_Q8S,
+                 (const int64_t[]){2}, 1, HOB_QUANTIZE_PROPAGATION_INHIBIT);
     check_fails(HOB_ERR_RANGE, "scale 1 is -1");
-    hob_quantize(f.scope, x, two, NULL, HOB_QUANTIZE_VALUE_Q8S, -1,
+    hob_quantize(f.scope, x, two, NULL, HOB_QUANTIZE_VALUE_Q8S,
+                 (const int64_t[]){-1}, 1, HOB_QUANTIZE_PROPAGATION_INHIBIT);
+    check_fails(HOB_ERR_RANGE, "block is [-1]; it must be the size");
+    hob_quantize(f.scope, x, two, NULL, HOB_QUANTIZE_VALUE_Q8S,
+                 (const int64_t[]){2, 2}, 2, HOB_QUANTIZE_PROPAGATION_INHIBIT);
+    check_fails(HOB_ERR_SHAPE, "block [2,2] has more dimensions than f32[4]");
+    hob_quantize(f.scope,
+                 hob_reshape(f.scope,
+                             hob_expand(f.scope, x, (const int64_t[]){9, 4}, 2),
+                             (const int64_t[]){6, 6}, 2),
+                 two, NULL, HOB_QUANTIZE_VALUE_Q8S, (const int64_t[]){3, 6}, 2,
                  HOB_QUANTIZE_PROPAGATION_INHIBIT);
-    check_fails(HOB_ERR_RANGE, "block is -1");
+    check_fails(HOB_ERR_RANGE, "block is [3,6]; it must be");
     hob_quantize(f.scope, x, hob_cast(f.scope, one, HOB_DTYPE_F64), NULL,
-                 HOB_QUANTIZE_VALUE_Q8S, 0, HOB_QUANTIZE_PROPAGATION_INHIBIT);
+                 HOB_QUANTIZE_VALUE_Q8S, NULL, 0,
+                 HOB_QUANTIZE_PROPAGATION_INHIBIT);
     check_fails(HOB_ERR_DTYPE, "scales cannot be f64");
-    hob_quantize(f.scope, x, one, two, HOB_QUANTIZE_VALUE_Q8S, 0,
+    hob_quantize(f.scope, x, one, two, HOB_QUANTIZE_VALUE_Q8S, NULL, 0,
                  HOB_QUANTIZE_PROPAGATION_INHIBIT);
     check_fails(HOB_ERR_SHAPE, "global_scale is f32[2]");
     hob_quantized_from(f.scope, hob_cast(f.scope, x, HOB_DTYPE_I8), one, NULL,
-                       HOB_QUANTIZED_FROM_VALUE_Q2F, 0,
+                       HOB_QUANTIZED_FROM_VALUE_Q2F, NULL, 0,
                        HOB_QUANTIZED_FROM_PROPAGATION_INHIBIT);
     check_fails(HOB_ERR_RANGE, "value 1 is 2, which is no code of q2f");
     hob_quantized_from(f.scope, hob_cast(f.scope, x, HOB_DTYPE_I32), one, NULL,
-                       HOB_QUANTIZED_FROM_VALUE_Q8S, 0,
+                       HOB_QUANTIZED_FROM_VALUE_Q8S, NULL, 0,
                        HOB_QUANTIZED_FROM_PROPAGATION_INHIBIT);
     check_fails(HOB_ERR_DTYPE, "codes are i8");
     hob_dequantize(f.scope, x, HOB_DTYPE_F32);
@@ -381,8 +405,8 @@ START_TEST(test_quant_refuses_bad_arguments)
     check_fails(HOB_ERR_DTYPE, "dtype is i32");
     /* 1e30 / 127 is no f16. */
     hob_quantize_dynamic(f.scope, hob_mul_scalar(f.scope, x, hob_f64(1e30)),
-                         HOB_QUANTIZE_DYNAMIC_VALUE_Q8S, 0, HOB_DTYPE_F16, 0,
-                         HOB_QUANTIZE_DYNAMIC_PROPAGATION_INHIBIT,
+                         HOB_QUANTIZE_DYNAMIC_VALUE_Q8S, NULL, 0, HOB_DTYPE_F16,
+                         0, HOB_QUANTIZE_DYNAMIC_PROPAGATION_INHIBIT,
                          HOB_QUANTIZE_DYNAMIC_CALIBRATION_MINMAX);
     check_fails(HOB_ERR_RANGE, "scale 0 is inf");
 }
@@ -475,7 +499,7 @@ START_TEST(test_quant_moved_elements_do_not_change)
     scales = op_tensor(&f, HOB_DTYPE_F32, &scale, NULL, 0);
     index = op_vector(&f, HOB_DTYPE_I32, index_data, 2);
     q = hob_quantized_from(f.scope, codes, scales, NULL,
-                           HOB_QUANTIZED_FROM_VALUE_Q8F, 0,
+                           HOB_QUANTIZED_FROM_VALUE_Q8F, NULL, 0,
                            HOB_QUANTIZED_FROM_PROPAGATION_PROPAGATE);
     for (int k = 0; k < 2; k++) {
         hob_tensor *x = k ? codes : q;
@@ -508,6 +532,181 @@ START_TEST(test_quant_moved_elements_do_not_change)
 }
 END_TEST
 
+/* ---- moved blocks ---- */
+
+enum { MOVES = 21 };
+
+/* Move X [4, 6, 8] in one of many ways: results into OUT, how many is
+ * returned. */
+static uint32_t move_blocks(int which, hob_tensor *x, hob_tensor **out)
+{
+    const int64_t order[] = {2, 0, 1}, axes[] = {-1, 0}, one[] = {1};
+    const double index_data[] = {3, 0, 3};
+    hob_tensor *index = op_vector(&f, HOB_DTYPE_I64, index_data, 3);
+    hob_scope *s = f.scope;
+    uint32_t count = 1;
+
+#define SLICE(b0, b1, b2, e0, e1, e2, s0, s1, s2)                              \
+    hob_slice(s, x, (const int64_t[]){b0, b1, b2}, 3,                          \
+              (const int64_t[]){e0, e1, e2}, 3, (const int64_t[]){s0, s1, s2}, \
+              3)
+#define SHAPE(...)                                                             \
+    (const int64_t[]){__VA_ARGS__},                                            \
+        sizeof((const int64_t[]){__VA_ARGS__}) / sizeof(int64_t)
+    switch (which) {
+    case 0:
+        out[0] = hob_permute(s, x, order, 3);
+        break;
+    case 1:
+        out[0] = hob_swap_dims(s, x, -1, 0);
+        break;
+    case 2:
+        out[0] = hob_move_dims(s, x, one, 1, (const int64_t[]){-1}, 1);
+        break;
+    case 3:
+        out[0] = hob_reshape(s, x, SHAPE(24, 8));
+        break;
+    case 4:
+        out[0] = hob_reshape(s, x, SHAPE(4, 6, 2, 4));
+        break;
+    case 5:
+        out[0] = hob_reshape(s, x, SHAPE(192));
+        break;
+    case 6:
+        out[0] = hob_unsqueeze(s, x, 1);
+        break;
+    case 7:
+        out[0] = hob_squeeze(s, SLICE(1, 0, 0, 2, 6, 8, 1, 1, 1), SHAPE(0));
+        break;
+    case 8:
+        out[0] = hob_flip(s, x, axes, 2);
+        break;
+    case 9:
+        out[0] = hob_expand(s, hob_unsqueeze(s, x, 1), SHAPE(3, 4, 5, 6, 8));
+        break;
+    case 10:
+        out[0] = hob_repeat_dim(s, x, 1, 3);
+        break;
+    case 11:
+        out[0] = hob_repeat(s, x, SHAPE(2, 1, 2));
+        break;
+    case 12:
+        out[0] = SLICE(2, 0, 4, 4, 6, 8, 1, 1, 1);
+        break;
+    case 13:
+        out[0] = SLICE(1, 1, 5, 4, 6, 7, 2, -1, 1);
+        break;
+    case 14:
+        out[0] = hob_select(s, x, index, 0);
+        break;
+    case 15:
+        out[0] = hob_select(s, x, index, -1);
+        break;
+    case 16:
+        ck_assert_int_eq(hob_split(s, x, 2, 0, out, 4, &count), HOB_OK);
+        break;
+    case 17:
+        ck_assert_int_eq(
+            hob_split_sizes(s, x, SHAPE(4, 1, 3), -1, out, 4, &count), HOB_OK);
+        break;
+    case 18:
+        ck_assert_int_eq(hob_chunk(s, x, 2, 1, out, 4, &count), HOB_OK);
+        break;
+    case 19:
+        out[0] = hob_roll(s, x, SHAPE(1, 3), axes, 2);
+        break;
+    default:
+        out[0] = hob_contiguous(s, x);
+    }
+#undef SLICE
+#undef SHAPE
+    return count;
+}
+
+/* Which of the moves must not change a number, by the sizes of the blocks. */
+static const struct {
+    uint32_t count;
+    int64_t block[3];
+    const char *exact; /* a letter a move: 'x', or '.' if it may */
+} moved_blocks[] = {
+    {0, {0}, "xxxxxxxxxxxxxxxxxxxxx"},
+    {1, {1}, "xxxxxxxxxxxxxxxxxxxxx"},
+    {1, {4}, "xxxxxxxxxxxxxxx.xxx.x"},
+    {1, {5}, "...x..xx..x..xx.xxx.x"},
+    {2, {2, 4}, "xxxxx.xxxxxxx.x.xx..x"},
+    {3, {2, 2, 8}, "xxx.x.xxxxxxx..xxx..x"},
+    {3, {0, 1, 1}, "xxx.x.xxxxxxxxxxxxxxx"},
+    {3, {1, 0, 0}, "xxx.xxxxxxxxxxxxxxxxx"},
+    {3, {0, 2, 0}, "xxx.x.xxxxxxx.xxxx.xx"},
+};
+enum { MOVED_BLOCKS = sizeof(moved_blocks) / sizeof(moved_blocks[0]) };
+
+/* Codes and scales at random: quantizing anew would change them. */
+static hob_tensor *random_blocks(const int64_t *block, uint32_t count)
+{
+    const int64_t shape[] = {4, 6, 8};
+    double codes[192], numbers[192];
+    int64_t sizes[3], scales = 1;
+    uint64_t seed = UINT64_C(0x9e3779b97f4a7c15);
+
+    for (uint32_t i = 0; i < 3; i++) {
+        const uint32_t at = i + count - 3; /* wraps where there is none */
+        int64_t size = i + count < 3 ? 1 : block[at];
+
+        size = !size || size > shape[i] ? shape[i] : size;
+        sizes[i] = (shape[i] + size - 1) / size;
+        scales *= sizes[i];
+    }
+    for (int64_t i = 0; i < 192; i++)
+        codes[i] = floor(op_random(&seed) * 6);
+    for (int64_t i = 0; i < scales; i++)
+        numbers[i] = 1.5 + op_random(&seed);
+    return hob_quantized_from(
+        f.scope, op_tensor(&f, HOB_DTYPE_I8, codes, shape, 3),
+        op_tensor(&f, HOB_DTYPE_F32, numbers, sizes, count ? 3 : 0), NULL,
+        HOB_QUANTIZED_FROM_VALUE_Q8S, block, count,
+        HOB_QUANTIZED_FROM_PROPAGATION_INHIBIT);
+}
+
+START_TEST(test_quant_moved_blocks_do_not_change)
+{
+    const int64_t *block = moved_blocks[_i / 2].block;
+    const uint32_t count = moved_blocks[_i / 2].count;
+    hob_tensor *x, *moved[4], *want[4];
+
+    if (!on_device(_i % 2))
+        return;
+    x = random_blocks(block, count);
+    for (int which = 0; which < MOVES; which++) {
+        const uint32_t n = move_blocks(which, x, moved);
+
+        ck_assert_uint_eq(
+            move_blocks(which, hob_dequantize(f.scope, x, HOB_DTYPE_F32), want),
+            n);
+        for (uint32_t i = 0; i < n; i++) {
+            char what[64];
+            static double got[MOST], numbers[MOST];
+            int64_t size = hob_tensor_count(want[i]);
+
+            snprintf(what, sizeof(what), "blocks %d, move %d, result %u",
+                     _i / 2, which, i);
+            ck_assert_msg(hob_tensor_dtype(moved[i]) == HOB_DTYPE_QUANT, "%s",
+                          what);
+            if (moved_blocks[_i / 2].exact[which] == 'x') {
+                same_bits(what,
+                          hob_dequantize(f.scope, moved[i], HOB_DTYPE_F32),
+                          want[i]);
+                continue;
+            }
+            op_read(&f, moved[i], got, size);
+            op_read(&f, want[i], numbers, size);
+            for (int64_t k = 0; k < size; k++)
+                ck_assert_double_eq_tol(got[k], numbers[k], 0.1);
+        }
+    }
+}
+END_TEST
+
 START_TEST(test_quant_kept_with_new_scales)
 {
     hob_tensor *x, *q, *y, *where;
@@ -515,11 +714,11 @@ START_TEST(test_quant_kept_with_new_scales)
     if (!on_device(_i))
         return;
     x = make_3x4();
-    q = quantized(x, HOB_QUANT_Q8S, 2);
-    y = hob_swap_dims(f.scope, q, 0, 1); /* blocks are others now */
+    q = quantized(x, HOB_QUANT_Q8S, 3);                /* 3 and 1 of a row */
+    y = hob_flip(f.scope, q, (const int64_t[]){1}, 1); /* blocks are others */
     ck_assert_uint_eq(hob_tensor_view(y)->scheme, hob_tensor_view(q)->scheme);
-    op_check(&f, "swap_dims", hob_swap_dims(f.scope, y, 0, 1), data_3x4, 12,
-             0.05);
+    op_check(&f, "flip", hob_flip(f.scope, y, (const int64_t[]){1}, 1),
+             data_3x4, 12, 0.05);
     y = hob_abs(f.scope, q);
     ck_assert_int_eq(hob_tensor_dtype(y), HOB_DTYPE_QUANT);
     hob_sort_with_indices(f.scope, q, 1, 0, HOB_DTYPE_I32, &y, &where);
@@ -683,6 +882,8 @@ int main(void)
     tcase_add_loop_test(tc, test_quant_takes_the_dtype_of_the_float_beside_it,
                         0, 2);
     tcase_add_loop_test(tc, test_quant_moved_elements_do_not_change, 0, 2);
+    tcase_add_loop_test(tc, test_quant_moved_blocks_do_not_change, 0,
+                        2 * MOVED_BLOCKS);
     tcase_add_loop_test(tc, test_quant_kept_with_new_scales, 0, 2);
     tcase_add_loop_test(tc, test_quant_errors_name_the_op, 0, 2);
     tcase_add_loop_test(tc, test_quant_arguments_can_be_moved, 0, 2);

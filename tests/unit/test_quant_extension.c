@@ -52,10 +52,10 @@ static hob_status halve(hob_scope *s, const struct hob_call *call,
 
     if (status)
         return status;
-    out[0] = hob_quantized_from(s, hob_quantized_values(s, x),
-                                hob_mul_scalar(s, scales, hob_f64(0.5)), global,
-                                HOB_QUANTIZED_FROM_VALUE_Q8S, 3,
-                                HOB_QUANTIZED_FROM_PROPAGATION_INHIBIT);
+    out[0] = hob_quantized_from(
+        s, hob_quantized_values(s, x), hob_mul_scalar(s, scales, hob_f64(0.5)),
+        global, HOB_QUANTIZED_FROM_VALUE_Q8S, (const int64_t[]){3}, 1,
+        HOB_QUANTIZED_FROM_PROPAGATION_INHIBIT);
     return HOB_OK;
 }
 
@@ -66,15 +66,23 @@ static hob_status twice(hob_scope *s, const struct hob_call *call,
     return HOB_OK;
 }
 
+/* It only moves elements. */
+static hob_status mirror(hob_scope *s, const struct hob_call *call,
+                         hob_tensor **out)
+{
+    out[0] = hob_flip(s, call->args[0].u.tensor, (const int64_t[]){0}, 1);
+    return HOB_OK;
+}
+
 static hob_tensor *quantize(hob_scope *s, hob_tensor *x,
                             enum hob_quantize_dynamic_value value,
                             int64_t block, int propagate)
 {
-    return hob_quantize_dynamic(s, x, value, block, HOB_DTYPE_F32, 0,
-                                propagate
-                                    ? HOB_QUANTIZE_DYNAMIC_PROPAGATION_PROPAGATE
-                                    : HOB_QUANTIZE_DYNAMIC_PROPAGATION_INHIBIT,
-                                HOB_QUANTIZE_DYNAMIC_CALIBRATION_MINMAX);
+    return hob_quantize_dynamic(
+        s, x, value, &block, block != 0, HOB_DTYPE_F32, 0,
+        propagate ? HOB_QUANTIZE_DYNAMIC_PROPAGATION_PROPAGATE
+                  : HOB_QUANTIZE_DYNAMIC_PROPAGATION_INHIBIT,
+        HOB_QUANTIZE_DYNAMIC_CALIBRATION_MINMAX);
 }
 
 static hob_status pack4(hob_scope *s, const struct hob_call *call,
@@ -129,6 +137,18 @@ static const struct hob_extension_op ops[] = {
      .signature = "(x: Float) -> x",
      .infer = infer_first,
      .body = twice},
+    {.name = "qx.keep",
+     .signature = "(x: Float) -> x",
+     .infer = infer_first,
+     .body = twice},
+    {.name = "qx.never",
+     .signature = "(x: Float) -> x",
+     .infer = infer_first,
+     .body = twice},
+    {.name = "qx.mirror",
+     .signature = "(x: Num) -> x",
+     .infer = infer_first,
+     .body = mirror},
     {.name = "qx.pack4",
      .signature = "(x: Float) -> Quantized",
      .infer = infer_q4s,
@@ -168,24 +188,59 @@ static const struct hob_static_plugin statics = {
     "{\"manifest_version\":1,\"id\":\"qx\",\"version\":\"1.0.0\","
     "\"kind\":\"extension\","
     "\"abi\":{\"major\":0,\"required_minor\":2,\"built_minor\":2},"
-    "\"namespace\":\"qx\",\"ops\":[" OP(
-        "halve", "(x: Quantized) -> x",
-        "") "," OP("twice", "(x: Float) -> x",
-                   "") "," OP("pack4", "(x: Float) -> Quantized",
-                              "") "," OP("liar", "(x: Float) -> Quantized",
-                                         "") "," OP("vague",
+    "\"namespace\":\"qx\",\"ops\":[" OP("halve", "(x: Quantized) -> x", "") "," OP("twice", "(x: Float) -> x", "") "," OP("keep", "(x: Float) -> x", ",\"quantized\":\"keep\"") "," OP(
+        "never", "(x: Float) -> x",
+        ",\"quantized\":"
+        "\"never\"") "," OP("mirr"
+                            "or",
+                            "(x: "
+                            "Num)"
+                            " -> "
+                            "x",
+                            ",\"q"
+                            "uant"
+                            "ized"
+                            "\":"
+                            "\"vi"
+                            "ew"
+                            "\"") "," OP("pack4", "(x: Float) -> Quantized",
+                                         "") "," OP("liar",
                                                     "(x: Float) -> Quantized",
-                                                    "") "," OP("weigh",
-                                                               "(x: Float, w: "
-                                                               "Quantized) -> "
-                                                               "x",
-                                                               ",\"implementati"
-                                                               "ons\":{"
-                                                               "\"autodiff\":{"
-                                                               "\"backward\":{"
-                                                               "\"save\":["
-                                                               "\"w\"]}}}") "]"
-                                                                            "}",
+                                                    "") "," OP("vague",
+                                                               "(x: Float) -> "
+                                                               "Quantized",
+                                                               "") "," OP("weig"
+                                                                          "h",
+                                                                          "(x: "
+                                                                          "Floa"
+                                                                          "t, "
+                                                                          "w: "
+                                                                          "Quan"
+                                                                          "tize"
+                                                                          "d) "
+                                                                          "-> "
+                                                                          "x",
+                                                                          ",\"i"
+                                                                          "mple"
+                                                                          "ment"
+                                                                          "ati"
+                                                                          "ons"
+                                                                          "\":{"
+                                                                          "\"au"
+                                                                          "todi"
+                                                                          "ff\""
+                                                                          ":{"
+                                                                          "\"ba"
+                                                                          "ckwa"
+                                                                          "rd\""
+                                                                          ":{"
+                                                                          "\"sa"
+                                                                          "ve\""
+                                                                          ":["
+                                                                          "\"w"
+                                                                          "\"]}"
+                                                                          "}}") "]"
+                                                                                "}",
     entry};
 
 /* ---- the tests ---- */
@@ -287,6 +342,32 @@ START_TEST(test_quant_extension_of_floats_gets_floats)
 }
 END_TEST
 
+START_TEST(test_quant_extension_says_what_becomes_of_results)
+{
+    const float backwards[5] = {-4, 0.5f, 3, -2, 1};
+    hob_tensor *x = make(flex);
+    hob_tensor *q = quantize(scope, x, HOB_QUANTIZE_DYNAMIC_VALUE_Q4S, 0, 0);
+    hob_tensor *propagating =
+        quantize(scope, x, HOB_QUANTIZE_DYNAMIC_VALUE_Q8S, 0, 1);
+    hob_tensor *y = call("qx.keep", q, NULL);
+    float left[5], right[5];
+
+    ck_assert_int_eq(hob_tensor_dtype(y), HOB_DTYPE_QUANT);
+    ck_assert_uint_eq(hob_tensor_view(y)->scheme, hob_tensor_view(q)->scheme);
+    y = call("qx.never", propagating, NULL);
+    ck_assert_int_eq(hob_tensor_dtype(y), HOB_DTYPE_F32);
+    check(y, 2, 0.1);
+    y = call("qx.mirror", q, NULL);
+    ck_assert_uint_eq(hob_tensor_view(y)->scheme, hob_tensor_view(q)->scheme);
+    ck_assert_hob_ok(hob_read_f32(q, left, 5, &error));
+    ck_assert_hob_ok(hob_read_f32(y, right, 5, &error));
+    for (int i = 0; i < 5; i++) {
+        ck_assert(left[i] == right[4 - i]);
+        ck_assert_double_eq_tol((double)right[i], (double)backwards[i], 0.5);
+    }
+}
+END_TEST
+
 START_TEST(test_quant_extension_saves_them_for_its_gradient)
 {
     hob_tensor *x = hob_require_grad(scope, make(tracking));
@@ -315,6 +396,7 @@ int main(void)
     tcase_add_checked_fixture(tc, setup, teardown);
     tcase_add_test(tc, test_quant_extension_takes_and_gives_them);
     tcase_add_test(tc, test_quant_extension_of_floats_gets_floats);
+    tcase_add_test(tc, test_quant_extension_says_what_becomes_of_results);
     tcase_add_test(tc, test_quant_extension_saves_them_for_its_gradient);
     suite_add_tcase(suite, tc);
     return hob_check_main(suite);

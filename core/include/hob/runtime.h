@@ -157,6 +157,25 @@ HOB_API hob_device *hob_device_below(const hob_device *device);
 HOB_API HOB_MUST_CHECK hob_status hob_device_sync(hob_device *device,
                                                   hob_error *error);
 
+/*
+ * Say in *OUT, which starts as HOB_MEMORY_STATS_INIT, what the memory of
+ * DEVICE's base is used for. HOB_ERR_UNSUPPORTED where the backend keeps no
+ * account.
+ */
+HOB_API HOB_MUST_CHECK hob_status hob_device_memory(
+    hob_device *device, struct hob_memory_stats *out, hob_error *error);
+/* Let peak_bytes be what is in use now. HOB_ERR_UNSUPPORTED where there is no
+ * peak. */
+HOB_API HOB_MUST_CHECK hob_status hob_device_reset_peak(hob_device *device,
+                                                        hob_error *error);
+/*
+ * Give the free memory of DEVICE's base back to the system; what tensors hold
+ * stays. A backend keeps what tensors gave back for the next ones, up to a
+ * bound of its own. HOB_ERR_UNSUPPORTED where it keeps none.
+ */
+HOB_API HOB_MUST_CHECK hob_status hob_device_trim(hob_device *device,
+                                                  hob_error *error);
+
 /* One base device that a plugin offers. */
 struct hob_device_record {
     const char *spec;     /* "flex", "cube-cuda:1" */

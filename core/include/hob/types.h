@@ -85,6 +85,27 @@ struct hob_meta {
     int64_t shape[HOB_MAX_RANK];
 };
 
+/*
+ * The memory of a device. Blocks hold the elements of tensors and the
+ * workspaces of calls; elements of a few bytes may be in their handles
+ * instead, and are not counted.
+ */
+struct hob_memory_stats {
+    uint32_t struct_size;
+    uint32_t reserved;
+    uint64_t in_use_bytes;   /* of the blocks in use, as asked for */
+    uint64_t peak_bytes;     /* the most that in_use_bytes has been */
+    uint64_t padding_bytes;  /* of the blocks in use, beyond in_use_bytes */
+    uint64_t reserved_bytes; /* held from the system, in use or free */
+    uint64_t block_count;    /* blocks asked for so far */
+    uint64_t system_count;   /* of them, those that the system had to give */
+};
+
+#define HOB_MEMORY_STATS_INIT                                                  \
+    {                                                                          \
+        sizeof(struct hob_memory_stats), 0, 0, 0, 0, 0, 0, 0                   \
+    }
+
 /* The tag of a value: what its payload is. */
 enum hob_tag {
     /* An optional argument that was not given. On its way down the layers

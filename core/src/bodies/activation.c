@@ -9,6 +9,9 @@
 
 static const double sqrt_half = 0.70710678118654752440;
 static const double inverse_sqrt_two_pi = 0.39894228040143267794;
+/* The constants of selu: Klambauer et al., arXiv:1706.02515. */
+static const double selu_alpha = 1.6732632423543772848;
+static const double selu_scale = 1.0507009873554804934;
 
 hob_tensor *hob__body_relu(hob_scope *scope, hob_tensor *x)
 {
@@ -182,7 +185,10 @@ static hob_tensor *below_zero(hob_scope *scope, hob_tensor *x,
 
 hob_tensor *hob__body_leaky_relu(hob_scope *scope, hob_tensor *x, double slope)
 {
-    return below_zero(scope, x, hob_mul_scalar(scope, x, hob_f64(slope)));
+    hob_tensor *v = hob__part_up(scope, x);
+
+    v = below_zero(scope, v, hob_mul_scalar(scope, v, hob_f64(slope)));
+    return hob__part_down(scope, v, hob_tensor_dtype(x));
 }
 
 /* One slope for all, or one for each channel of x [n, c, ..]. */
@@ -230,11 +236,9 @@ hob_tensor *hob__body_celu(hob_scope *scope, hob_tensor *x, double alpha)
     return exponential(scope, x, alpha, alpha, 1);
 }
 
-/* The constants of Klambauer et al., arXiv:1706.02515. */
 hob_tensor *hob__body_selu(hob_scope *scope, hob_tensor *x)
 {
-    return exponential(scope, x, 1.6732632423543772848, 1,
-                       1.0507009873554804934);
+    return exponential(scope, x, selu_alpha, 1, selu_scale);
 }
 
 hob_tensor *hob__body_hard_sigmoid(hob_scope *scope, hob_tensor *x,
@@ -305,4 +309,103 @@ hob_tensor *hob__body_quiet_softmax(hob_scope *scope, hob_tensor *x,
     sum = hob_add(scope, hob_sum_dim(scope, e, dim),
                   hob_exp(scope, hob_neg(scope, peak)));
     return hob__part_down(scope, hob_div(scope, e, sum), hob_tensor_dtype(x));
+}
+
+/* ---- the slopes of the compositions ---- */
+
+/* s + x s (1 - s) = s (1 + x (1 - s)), s the sigmoid. */
+static hob_tensor *silu_slope(hob_scope *scope, hob_tensor *x)
+{
+    hob_tensor *s = hob_sigmoid(scope, x);
+    hob_tensor *y = hob_mul(scope, x, hob_rsub_scalar(scope, s, hob_i64(1)));
+
+    return hob_mul(scope, s, hob_add_scalar(scope, y, hob_i64(1)));
+}
+
+/* t + x s (1 - t^2), t = tanh(softplus(x)). */
+static hob_tensor *mish_slope(hob_scope *scope, hob_tensor *x)
+{
+    hob_tensor *t = hob_tanh(scope, hob_softplus(scope, x, 1));
+    hob_tensor *y =
+        hob_mul(scope, hob_mul(scope, x, hob_sigmoid(scope, x)),
+                hob_rsub_scalar(scope, hob_mul(scope, t, t), hob_i64(1)));
+
+    return hob_add(scope, t, y);
+}
+
+/* SCALE e^(x / DIVISOR) below 0, ABOVE elsewhere. */
+static hob_tensor *exponential_slope(hob_scope *scope, hob_tensor *x,
+                                     double scale, double divisor, double above)
+{
+    hob_tensor *y = hob_clamp(scope, x, hob_none(), hob_i64(0));
+
+    if (divisor != 1)
+        y = hob_div_scalar(scope, y, hob_f64(divisor));
+    y = hob_mul_scalar(scope, hob_exp(scope, y), hob_f64(scale));
+    return hob_where(scope, hob_less_scalar(scope, x, hob_i64(0)), y,
+                     hob__part_constant(scope, x, hob_f64(above)));
+}
+
+/* 0 below -3, 1 above 3, x / 3 + 1/2 between. */
+static hob_tensor *hard_swish_slope(hob_scope *scope, hob_tensor *x)
+{
+    hob_tensor *y = hob_add_scalar(
+        scope, hob_mul_scalar(scope, x, hob_f64(1.0 / 3)), hob_f64(0.5));
+
+    y = hob_where(scope, hob_less_scalar(scope, x, hob_i64(-3)),
+                  hob__part_constant(scope, x, hob_i64(0)), y);
+    return hob_where(scope, hob_greater_scalar(scope, x, hob_i64(3)),
+                     hob__part_constant(scope, x, hob_i64(1)), y);
+}
+
+/* 1 / (1 + |x|)^2 */
+static hob_tensor *softsign_slope(hob_scope *scope, hob_tensor *x)
+{
+    hob_tensor *y = hob_add_scalar(scope, hob_abs(scope, x), hob_i64(1));
+
+    return hob_div(scope, hob__part_constant(scope, x, hob_i64(1)),
+                   hob_mul(scope, y, y));
+}
+
+static hob_tensor *slope_of(hob_scope *scope, hob_tensor *x,
+                            enum hob_activation_backward_kind kind,
+                            double alpha)
+{
+    switch (kind) {
+    case HOB_ACTIVATION_BACKWARD_KIND_SILU:
+        return silu_slope(scope, x);
+    case HOB_ACTIVATION_BACKWARD_KIND_MISH:
+        return mish_slope(scope, x);
+    case HOB_ACTIVATION_BACKWARD_KIND_SOFTPLUS:
+        return hob_sigmoid(scope, hob_mul_scalar(scope, x, hob_f64(alpha)));
+    case HOB_ACTIVATION_BACKWARD_KIND_LOG_SIGMOID:
+        return hob_sigmoid(scope, hob_neg(scope, x));
+    case HOB_ACTIVATION_BACKWARD_KIND_SOFTSIGN:
+        return softsign_slope(scope, x);
+    case HOB_ACTIVATION_BACKWARD_KIND_LEAKY_RELU:
+        return hob_where(scope, hob_less_scalar(scope, x, hob_i64(0)),
+                         hob__part_constant(scope, x, hob_f64(alpha)),
+                         hob__part_constant(scope, x, hob_i64(1)));
+    case HOB_ACTIVATION_BACKWARD_KIND_ELU:
+        return exponential_slope(scope, x, alpha, 1, 1);
+    case HOB_ACTIVATION_BACKWARD_KIND_CELU:
+        return exponential_slope(scope, x, 1, alpha, 1);
+    case HOB_ACTIVATION_BACKWARD_KIND_SELU:
+        return exponential_slope(scope, x, selu_scale * selu_alpha, 1,
+                                 selu_scale);
+    default: /* hard_swish */
+        return hard_swish_slope(scope, x);
+    }
+}
+
+hob_tensor *
+hob__body_activation_backward(hob_scope *scope, hob_tensor *x, hob_tensor *grad,
+                              enum hob_activation_backward_kind kind,
+                              double alpha)
+{
+    hob_tensor *slope = slope_of(scope, hob__part_up(scope, x), kind, alpha);
+
+    return hob__part_down(scope,
+                          hob_mul(scope, hob__part_up(scope, grad), slope),
+                          hob_tensor_dtype(x));
 }

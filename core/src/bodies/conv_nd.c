@@ -343,10 +343,10 @@ static hob_tensor *bins(hob_scope *scope, hob_tensor *x, int64_t in,
                    hob_cast(scope, hob_sub(scope, end, start), dtype));
 }
 
-/* One product of matrices along each pooled dimension. */
-hob_tensor *hob__body_adaptive_avg_pool(hob_scope *scope, hob_tensor *x,
-                                        const int64_t *output_size,
-                                        uint32_t output_size_count)
+/* One product of matrices along each pooled dimension, whose sizes become
+ * SIZES; back from means to what they were of if IS_BACKWARD. */
+static hob_tensor *pool(hob_scope *scope, hob_tensor *x, const int64_t *sizes,
+                        uint32_t count, int is_backward)
 {
     uint32_t rank = (uint32_t)hob_tensor_rank(x);
     hob_dtype dtype = hob_tensor_dtype(x);
@@ -354,29 +354,46 @@ hob_tensor *hob__body_adaptive_avg_pool(hob_scope *scope, hob_tensor *x,
     int64_t shape[HOB_MAX_RANK];
 
     memcpy(shape, hob_tensor_shape(x), rank * sizeof(shape[0]));
-    for (uint32_t i = 0; i < output_size_count; i++) {
-        uint32_t axis = rank - output_size_count + i;
-        int64_t in = shape[axis], swapped[HOB_MAX_RANK], lines[2];
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t axis = rank - count + i;
+        int64_t old = shape[axis], swapped[HOB_MAX_RANK], lines[2];
+        hob_tensor *share;
 
-        shape[axis] = output_size[i];
-        if (!output_size[i]) { /* nothing is asked for */
+        shape[axis] = sizes[i];
+        if (!sizes[i] || !old) { /* nothing is asked for */
             y = hob__part_full(scope, y, shape, rank, hob_i64(0));
             continue;
         }
+        share = is_backward
+                    ? bins(scope, x, sizes[i], old)
+                    : hob_swap_dims(scope, bins(scope, x, old, sizes[i]), 0, 1);
         memcpy(swapped, shape, rank * sizeof(swapped[0]));
         swapped[axis] = shape[rank - 1];
-        swapped[rank - 1] = output_size[i];
+        swapped[rank - 1] = sizes[i];
         lines[0] = hob__part_product(swapped, rank - 1);
-        lines[1] = in;
+        lines[1] = old;
         y = hob_reshape(scope, hob_swap_dims(scope, y, (int64_t)axis, -1),
                         lines, 2);
-        y = hob_matmul(
-            scope, y,
-            hob_swap_dims(scope, bins(scope, x, in, output_size[i]), 0, 1));
+        y = hob_matmul(scope, y, share);
         y = hob_swap_dims(scope, hob_reshape(scope, y, swapped, rank),
                           (int64_t)axis, -1);
     }
     return hob__part_down(scope, y, dtype);
+}
+
+hob_tensor *hob__body_adaptive_avg_pool(hob_scope *scope, hob_tensor *x,
+                                        const int64_t *output_size,
+                                        uint32_t output_size_count)
+{
+    return pool(scope, x, output_size, output_size_count, 0);
+}
+
+hob_tensor *hob__body_adaptive_avg_pool_backward(hob_scope *scope,
+                                                 hob_tensor *grad,
+                                                 const int64_t *input_size,
+                                                 uint32_t input_size_count)
+{
+    return pool(scope, grad, input_size, input_size_count, 1);
 }
 
 /* ---- columns ---- */

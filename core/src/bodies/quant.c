@@ -9,36 +9,56 @@
 
 #include <math.h>
 
-/* ROWS x LENGTH as ROWS x BLOCKS x BLOCK, filled up with zeros. */
-static hob_tensor *cut(hob_scope *scope, hob_tensor *x, int64_t rows,
-                       int64_t length, int64_t block, int64_t blocks)
+/* X of SHAPE with the maxima or sums of the blocks along AXIS, BLOCK elements
+ * each; SHAPE follows. What is filled up counts as 0. */
+static hob_tensor *along(hob_scope *scope, hob_tensor *x, int is_sum,
+                         int64_t *shape, uint32_t rank, uint32_t axis,
+                         int64_t block)
 {
-    const int64_t flat[] = {rows, length};
-    const int64_t shape[] = {rows, blocks, block};
-    const int64_t fill[] = {0, blocks * block - length};
+    const int64_t blocks = hob_quant_block_count(shape[axis], block);
+    const int64_t fill = blocks * block - shape[axis];
+    int64_t parts[] = {1, blocks, block, 1};
+    int64_t padding[] = {0, 0, 0, fill};
 
-    x = hob_reshape(scope, x, flat, 2);
-    if (fill[1])
-        x = hob_pad(scope, x, fill, 2, HOB_PAD_MODE_CONSTANT, hob_none());
-    return hob_reshape(scope, x, shape, 3);
+    for (uint32_t i = 0; i < rank; i++)
+        parts[i < axis ? 0 : 3] *= i == axis ? 1 : shape[i];
+    shape[axis] = blocks;
+    if (fill) {
+        const int64_t flat[] = {parts[0], blocks * block - fill, parts[3]};
+
+        x = hob_pad(scope, hob_reshape(scope, x, flat, 3), padding, 4,
+                    HOB_PAD_MODE_CONSTANT, hob_none());
+    }
+    x = hob_reshape(scope, x, parts, 4);
+    x = is_sum ? hob_sum_dim(scope, x, 2) : hob_max_dim(scope, x, 2);
+    return hob_reshape(scope, x, shape, rank);
+}
+
+static hob_tensor *by_block(hob_scope *scope, hob_tensor *x, int is_sum,
+                            const struct hob_quant_layout *layout)
+{
+    int64_t shape[HOB_MAX_RANK];
+    uint32_t rank = layout->rank;
+
+    memcpy(shape, layout->sizes, sizeof(shape));
+    x = hob_reshape(scope, x, shape, rank);
+    for (uint32_t i = rank; i-- > 0;)
+        if (layout->block[i] > 1)
+            x = along(scope, x, is_sum, shape, rank, i, layout->block[i]);
+    return x;
 }
 
 /* The greatest magnitude of each block, or the mean of its magnitudes. */
-static hob_tensor *by_block(hob_scope *scope, hob_tensor *x, int is_mean,
-                            const struct hob_quant_layout *layout,
-                            int64_t block)
+static hob_tensor *of_blocks(hob_scope *scope, hob_tensor *x, int is_mean,
+                             const struct hob_quant_layout *layout)
 {
-    int64_t rows = layout->count / layout->row;
-    hob_tensor *parts =
-        cut(scope, x, rows, layout->row, block, layout->row_blocks);
-    hob_tensor *sizes;
+    hob_tensor *ones;
 
     if (!is_mean)
-        return hob_max_dim(scope, parts, 2);
-    sizes = hob__part_full(scope, x, &layout->row, 1, hob_f64(1));
-    sizes = cut(scope, sizes, 1, layout->row, block, layout->row_blocks);
-    return hob_div(scope, hob_sum_dim(scope, parts, 2),
-                   hob_sum_dim(scope, sizes, 2));
+        return by_block(scope, x, 0, layout);
+    ones = hob__part_full(scope, x, layout->sizes, layout->rank, hob_f64(1));
+    return hob_div(scope, by_block(scope, x, 1, layout),
+                   by_block(scope, ones, 1, layout));
 }
 
 /* SCALES relative to the greatest of them; a block of zeros keeps 0. */
@@ -51,30 +71,34 @@ static hob_tensor *relative(hob_scope *scope, hob_tensor *scales,
                          hob_i64(0));
 }
 
-hob_tensor *
-hob__body_quantize_dynamic(hob_scope *scope, hob_tensor *x,
-                           enum hob_quantize_dynamic_value value, int64_t block,
-                           hob_dtype scale_dtype, int global_scale,
-                           enum hob_quantize_dynamic_propagation propagation,
-                           enum hob_quantize_dynamic_calibration calibration)
+hob_tensor *hob__body_quantize_dynamic(
+    hob_scope *scope, hob_tensor *x, enum hob_quantize_dynamic_value value,
+    const int64_t *block, uint32_t block_count, hob_dtype scale_dtype,
+    int global_scale, enum hob_quantize_dynamic_propagation propagation,
+    enum hob_quantize_dynamic_calibration calibration)
 {
     const struct hob_quant_format *format =
         hob_quant_format_of((uint32_t)value + 1);
     int is_mean = calibration == HOB_QUANTIZE_DYNAMIC_CALIBRATION_ABSMEAN;
     struct hob_quant_layout layout;
     int64_t shape[HOB_MAX_RANK];
-    uint32_t rank = block ? (uint32_t)hob_tensor_rank(x) : 0;
+    uint32_t rank = (uint32_t)hob_tensor_rank(x), scheme, blocks;
     hob_tensor *wide = hob__part_up(scope, x);
     hob_tensor *global = NULL;
     hob_tensor *scales;
     hob_tensor *odd;
 
-    hob_quant_layout_of(
-        hob_quant_scheme((uint32_t)value + 1, (uint32_t)scale_dtype, 0,
-                         (uint32_t)block),
-        (uint32_t)hob_tensor_rank(x), hob_tensor_shape(x), &layout);
+    (void)hob_quant_blocks(
+        block, rank ? hob_tensor_shape(x) + rank - block_count : NULL,
+        block_count, &blocks); /* as inferred */
+    scheme =
+        hob_quant_scheme((uint32_t)value + 1, (uint32_t)scale_dtype, 0, blocks);
+    hob_quant_layout_of(scheme, rank, hob_tensor_shape(x), &layout);
     for (uint32_t i = 0; i < rank; i++)
-        shape[i] = i + 1 < rank ? hob_tensor_shape(x)[i] : layout.row_blocks;
+        shape[i] = hob_quant_block_count(
+            hob_tensor_shape(x)[i],
+            hob_quant_block_in(scheme, rank, i, hob_tensor_shape(x)[i]));
+    rank = hob_quant_is_blocked(scheme) ? rank : 0;
     if (!layout.count) {
         scales = hob_cast(scope,
                           hob__part_full(scope, wide, shape, rank, hob_i64(0)),
@@ -84,8 +108,8 @@ hob__body_quantize_dynamic(hob_scope *scope, hob_tensor *x,
         odd = hob_logical_not(scope,
                               hob_less_scalar(scope, wide, hob_f64(INFINITY)));
         wide = hob_mask_fill(scope, wide, odd, hob_i64(0));
-        if (block)
-            scales = by_block(scope, wide, is_mean, &layout, block);
+        if (hob_quant_is_blocked(scheme))
+            scales = of_blocks(scope, wide, is_mean, &layout);
         else
             scales = is_mean ? hob_mean(scope, wide) : hob_max(scope, wide);
         scales = hob_div_scalar(scope, scales,
@@ -100,7 +124,7 @@ hob__body_quantize_dynamic(hob_scope *scope, hob_tensor *x,
         scales = relative(scope, scales, global);
     }
     return hob_quantize(scope, x, hob_cast(scope, scales, scale_dtype), global,
-                        (enum hob_quantize_value)value, block,
+                        (enum hob_quantize_value)value, block, block_count,
                         propagation ==
                                 HOB_QUANTIZE_DYNAMIC_PROPAGATION_PROPAGATE
                             ? HOB_QUANTIZE_PROPAGATION_PROPAGATE

@@ -200,6 +200,46 @@ hob_tensor *hob__body_interpolate(hob_scope *scope, hob_tensor *x,
     return hob__part_down(scope, y, dtype);
 }
 
+/* [out, in]: how much of each element along an axis is in each result. */
+static hob_tensor *shares(hob_scope *scope, hob_tensor *like, int64_t in,
+                          int64_t out, enum hob_interpolate_mode mode,
+                          int align_corners)
+{
+    const int64_t plane[4] = {1, 1, in, in}, shape[2] = {out, in};
+    hob_tensor *unit =
+        hob_eye(scope, in, hob_scope_host(scope)->tensor_device(like),
+                hob_tensor_dtype(like));
+
+    return hob_reshape(scope,
+                       resize(scope, hob_reshape(scope, unit, plane, 4), 2, in,
+                              out, mode, align_corners),
+                       shape, 2);
+}
+
+/* A resize is a product with a matrix from either side. */
+hob_tensor *hob__body_interpolate_backward(
+    hob_scope *scope, hob_tensor *grad, const int64_t *input_size,
+    uint32_t input_size_count, enum hob_interpolate_backward_mode given,
+    int align_corners)
+{
+    enum hob_interpolate_mode mode = (enum hob_interpolate_mode)given;
+    const int64_t *out = hob_tensor_shape(grad), *in = input_size;
+    hob_dtype dtype = hob_tensor_dtype(grad);
+    hob_tensor *y = hob__part_up(scope, grad), *down, *across;
+    const int64_t flat[2] = {out[0] * out[1] * out[2], out[3]};
+    const int64_t planes[3] = {out[0] * out[1], out[2], in[1]};
+    const int64_t shape[4] = {out[0], out[1], in[0], in[1]};
+
+    (void)input_size_count; /* two, the infer function says */
+    down = shares(scope, y, in[0], out[2], mode, align_corners);
+    across = shares(scope, y, in[1], out[3], mode, align_corners);
+    y = hob_matmul(scope, hob_reshape(scope, y, flat, 2), across);
+    y = hob_matmul(scope,
+                   hob_unsqueeze(scope, hob_swap_dims(scope, down, 0, 1), 0),
+                   hob_reshape(scope, y, planes, 3));
+    return hob__part_down(scope, hob_reshape(scope, y, shape, 4), dtype);
+}
+
 /* ---- reading at any place of a plane ---- */
 
 /* Planes that are read at places which are numbers of elements from the
@@ -209,30 +249,88 @@ struct plane {
     int64_t b, c, h, w;
 };
 
-/* X at whole places (Y, COLUMN) [b, m], floats; 0 outside of the plane. */
-static hob_tensor *read_at(hob_scope *scope, const struct plane *plane,
-                           hob_tensor *y, hob_tensor *column, int64_t m)
+/* A whole place: which element of a plane it is, and whether it is one. */
+struct spot {
+    hob_tensor *at;     /* i64 [b, c, m] */
+    hob_tensor *inside; /* [b, 1, m] */
+};
+
+static hob_tensor *in_range(hob_scope *scope, hob_tensor *p, int64_t size)
+{
+    return hob_logical_and(scope,
+                           hob_greater_equal_scalar(scope, p, hob_f64(0)),
+                           hob_less_scalar(scope, p, hob_f64((double)size)));
+}
+
+/* Of whole places (Y, COLUMN) [b, m], floats. What is outside, or no number,
+ * is somewhere. */
+static struct spot find_spot(hob_scope *scope, const struct plane *plane,
+                             hob_tensor *y, hob_tensor *column, int64_t m)
 {
     const int64_t line[3] = {plane->b, 1, m};
     const int64_t shape[3] = {plane->b, plane->c, m};
-    hob_tensor *inside = hob_logical_and(
-        scope,
-        hob_logical_and(scope, hob_greater_equal_scalar(scope, y, hob_f64(0)),
-                        hob_less_scalar(scope, y, hob_f64((double)plane->h))),
-        hob_logical_and(
-            scope, hob_greater_equal_scalar(scope, column, hob_f64(0)),
-            hob_less_scalar(scope, column, hob_f64((double)plane->w))));
-    /* What is outside, or no number, is read somewhere and not used. */
+    hob_tensor *inside = hob_logical_and(scope, in_range(scope, y, plane->h),
+                                         in_range(scope, column, plane->w));
     hob_tensor *row =
         clamped(scope, hob_cast(scope, y, HOB_DTYPE_I64), plane->h - 1);
     hob_tensor *at = hob_add(
         scope, hob_mul_scalar(scope, row, hob_i64(plane->w)),
         clamped(scope, hob_cast(scope, column, HOB_DTYPE_I64), plane->w - 1));
 
-    at = hob_expand(scope, hob_reshape(scope, at, line, 3), shape, 3);
-    return hob_where(scope, hob_reshape(scope, inside, line, 3),
-                     hob_gather(scope, plane->x, at, 2),
-                     hob__part_constant(scope, plane->x, hob_f64(0)));
+    return (struct spot){
+        hob_expand(scope, hob_reshape(scope, at, line, 3), shape, 3),
+        hob_reshape(scope, inside, line, 3)};
+}
+
+/* VALUE where SPOT is an element, 0 elsewhere. */
+static hob_tensor *only_inside(hob_scope *scope, const struct spot *spot,
+                               hob_tensor *value)
+{
+    return hob_where(scope, spot->inside, value,
+                     hob__part_constant(scope, value, hob_f64(0)));
+}
+
+static hob_tensor *read_spot(hob_scope *scope, const struct plane *plane,
+                             const struct spot *spot)
+{
+    return only_inside(scope, spot, hob_gather(scope, plane->x, spot->at, 2));
+}
+
+/* The four elements around a place: bit 1 of a corner's number is the lower
+ * row, bit 0 the right column. */
+struct corners {
+    hob_tensor *at[2];   /* [b, m] of the first: row, column */
+    hob_tensor *part[2]; /* how far behind it the place is */
+};
+
+static struct corners find_corners(hob_scope *scope, hob_tensor *y,
+                                   hob_tensor *column)
+{
+    struct corners corners = {{hob_floor(scope, y), hob_floor(scope, column)},
+                              {NULL, NULL}};
+
+    corners.part[0] = hob_sub(scope, y, corners.at[0]);
+    corners.part[1] = hob_sub(scope, column, corners.at[1]);
+    return corners;
+}
+
+/* Where corner I is, and its weights by row and by column. */
+static struct spot corner(hob_scope *scope, const struct plane *plane,
+                          const struct corners *corners, int i, int64_t m,
+                          hob_tensor *weights[2])
+{
+    hob_tensor *at[2];
+
+    for (int k = 0; k < 2; k++) {
+        int next = k ? i & 1 : i >> 1;
+
+        at[k] = next ? hob_add_scalar(scope, corners->at[k], hob_f64(1))
+                     : corners->at[k];
+        weights[k] = next
+                         ? corners->part[k]
+                         : hob_rsub_scalar(scope, corners->part[k], hob_f64(1));
+    }
+    return find_spot(scope, plane, at[0], at[1], m);
 }
 
 /* X between the elements: [b, c, m] at Y and COLUMN [b, m]. */
@@ -240,75 +338,134 @@ static hob_tensor *bilinear(hob_scope *scope, const struct plane *plane,
                             hob_tensor *y, hob_tensor *column, int64_t m)
 {
     const int64_t line[3] = {plane->b, 1, m};
-    hob_tensor *corner[2] = {hob_floor(scope, y), hob_floor(scope, column)};
-    hob_tensor *behind[2], *sum = NULL;
+    struct corners corners = find_corners(scope, y, column);
+    hob_tensor *sum = NULL;
 
-    behind[0] = hob_sub(scope, y, corner[0]);
-    behind[1] = hob_sub(scope, column, corner[1]);
     for (int i = 0; i < 4; i++) {
-        hob_tensor *at[2], *weight[2], *part;
+        hob_tensor *weights[2], *part;
+        struct spot spot = corner(scope, plane, &corners, i, m, weights);
 
-        for (int k = 0; k < 2; k++) {
-            int next = k ? i & 1 : i >> 1;
-
-            at[k] =
-                next ? hob_add_scalar(scope, corner[k], hob_f64(1)) : corner[k];
-            weight[k] = next ? behind[k]
-                             : hob_rsub_scalar(scope, behind[k], hob_f64(1));
-        }
-        part = hob_mul(
-            scope, read_at(scope, plane, at[0], at[1], m),
-            hob_reshape(scope, hob_mul(scope, weight[0], weight[1]), line, 3));
+        part =
+            hob_mul(scope, read_spot(scope, plane, &spot),
+                    hob_reshape(scope, hob_mul(scope, weights[0], weights[1]),
+                                line, 3));
         sum = sum ? hob_add(scope, hob_move(scope, sum), part) : part;
     }
     return sum;
 }
 
+/* GRAD [b, c, m] added to what SPOT is in SUM [b, c, h * w]. */
+static hob_tensor *put_spot(hob_scope *scope, const struct spot *spot,
+                            hob_tensor *sum, hob_tensor *grad)
+{
+    return hob_scatter_add(scope, hob_move(scope, sum), spot->at,
+                           only_inside(scope, spot, grad), 2);
+}
+
+/*
+ * Gradients of bilinear() from GRAD [b, c, m]: of the planes [b, c, h * w],
+ * and by the places [b, m], row and column.
+ */
+static void bilinear_backward(hob_scope *scope, const struct plane *plane,
+                              hob_tensor *y, hob_tensor *column,
+                              hob_tensor *grad, int64_t m, hob_tensor **out_x,
+                              hob_tensor *out_places[2])
+{
+    const int64_t flat[3] = {plane->b, plane->c, plane->h * plane->w};
+    const int64_t line[3] = {plane->b, 1, m}, places[2] = {plane->b, m};
+    struct corners corners = find_corners(scope, y, column);
+
+    *out_x = hob__part_full(scope, plane->x, flat, 3, hob_f64(0));
+    out_places[0] = out_places[1] = NULL;
+    for (int i = 0; i < 4; i++) {
+        hob_tensor *weights[2], *both, *share;
+        struct spot spot = corner(scope, plane, &corners, i, m, weights);
+
+        both =
+            hob_reshape(scope, hob_mul(scope, weights[0], weights[1]), line, 3);
+        *out_x = put_spot(scope, &spot, *out_x, hob_mul(scope, grad, both));
+        share = hob_reshape(
+            scope,
+            hob_sum_dim(
+                scope, hob_mul(scope, grad, read_spot(scope, plane, &spot)), 1),
+            places, 2);
+        for (int k = 0; k < 2; k++) {
+            int next = k ? i & 1 : i >> 1;
+            hob_tensor *part =
+                hob_mul_scalar(scope, hob_mul(scope, share, weights[1 - k]),
+                               hob_f64(next ? 1 : -1));
+
+            out_places[k] =
+                out_places[k]
+                    ? hob_add(scope, hob_move(scope, out_places[k]), part)
+                    : part;
+        }
+    }
+}
+
 /* ---- grid_sample ---- */
 
-/* P mirrored at LOW and HIGH until it lies between them. */
+/* P mirrored at LOW and HIGH until it lies between them; *SLOPE becomes its
+ * derivative. */
 static hob_tensor *reflect(hob_scope *scope, hob_tensor *p, double low,
-                           double high)
+                           double high, hob_tensor **slope)
 {
     double span = high - low;
-    hob_tensor *away, *turns, *rest;
+    hob_tensor *from, *away, *turns, *rest, *even, *sign;
 
-    if (span <= 0)
+    if (span <= 0) {
+        *slope = hob__part_constant(scope, p, hob_f64(0));
         return hob_mul_scalar(scope, p, hob_f64(0));
-    away = hob_abs(scope, hob_add_scalar(scope, p, hob_f64(-low)));
+    }
+    from = hob_add_scalar(scope, p, hob_f64(-low));
+    away = hob_abs(scope, from);
     turns = hob_floor(scope, hob_div_scalar(scope, away, hob_f64(span)));
     rest = hob_sub(scope, away, hob_mul_scalar(scope, turns, hob_f64(span)));
+    even = hob_equal_scalar(
+        scope, hob_remainder_scalar(scope, turns, hob_f64(2)), hob_f64(0));
+    sign = hob_where(scope, hob_less_scalar(scope, from, hob_f64(0)),
+                     hob__part_constant(scope, p, hob_f64(-1)),
+                     hob__part_constant(scope, p, hob_f64(1)));
+    *slope =
+        hob_where(scope, even, sign, hob_mul_scalar(scope, sign, hob_f64(-1)));
     return hob_add_scalar(
         scope,
-        hob_where(scope,
-                  hob_equal_scalar(
-                      scope, hob_remainder_scalar(scope, turns, hob_f64(2)),
-                      hob_f64(0)),
-                  rest, hob_rsub_scalar(scope, rest, hob_f64(span))),
+        hob_where(scope, even, rest,
+                  hob_rsub_scalar(scope, rest, hob_f64(span))),
         hob_f64(low));
 }
 
-/* -1 .. 1 over a dimension of SIZE as a place in it. */
+/* -1 .. 1 over a dimension of SIZE as a place in it, and how that changes with
+ * the number. */
 static hob_tensor *place_in(hob_scope *scope, hob_tensor *grid, int64_t part,
                             int64_t m, int64_t size,
                             enum hob_grid_sample_padding padding,
-                            int align_corners)
+                            int align_corners, hob_tensor **out_slope)
 {
     const int64_t b = hob_tensor_shape(grid)[0], flat[2] = {b, m};
     const int64_t starts[4] = {0, 0, 0, part};
     const int64_t ends[4] = {INT64_MAX, INT64_MAX, INT64_MAX, part + 1};
     double last = (double)size - 1;
     double scale = align_corners ? last / 2 : (double)size / 2;
+    hob_tensor *slope = hob__part_constant(scope, grid, hob_f64(1));
     hob_tensor *p = hob_reshape(
         scope, hob_slice(scope, grid, starts, 4, ends, 4, NULL, 0), flat, 2);
 
     p = hob_add_scalar(scope, hob_mul_scalar(scope, p, hob_f64(scale)),
                        hob_f64(last / 2));
     if (padding == HOB_GRID_SAMPLE_PADDING_REFLECTION)
-        p = align_corners ? reflect(scope, p, 0, last)
-                          : reflect(scope, p, -0.5, last + 0.5);
-    if (padding != HOB_GRID_SAMPLE_PADDING_ZEROS)
+        p = align_corners ? reflect(scope, p, 0, last, &slope)
+                          : reflect(scope, p, -0.5, last + 0.5, &slope);
+    if (padding != HOB_GRID_SAMPLE_PADDING_ZEROS) {
+        slope =
+            hob_where(scope,
+                      hob_logical_and(
+                          scope, hob_greater_equal_scalar(scope, p, hob_f64(0)),
+                          hob_less_equal_scalar(scope, p, hob_f64(last))),
+                      slope, hob__part_constant(scope, grid, hob_f64(0)));
         p = hob_clamp(scope, p, hob_f64(0), hob_f64(last));
+    }
+    *out_slope = hob_mul_scalar(scope, slope, hob_f64(scale));
     return p;
 }
 
@@ -324,16 +481,63 @@ hob_tensor *hob__body_grid_sample(hob_scope *scope, hob_tensor *x,
     int64_t m = out[1] * out[2];
     hob_dtype dtype = hob_tensor_dtype(x);
     struct plane plane = {NULL, in[0], in[1], in[2], in[3]};
-    hob_tensor *wide = hob__part_up(scope, grid), *column, *row, *y;
+    hob_tensor *wide = hob__part_up(scope, grid), *column, *row, *y, *slope;
 
     plane.x = hob_reshape(scope, hob__part_up(scope, x), flat, 3);
-    column = place_in(scope, wide, 0, m, in[3], padding, align_corners);
-    row = place_in(scope, wide, 1, m, in[2], padding, align_corners);
-    y = mode == HOB_GRID_SAMPLE_MODE_NEAREST
-            ? read_at(scope, &plane, hob_round(scope, row),
-                      hob_round(scope, column), m)
-            : bilinear(scope, &plane, row, column, m);
+    column = place_in(scope, wide, 0, m, in[3], padding, align_corners, &slope);
+    row = place_in(scope, wide, 1, m, in[2], padding, align_corners, &slope);
+    if (mode == HOB_GRID_SAMPLE_MODE_NEAREST) {
+        struct spot spot = find_spot(scope, &plane, hob_round(scope, row),
+                                     hob_round(scope, column), m);
+
+        y = read_spot(scope, &plane, &spot);
+    } else {
+        y = bilinear(scope, &plane, row, column, m);
+    }
     return hob__part_down(scope, hob_reshape(scope, y, shape, 4), dtype);
+}
+
+hob_status hob__body_grid_sample_backward(
+    hob_scope *scope, hob_tensor *x, hob_tensor *grid, hob_tensor *grad,
+    enum hob_grid_sample_backward_mode mode,
+    enum hob_grid_sample_backward_padding given, int align_corners,
+    hob_tensor **out_d_x, hob_tensor **out_d_grid)
+{
+    enum hob_grid_sample_padding padding = (enum hob_grid_sample_padding)given;
+    const int64_t *in = hob_tensor_shape(x), *out = hob_tensor_shape(grid);
+    const int64_t flat[3] = {in[0], in[1], in[2] * in[3]};
+    int64_t m = out[1] * out[2];
+    const int64_t read[3] = {in[0], in[1], m};
+    hob_dtype dtype = hob_tensor_dtype(x);
+    struct plane plane = {NULL, in[0], in[1], in[2], in[3]};
+    hob_tensor *wide = hob__part_up(scope, grid), *at[2], *slopes[2];
+    hob_tensor *places[2], *d_x, *d_grid;
+
+    plane.x = hob_reshape(scope, hob__part_up(scope, x), flat, 3);
+    grad = hob_reshape(scope, hob__part_up(scope, grad), read, 3);
+    for (int i = 0; i < 2; i++) /* row, column */
+        at[i] = place_in(scope, wide, 1 - i, m, in[2 + i], padding,
+                         align_corners, &slopes[i]);
+    if (mode == HOB_GRID_SAMPLE_BACKWARD_MODE_NEAREST) {
+        struct spot spot = find_spot(scope, &plane, hob_round(scope, at[0]),
+                                     hob_round(scope, at[1]), m);
+
+        d_x =
+            put_spot(scope, &spot,
+                     hob__part_full(scope, plane.x, flat, 3, hob_f64(0)), grad);
+        d_grid = hob__part_full(scope, wide, out, 4, hob_f64(0));
+    } else {
+        bilinear_backward(scope, &plane, at[0], at[1], grad, m, &d_x, places);
+        for (int i = 0; i < 2; i++)
+            places[i] = hob_mul(scope, places[i], slopes[i]);
+        d_grid = places[0];
+        places[0] = places[1]; /* x stands before y */
+        places[1] = d_grid;
+        d_grid = hob_reshape(scope, hob_stack(scope, places, 2, 2), out, 4);
+    }
+    *out_d_x = hob__part_down(scope, hob_reshape(scope, d_x, in, 4), dtype);
+    *out_d_grid = hob__part_down(scope, d_grid, dtype);
+    return hob_scope_host(scope)->scope_status(scope);
 }
 
 /* -1 .. 1 over COUNT places; their middles where corners are not aligned. */

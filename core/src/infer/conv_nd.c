@@ -208,7 +208,10 @@ hob_status hob__infer_conv_transpose3d(struct hob_call *call,
 }
 
 /* As many of the last dimensions as there are sizes. */
-hob_status hob__infer_adaptive_pool(struct hob_call *call, struct hob_meta *out)
+/* X with its last dimensions replaced by SIZES. Where there is nothing in or
+ * (is_backward) out of the pool, nothing is on its other side either. */
+static hob_status pooled(struct hob_call *call, const char *name,
+                         int is_backward, struct hob_meta *out)
 {
     const struct hob_view *x = hob_arg_view(call, 0);
     uint32_t count;
@@ -216,25 +219,38 @@ hob_status hob__infer_adaptive_pool(struct hob_call *call, struct hob_meta *out)
 
     if (!count || count > x->rank)
         return call->host->fail(call, HOB_ERR_ARGUMENT,
-                                "%s: output_size %s has %u numbers; give one "
-                                "for each pooled dimension of %s",
-                                call->op_name,
+                                "%s: %s %s has %u numbers; give one for each "
+                                "pooled dimension of %s",
+                                call->op_name, name,
                                 hob__list_text(sizes, count).text,
                                 (unsigned)count, hob__view_text(x).text);
     hob__meta_copy_shape(out, x);
     for (uint32_t i = 0; i < count; i++) {
         uint32_t axis = x->rank - count + i;
+        int64_t in = is_backward ? sizes[i] : x->shape[axis];
+        int64_t made = is_backward ? x->shape[axis] : sizes[i];
 
-        if (sizes[i] < 0 || (sizes[i] && !x->shape[axis]))
+        if (sizes[i] < 0 || (made && !in))
             return call->host->fail(
                 call, HOB_ERR_RANGE,
-                "%s: output_size is %s for %s; sizes must not be negative, "
-                "and nothing can be pooled from an empty dimension",
-                call->op_name, hob__list_text(sizes, count).text,
+                "%s: %s is %s for %s; sizes must not be negative, and nothing "
+                "can be pooled from an empty dimension",
+                call->op_name, name, hob__list_text(sizes, count).text,
                 hob__view_text(x).text);
         out->shape[axis] = sizes[i];
     }
     return hob__infer_check(call, out);
+}
+
+hob_status hob__infer_adaptive_pool(struct hob_call *call, struct hob_meta *out)
+{
+    return pooled(call, "output_size", 0, out);
+}
+
+hob_status hob__infer_adaptive_pool_backward(struct hob_call *call,
+                                             struct hob_meta *out)
+{
+    return pooled(call, "input_size", 1, out);
 }
 
 /* How many windows there are along each of two dimensions of SIZES. */

@@ -24,19 +24,30 @@ static hob_status describe(struct hob_call *call, const struct hob_view *x,
                             call->op_name, hob__view_text(x).text);
 }
 
+/* The blocks of X's scheme from attribute INDEX: sizes along the last
+ * dimensions. */
 static hob_status read_block(struct hob_call *call, uint32_t index,
-                             uint32_t *out)
+                             const struct hob_view *x, uint32_t *out)
 {
-    int64_t block = hob__attr_i64(call, index);
+    uint32_t count;
+    const int64_t *block = hob__attr_list(call, index, &count);
 
-    *out = (uint32_t)block;
-    if (block >= 0 && block <= HOB_QUANT_BLOCK_MAX)
+    if (count > (x->rank ? x->rank : 1)) /* rank 0: a row of one element */
+        return call->host->fail(
+            call, HOB_ERR_SHAPE, "%s: block %s has more dimensions than %s",
+            call->op_name, hob__list_text(block, count).text,
+            hob__view_text(x).text);
+    if (hob_quant_blocks(block, x->rank ? x->shape + x->rank - count : NULL,
+                         count, out))
         return HOB_OK;
-    return call->host->fail(call, HOB_ERR_RANGE,
-                            "%s: block is %" PRId64
-                            "; it must be the elements of a block, 1..%d, or "
-                            "0 for one scale for the tensor",
-                            call->op_name, block, HOB_QUANT_BLOCK_MAX);
+    return call->host->fail(
+        call, HOB_ERR_RANGE,
+        "%s: block is %s; it must be the size of a block along the last "
+        "dimension, 1..%d, or sizes along the last dimensions, at most %d: "
+        "powers of 2 up to %d, or 0 for all of one. Without any, one scale "
+        "covers the tensor",
+        call->op_name, hob__list_text(block, count).text, HOB_QUANT_BLOCK_MAX,
+        HOB_QUANT_BLOCK_DIMS, HOB_QUANT_BLOCK_POWER_MAX);
 }
 
 static hob_status check_scale_dtype(struct hob_call *call, uint32_t dtype)
@@ -51,30 +62,27 @@ static hob_status check_scale_dtype(struct hob_call *call, uint32_t dtype)
 }
 
 /* The shape of the scales of META. */
-static void scales_shape(const struct hob_meta *meta,
-                         const struct hob_quant_layout *layout, uint32_t *rank,
+static void scales_shape(const struct hob_meta *meta, uint32_t *rank,
                          int64_t *shape)
 {
-    *rank = 0;
-    if (!hob_quant_block(meta->scheme))
-        return;
-    for (uint32_t i = 0; i < meta->rank; i++)
-        shape[(*rank)++] =
-            i + 1 < meta->rank ? meta->shape[i] : layout->row_blocks;
+    *rank = hob_quant_is_blocked(meta->scheme) ? meta->rank : 0;
+    for (uint32_t i = 0; i < *rank; i++)
+        shape[i] = hob_quant_block_count(
+            meta->shape[i],
+            hob_quant_block_in(meta->scheme, meta->rank, i, meta->shape[i]));
 }
 
 /* SCALES must be one for the tensor (rank 0, or one element), or one a block.
  */
 static hob_status check_scales(struct hob_call *call,
                                const struct hob_meta *meta,
-                               const struct hob_quant_layout *layout,
                                const struct hob_view *scales)
 {
     struct hob_meta want = *meta;
     uint32_t rank;
     int same;
 
-    scales_shape(meta, layout, &rank, want.shape);
+    scales_shape(meta, &rank, want.shape);
     same = rank == scales->rank;
     for (uint32_t i = 0; i < rank && same; i++)
         same = want.shape[i] == scales->shape[i];
@@ -96,7 +104,7 @@ hob_status hob__infer_quantize(struct hob_call *call, struct hob_meta *out)
     const struct hob_view *global = hob_arg_view(call, 2);
     struct hob_quant_layout layout;
     uint32_t flags = global ? HOB_QUANT_GLOBAL : 0;
-    uint32_t block;
+    uint32_t blocks;
     hob_status st = check_scale_dtype(call, scales->dtype);
 
     if (!st && (HOB_DTYPE_BIT(x->dtype) & HOB_MASK_INT) &&
@@ -110,16 +118,16 @@ hob_status hob__infer_quantize(struct hob_call *call, struct hob_meta *out)
                               "%s: global_scale is %s; it must be one f32",
                               call->op_name, hob__view_text(global).text);
     if (!st)
-        st = read_block(call, 4, &block);
+        st = read_block(call, 4, x, &blocks);
     if (st)
         return st;
     if (call->args[5].u.i64)
         flags |= HOB_QUANT_PROPAGATE;
     st = describe(call, x,
                   hob_quant_scheme((uint32_t)call->args[3].u.i64 + 1,
-                                   scales->dtype, flags, block),
+                                   scales->dtype, flags, blocks),
                   out, &layout);
-    return st ? st : check_scales(call, out, &layout, scales);
+    return st ? st : check_scales(call, out, scales);
 }
 
 /* (x, value, block, scale_dtype, global_scale, propagation, calibration) */
@@ -130,16 +138,16 @@ hob_status hob__infer_quantize_dynamic(struct hob_call *call,
     uint32_t flags = (call->args[4].u.i64 ? HOB_QUANT_GLOBAL : 0) |
                      (call->args[5].u.i64 ? HOB_QUANT_PROPAGATE : 0);
     struct hob_quant_layout layout;
-    uint32_t block;
+    uint32_t blocks;
     hob_status st = check_scale_dtype(call, dtype);
 
     if (!st)
-        st = read_block(call, 2, &block);
+        st = read_block(call, 2, hob_arg_view(call, 0), &blocks);
     if (st)
         return st;
     return describe(call, hob_arg_view(call, 0),
                     hob_quant_scheme((uint32_t)call->args[1].u.i64 + 1, dtype,
-                                     flags, block),
+                                     flags, blocks),
                     out, &layout);
 }
 
@@ -173,7 +181,7 @@ hob_status hob__infer_quantized_scales(struct hob_call *call,
 
     if (st)
         return st;
-    scales_shape(&meta, &layout, &rank, out[0].shape);
+    scales_shape(&meta, &rank, out[0].shape);
     out[0].rank = (uint8_t)rank;
     out[0].dtype = (uint8_t)hob_quant_scale_dtype(x->scheme);
     if (x->scheme & HOB_QUANT_GLOBAL)

@@ -8,30 +8,43 @@
 #include <inttypes.h>
 #include <string.h>
 
-hob_status hob__infer_interpolate(struct hob_call *call, struct hob_meta *out)
+/* X, called NAME, with its height and width replaced by SIZES. */
+static hob_status resized(struct hob_call *call, const char *name,
+                          const char *sizes, struct hob_meta *out)
 {
     const struct hob_view *x = hob_arg_view(call, 0);
     uint32_t count;
     const int64_t *size = hob__attr_list(call, 1, &count);
-    hob_status st = hob__infer_rank(call, 0, "x", 4, "[n, c, h, w]");
+    hob_status st = hob__infer_rank(call, 0, name, 4, "[n, c, h, w]");
 
     if (st)
         return st;
     if (count != 2 || size[0] < 1 || size[1] < 1 || size[0] > INT32_MAX ||
         size[1] > INT32_MAX)
         return call->host->fail(call, HOB_ERR_ARGUMENT,
-                                "%s: output_size is %s; give a height and a "
-                                "width of at least 1",
-                                call->op_name,
+                                "%s: %s is %s; give a height and a width of at "
+                                "least 1",
+                                call->op_name, sizes,
                                 hob__list_text(size, count).text);
     if (!x->shape[2] || !x->shape[3])
         return call->host->fail(call, HOB_ERR_SHAPE,
-                                "%s: x is %s: there is nothing to read from",
-                                call->op_name, hob__view_text(x).text);
+                                "%s: %s is %s: there is nothing to read from",
+                                call->op_name, name, hob__view_text(x).text);
     hob__meta_copy_shape(out, x);
     out->shape[2] = size[0];
     out->shape[3] = size[1];
     return hob__infer_check(call, out);
+}
+
+hob_status hob__infer_interpolate(struct hob_call *call, struct hob_meta *out)
+{
+    return resized(call, "x", "output_size", out);
+}
+
+hob_status hob__infer_interpolate_backward(struct hob_call *call,
+                                           struct hob_meta *out)
+{
+    return resized(call, "grad", "input_size", out);
 }
 
 hob_status hob__infer_grid_sample(struct hob_call *call, struct hob_meta *out)
@@ -60,6 +73,20 @@ hob_status hob__infer_grid_sample(struct hob_call *call, struct hob_meta *out)
     out->shape[2] = grid->shape[1];
     out->shape[3] = grid->shape[2];
     return hob__infer_check(call, out);
+}
+
+hob_status hob__infer_grid_sample_backward(struct hob_call *call,
+                                           struct hob_meta *out)
+{
+    struct hob_meta result = out[0];
+    hob_status st = hob__infer_grid_sample(call, &result);
+
+    if (!st)
+        st = hob__infer_equal(call, "grad", hob_arg_view(call, 2),
+                              "grid_sample's result", &result);
+    for (uint32_t i = 0; i < 2 && !st; i++)
+        hob__meta_copy_shape(&out[i], hob_arg_view(call, i));
+    return st;
 }
 
 hob_status hob__infer_affine_grid(struct hob_call *call, struct hob_meta *out)
@@ -196,11 +223,12 @@ hob_status hob__infer_attention_backward(struct hob_call *call,
 
 /* ---- CTC ---- */
 
-hob_status hob__infer_ctc_loss(struct hob_call *call, struct hob_meta *out)
+static hob_status ctc_batch(struct hob_call *call, uint32_t blank_arg,
+                            struct hob_meta *out)
 {
     const struct hob_view *x = hob_arg_view(call, 0);
     const struct hob_view *targets = hob_arg_view(call, 1);
-    int64_t blank = hob__attr_i64(call, 4);
+    int64_t blank = hob__attr_i64(call, blank_arg);
     hob_status st =
         hob__infer_rank(call, 0, "log_probs", 3, "[steps, batch, classes]");
 
@@ -231,6 +259,25 @@ hob_status hob__infer_ctc_loss(struct hob_call *call, struct hob_meta *out)
     out->rank = 1;
     out->shape[0] = x->shape[1];
     return HOB_OK;
+}
+
+hob_status hob__infer_ctc_loss(struct hob_call *call, struct hob_meta *out)
+{
+    return ctc_batch(call, 4, out);
+}
+
+hob_status hob__infer_ctc_loss_backward(struct hob_call *call,
+                                        struct hob_meta *out)
+{
+    struct hob_meta batch = *out;
+    hob_status st = ctc_batch(call, 5, &batch);
+
+    if (!st)
+        st = hob__infer_equal(call, "grad", hob_arg_view(call, 4),
+                              "ctc_loss's result", &batch);
+    if (!st)
+        hob__meta_copy_shape(out, hob_arg_view(call, 0));
+    return st;
 }
 
 /* ---- deformable convolution ---- */

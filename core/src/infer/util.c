@@ -22,23 +22,28 @@ static struct hob__text_shape shape_text(const char *dtype,
     return shape;
 }
 
-/* A quantized tensor is called by its format, and the size of its blocks. */
+/* A quantized tensor is called by its format, and the sizes of its blocks:
+ * "q4s/2x16", where "*" is all of a dimension. */
 static struct hob__text_shape typed_text(uint32_t dtype, uint32_t scheme,
                                          const int64_t *shape, uint32_t rank)
 {
-    char name[16];
+    char name[16 + HOB_QUANT_BLOCK_DIMS * 21];
+    size_t at = 0;
+    int64_t block[HOB_QUANT_BLOCK_DIMS];
+    uint32_t count;
 
     if (dtype != HOB_DTYPE_QUANT)
         return shape_text(hob_dtype_name(dtype), shape, rank);
-    if (hob_quant_block(scheme))
-        snprintf(name, sizeof(name), "%s/%" PRIu32,
-                 hob_quant_format_of(hob_quant_value_of(scheme))->name,
-                 hob_quant_block(scheme));
-    return shape_text(
-        hob_quant_block(scheme)
-            ? name
-            : hob_quant_format_of(hob_quant_value_of(scheme))->name,
-        shape, rank);
+    count = hob_quant_block_list(scheme, block);
+    at +=
+        (size_t)snprintf(name, sizeof(name), "%s",
+                         hob_quant_format_of(hob_quant_value_of(scheme))->name);
+    for (uint32_t i = 0; i < count; i++)
+        at += block[i] ? (size_t)snprintf(name + at, sizeof(name) - at,
+                                          "%c%" PRId64, i ? 'x' : '/', block[i])
+                       : (size_t)snprintf(name + at, sizeof(name) - at, "%c*",
+                                          i ? 'x' : '/');
+    return shape_text(name, shape, rank);
 }
 
 struct hob__text_shape hob__view_text(const struct hob_view *view)

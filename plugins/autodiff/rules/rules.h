@@ -32,6 +32,7 @@ extern const struct ad_family ad_rules_index;
 extern const struct ad_family ad_rules_linalg;
 extern const struct ad_family ad_rules_norm;
 extern const struct ad_family ad_rules_reduce;
+extern const struct ad_family ad_rules_sample;
 extern const struct ad_family ad_rules_shape;
 extern const struct ad_family ad_rules_sort;
 extern const struct ad_family ad_rules_unary;

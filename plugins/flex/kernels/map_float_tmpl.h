@@ -132,6 +132,7 @@ static inline T SUFFIX(remainder_of)(T a, T b)
 #define OP sigmoid_backward
 #define EXPR b[i] * (a[i] * (1 - a[i]))
 #include "map_loop.h"
+#include "map_activation_tmpl.h"
 #undef R
 
 #define R uint8_t

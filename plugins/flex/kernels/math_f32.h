@@ -135,6 +135,11 @@ INLINED double exp_wide(double x, double less)
     return madd64(scale, p * r, scale - less);
 }
 
+INLINED float expm1_f32(float x)
+{
+    return copysignf((float)exp_wide((double)clip(x, -105.0f, 90.0f), 1), x);
+}
+
 INLINED float sigmoid_f32(float x)
 {
     return (float)(1 / (1 + exp_wide((double)clip(-x, -110.0f, 110.0f), 0)));

@@ -11,6 +11,11 @@ static inline double exp_f64(double x)
     return exp(x);
 }
 
+static inline double expm1_f64(double x)
+{
+    return expm1(x);
+}
+
 static inline double log_f64(double x)
 {
     return log(x);

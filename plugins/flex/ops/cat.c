@@ -2,53 +2,96 @@
 /*
  * cat.c - tensors one after the other along a dimension.
  */
-#include "flex.h"
+#include "move.h"
 
-struct part {
-    struct flex_loop in;
-    char *out;         /* where the part begins in the first outer item */
-    int64_t chunk;     /* elements of the part in one outer item */
-    int64_t out_chunk; /* elements of the result in one outer item */
+/* Rows from which they are worth going to threads. */
+enum { FEW_ROWS = 16 };
+
+struct cat {
+    struct flex_device *device;
+    const struct hob_call *call;
+    const struct hob_view *out;
+    uint32_t dim;
+    uint32_t split; /* the dimension before dim that is cut into rows */
 };
 
-/* Elements FIRST .. LAST - 1 of a part: piece after piece of its chunks. */
-static void part_range(void *context, int64_t first, int64_t last,
-                       uint32_t worker)
+/* The part of the result that is IN's, which begins AT along DIM. */
+static struct hob_view place(const struct hob_view *out,
+                             const struct hob_view *in, uint32_t dim,
+                             int64_t at)
 {
-    const struct part *part = context;
+    struct hob_view part = *out;
+
+    part.data = (char *)part.data +
+                at * part.strides[dim] * (int64_t)hob_dtype_size(part.dtype);
+    part.shape[dim] = in->shape[dim];
+    return part;
+}
+
+/* Positions FIRST .. LAST - 1 of VIEW along DIM. */
+static void narrow(struct hob_view *view, uint32_t dim, int64_t first,
+                   int64_t last)
+{
+    view->data = (char *)view->data + first * view->strides[dim] *
+                                          (int64_t)hob_dtype_size(view->dtype);
+    view->shape[dim] = last - first;
+}
+
+/* Some rows of all tensors, so that lines of the result which more than one of
+ * them writes are still in the cache. */
+static void cat_rows(void *context, int64_t first, int64_t last,
+                     uint32_t worker)
+{
+    enum { BAND_BYTES = 1 << 17 };
+    const struct cat *cat = context;
+    const int64_t size = hob_dtype_size(cat->out->dtype);
+    const uint64_t bytes = (uint64_t)(hob_view_count(cat->out) * size);
+    const int64_t row_bytes = (int64_t)bytes / cat->out->shape[cat->split];
+    const int64_t band = row_bytes < BAND_BYTES ? BAND_BYTES / row_bytes : 1;
 
     (void)worker;
-    while (first < last) {
-        int64_t within = first % part->chunk;
-        int64_t count = part->chunk - within;
-        int64_t at = first / part->chunk * part->out_chunk + within;
+    for (; first < last; first += band) {
+        const int64_t end = last - first < band ? last : first + band;
+        int64_t at = 0;
 
-        if (count > last - first)
-            count = last - first;
-        flex_loop_gather(&part->in, first, count,
-                         part->out + at * (int64_t)part->in.size);
-        first += count;
+        for (uint32_t i = 0; i < cat->call->args[0].count; i++) {
+            struct hob_view in = *hob_arg_item(cat->call, 0, i);
+            struct hob_view part = place(cat->out, &in, cat->dim, at);
+
+            at += in.shape[cat->dim];
+            narrow(&part, cat->split, first, end);
+            narrow(&in, cat->split, first, end);
+            flex_move_here(cat->device, &part, &in, bytes);
+        }
     }
 }
 
 static hob_status cat(void *device, struct hob_call *call)
 {
     const struct hob_view *out = hob_ret_view(call, 0);
-    const uint32_t dim = flex_dim(flex_arg_i64(call, 1), out->rank);
-    struct part part = {.out = out->data};
-    int64_t inner = 1;
+    struct cat cat = {.device = device, .call = call, .out = out};
+    int64_t rows, at = 0;
 
-    for (uint32_t i = dim + 1; i < out->rank; i++)
-        inner *= out->shape[i];
-    part.out_chunk = out->shape[dim] * inner;
+    cat.dim = flex_dim(flex_arg_i64(call, 1), out->rank);
+    for (uint32_t i = 1; i < cat.dim; i++)
+        if (out->shape[cat.split] < FEW_ROWS &&
+            out->shape[i] > out->shape[cat.split])
+            cat.split = i;
+    rows = cat.dim ? out->shape[cat.split] : 1;
+    if (hob_view_count(out) == 0)
+        return HOB_OK;
+    if (rows >= FEW_ROWS) {
+        flex_parallel(device, rows,
+                      1 + FLEX_GRAIN_CHEAP * rows / hob_view_count(out),
+                      cat_rows, &cat);
+        return HOB_OK;
+    }
     for (uint32_t i = 0; i < call->args[0].count; i++) {
         const struct hob_view *in = hob_arg_item(call, 0, i);
+        const struct hob_view part = place(out, in, cat.dim, at);
 
-        flex_loop_init(&part.in, in);
-        part.chunk = in->shape[dim] * inner;
-        flex_parallel(device, part.in.count, FLEX_GRAIN_CHEAP, part_range,
-                      &part);
-        part.out += part.chunk * (int64_t)part.in.size;
+        at += in->shape[cat.dim];
+        flex_move(device, &part, in);
     }
     return HOB_OK;
 }

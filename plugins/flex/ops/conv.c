@@ -1,620 +1,373 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * conv.c - 2-d convolution and its gradients.
- *
- * A block of output rows of one sample and group is a matrix product: weights
- * [out, taps] by the input's taps laid out as columns [taps, positions]. The
- * blocks are small enough for the columns to stay in cache. 1 x 1
- * convolutions need no columns; depthwise ones are summed row by row.
+ * conv.c - convolutions of 1, 2 and 3 dimensions, transposed ones, and the
+ * gradients of 2-d convolution: from arguments to struct flex_conv.
  */
-#include "rows.h"
+#include "conv.h"
 #include "wide.h"
-#include "window.h"
 
 #include <inttypes.h>
 #include <string.h>
 
-enum {
-    /* Bytes of the columns of one block, about. */
-    COLUMN_BYTES = 1 << 20,
-    /* The weight gradient is summed in so many parts, by size of the batch. */
-    WEIGHT_PARTS = 8,
-    /* Taps up to which a one-channel group is summed directly. */
-    DIRECT_TAPS = 64
+/* The attributes of a call; axes as in struct flex_conv. */
+struct geometry {
+    int64_t stride[3], padding[3], dilation[3];
+    int64_t kernel[3];
+    int64_t groups;
 };
 
-struct conv {
-    struct flex_device *device;
-    const struct flex_row_kernels *kernels;
-    struct flex_window window;
-    uint32_t dtype; /* that is computed in: f32 or f64 */
-    int64_t size;
-    int64_t batch, groups;
-    int64_t in_channels, out_channels; /* of one group */
-    int64_t taps;                      /* in_channels * kh * kw */
-    int64_t in_plane, out_plane;       /* elements */
-    int64_t rows;                      /* output rows in a block */
-    int64_t blocks;                    /* in one plane */
-    char *x, *weight, *grad, *out;
-    const char *bias;
-    char *parts; /* of the weight gradient */
-    int64_t part_count;
-    int pointwise;  /* columns are the input as it is */
-    int32_t failed; /* set from any thread */
-};
-
-/* ---- columns ---- */
-
-/* One row of output positions ROW of tap column KX from input row IN. */
-static void fill_row(const struct conv *conv, const char *in, int64_t kx,
-                     char *out)
+/* Numbers of list argument INDEX, of which one stands for all, into OUT. */
+static void read_list(const struct hob_call *call, uint32_t index,
+                      uint32_t spatial, int64_t fallback, int64_t out[3])
 {
-    const struct flex_window *w = &conv->window;
-    const int64_t stride = w->stride[1];
-    int64_t first, last;
-    const char *from;
+    const hob_value *list = &call->args[index];
+    const uint32_t count = list->tag == HOB_TAG_I64S ? list->count : 0;
 
-    flex_window_valid(w, 1, kx, &first, &last);
-    from = in +
-           (first * stride + kx * w->dilation[1] - w->padding[1]) * conv->size;
-    memset(out, 0, (size_t)(first * conv->size));
-    if (first < last && stride == 1)
-        memcpy(out + first * conv->size, from,
-               (size_t)((last - first) * conv->size));
-    else if (conv->size == 4)
-        for (int64_t i = first; i < last; i++)
-            ((float *)(void *)out)[i] =
-                ((const float *)(const void *)from)[(i - first) * stride];
-    else
-        for (int64_t i = first; i < last; i++)
-            ((double *)(void *)out)[i] =
-                ((const double *)(const void *)from)[(i - first) * stride];
-    memset(out + last * conv->size, 0,
-           (size_t)((w->out[1] - last) * conv->size));
-}
-
-/* The columns of output rows FIRST .. LAST - 1 over the planes at IN. */
-static void fill_columns(const struct conv *conv, const char *in, int64_t first,
-                         int64_t last, char *out)
-{
-    const struct flex_window *w = &conv->window;
-    const int64_t row_bytes = w->out[1] * conv->size;
-
-    for (int64_t c = 0; c < conv->in_channels; c++)
-        for (int64_t ky = 0; ky < w->size[0]; ky++)
-            for (int64_t kx = 0; kx < w->size[1]; kx++)
-                for (int64_t y = first; y < last; y++, out += row_bytes) {
-                    int64_t from =
-                        y * w->stride[0] + ky * w->dilation[0] - w->padding[0];
-                    if (from < 0 || from >= w->in[0])
-                        memset(out, 0, (size_t)row_bytes);
-                    else
-                        fill_row(conv,
-                                 in + (c * conv->in_plane + from * w->in[1]) *
-                                          conv->size,
-                                 kx, out);
-                }
-}
-
-/* Add row COLUMNS of tap KX to input row OUT. */
-static void spread_row(const struct conv *conv, const char *columns, int64_t kx,
-                       char *out)
-{
-    const struct flex_window *w = &conv->window;
-    const int64_t stride = w->stride[1];
-    int64_t first, last;
-
-    flex_window_valid(w, 1, kx, &first, &last);
-    if (first == last)
-        return;
-    out += (first * stride + kx * w->dilation[1] - w->padding[1]) * conv->size;
-    columns += first * conv->size;
-    if (stride == 1)
-        conv->kernels->add(out, columns, last - first);
-    else if (conv->size == 4)
-        for (int64_t i = 0; i < last - first; i++)
-            ((float *)(void *)out)[i * stride] +=
-                ((const float *)(const void *)columns)[i];
-    else
-        for (int64_t i = 0; i < last - first; i++)
-            ((double *)(void *)out)[i * stride] +=
-                ((const double *)(const void *)columns)[i];
-}
-
-/* The opposite of fill_columns: add the columns to the planes at OUT. */
-static void spread_columns(const struct conv *conv, const char *columns,
-                           int64_t first, int64_t last, char *out)
-{
-    const struct flex_window *w = &conv->window;
-    const int64_t row_bytes = w->out[1] * conv->size;
-
-    for (int64_t c = 0; c < conv->in_channels; c++)
-        for (int64_t ky = 0; ky < w->size[0]; ky++)
-            for (int64_t kx = 0; kx < w->size[1]; kx++)
-                for (int64_t y = first; y < last; y++, columns += row_bytes) {
-                    int64_t to =
-                        y * w->stride[0] + ky * w->dilation[0] - w->padding[0];
-                    if (to >= 0 && to < w->in[0])
-                        spread_row(conv, columns, kx,
-                                   out + (c * conv->in_plane + to * w->in[1]) *
-                                             conv->size);
-                }
-}
-
-/* Scratch for the columns of one block; NULL, and failed set, without it. */
-static char *columns_take(struct conv *conv, uint64_t *out_bytes)
-{
-    char *columns;
-
-    *out_bytes =
-        (uint64_t)(conv->taps * conv->rows * conv->window.out[1] * conv->size) +
-        1;
-    columns = flex_scratch_take(conv->device, *out_bytes);
-    if (!columns)
-        __atomic_store_n(&conv->failed, 1, __ATOMIC_RELAXED);
-    return columns;
-}
-
-static void multiply(struct conv *conv, struct flex_gemm *gemm)
-{
-    gemm->struct_size = sizeof(*gemm);
-    gemm->dtype = conv->dtype;
-    gemm->alpha = 1;
-    if (flex_gemm(conv->device, gemm))
-        __atomic_store_n(&conv->failed, 1, __ATOMIC_RELAXED);
-}
-
-/* Input planes and output planes of sample N, group G. */
-static char *in_planes(const struct conv *conv, char *base, int64_t n,
-                       int64_t g)
-{
-    return base + (n * conv->groups + g) * conv->in_channels * conv->in_plane *
-                      conv->size;
-}
-
-static char *out_planes(const struct conv *conv, char *base, int64_t n,
-                        int64_t g)
-{
-    return base + (n * conv->groups + g) * conv->out_channels *
-                      conv->out_plane * conv->size;
-}
-
-static char *group_weight(const struct conv *conv, char *base, int64_t g)
-{
-    return base + g * conv->out_channels * conv->taps * conv->size;
-}
-
-static int64_t least(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-
-/* ---- conv2d ---- */
-
-/* The epilogue of a block: one bias for each row, an output channel. */
-struct channel_bias {
-    const char *bias;
-    const struct conv *conv;
-};
-
-static void add_bias(void *context, void *block, int64_t first_row,
-                     int64_t rows, int64_t first_column, int64_t columns,
-                     int64_t ldc)
-{
-    const struct channel_bias *job = context;
-
-    (void)first_column;
-    for (int64_t i = 0; i < rows; i++) {
-        const char *bias = job->bias + (first_row + i) * job->conv->size;
-        if (job->conv->size == 4) {
-            float *c = (float *)block + i * ldc;
-            const float b = *(const float *)(const void *)bias;
-            for (int64_t j = 0; j < columns; j++)
-                c[j] += b;
-        } else {
-            double *c = (double *)block + i * ldc;
-            const double b = *(const double *)(const void *)bias;
-            for (int64_t j = 0; j < columns; j++)
-                c[j] += b;
-        }
+    for (uint32_t i = 0; i < 3; i++) {
+        const uint32_t at = i + spatial - 3; /* wraps for missing axes */
+        out[i] = i + spatial < 3 || !count ? fallback
+                 : count == 1              ? list->u.i64s[0]
+                                           : list->u.i64s[at];
     }
 }
 
-static void forward_range(void *context, int64_t first, int64_t last,
-                          uint32_t worker)
+/* Axis I's number of SHAPE [.., .., spatial sizes]. */
+static int64_t size_of(const int64_t *shape, uint32_t spatial, uint32_t i)
 {
-    struct conv *conv = context;
-    const int64_t width = conv->window.out[1];
-    uint64_t bytes = 0;
-    char *columns = conv->pointwise ? NULL : columns_take(conv, &bytes);
-
-    (void)worker;
-    if (!columns && !conv->pointwise)
-        return;
-    for (int64_t i = first; i < last; i++) {
-        const int64_t g = i / conv->blocks % conv->groups;
-        const int64_t n = i / conv->blocks / conv->groups;
-        const int64_t row = i % conv->blocks * conv->rows;
-        const int64_t end = least(row + conv->rows, conv->window.out[0]);
-        char *x = in_planes(conv, conv->x, n, g);
-        struct channel_bias bias = {
-            conv->bias ? conv->bias + g * conv->out_channels * conv->size
-                       : NULL,
-            conv};
-        struct flex_gemm gemm = {
-            .m = conv->out_channels,
-            .n = (end - row) * width,
-            .k = conv->taps,
-            .a = group_weight(conv, conv->weight, g),
-            .a_row = conv->taps,
-            .a_column = 1,
-            .b = conv->pointwise ? x + row * width * conv->size : columns,
-            .b_row = conv->pointwise ? conv->in_plane : (end - row) * width,
-            .b_column = 1,
-            .c = out_planes(conv, conv->out, n, g) + row * width * conv->size,
-            .ldc = conv->out_plane,
-            .epilogue = bias.bias ? add_bias : NULL,
-            .epilogue_context = &bias};
-
-        if (!conv->pointwise)
-            fill_columns(conv, x, row, end, columns);
-        multiply(conv, &gemm);
-    }
-    flex_scratch_give(conv->device, columns, bytes);
+    return i + spatial < 3 ? 1 : shape[2 + i + spatial - 3];
 }
 
-/* One plane of a depthwise convolution: out row += weight * input row. */
-static void direct_plane(const struct conv *conv, int64_t n, int64_t channel)
+/* DILATION, groups behind it: argument indices. */
+static void read_geometry(struct geometry *g, const struct hob_call *call,
+                          uint32_t stride, uint32_t dilation, uint32_t spatial,
+                          const int64_t *weight)
 {
-    const struct flex_window *w = &conv->window;
-    const int64_t g = channel / conv->out_channels;
-    const char *x = in_planes(conv, conv->x, n, g);
-    const char *weight = conv->weight + channel * conv->taps * conv->size;
-    char *out = conv->out + (n * conv->groups * conv->out_channels + channel) *
-                                conv->out_plane * conv->size;
+    read_list(call, stride, spatial, 1, g->stride);
+    read_list(call, stride + 1, spatial, 0, g->padding);
+    read_list(call, dilation, spatial, 1, g->dilation);
+    g->groups = flex_arg_i64(call, dilation + 1);
+    for (uint32_t i = 0; i < 3; i++) {
+        g->kernel[i] = size_of(weight, spatial, i);
+        if (i + spatial < 3) /* no padding of an axis that is not there */
+            g->stride[i] = g->dilation[i] = 1, g->padding[i] = 0;
+    }
+}
 
-    for (int64_t y = 0; y < w->out[0]; y++, out += w->out[1] * conv->size) {
-        for (int64_t j = 0; j < w->out[1]; j++) {
-            if (conv->bias)
-                memcpy(out + j * conv->size, conv->bias + channel * conv->size,
-                       (size_t)conv->size);
-            else
-                memset(out + j * conv->size, 0, (size_t)conv->size);
-        }
-        for (int64_t ky = 0; ky < w->size[0]; ky++) {
-            int64_t from =
-                y * w->stride[0] + ky * w->dilation[0] - w->padding[0];
-            if (from < 0 || from >= w->in[0])
-                continue;
-            for (int64_t kx = 0; kx < w->size[1]; kx++) {
-                const char *tap = weight + (ky * w->size[1] + kx) * conv->size;
-                double factor = conv->size == 4
-                                    ? *(const float *)(const void *)tap
-                                    : *(const double *)(const void *)tap;
-                int64_t first, last;
+static void init(struct flex_conv *conv, struct flex_device *device,
+                 uint32_t dtype, int64_t batch, const struct geometry *g)
+{
+    const int is_f64 = dtype == HOB_DTYPE_F64;
 
-                flex_window_valid(w, 1, kx, &first, &last);
-                conv->kernels->add_scaled(out + first * conv->size,
-                                          x + (from * w->in[1] + first +
-                                               kx * w->dilation[1] -
-                                               w->padding[1]) *
-                                                  conv->size,
-                                          factor, last - first);
+    *conv = (struct flex_conv){
+        .device = device,
+        .gemm = &device->blas->kernels[is_f64 ? FLEX_GEMM_F64 : FLEX_GEMM_F32],
+        .kernels =
+            &flex_conv_kernels(device)[is_f64 ? FLEX_CONV_F64 : FLEX_CONV_F32],
+        .size = is_f64 ? 8 : 4,
+        .batch = batch,
+        .groups = g->groups};
+}
+
+/* Elements between taps along axis I. */
+static int64_t tap_step(const struct geometry *g, int i)
+{
+    return i == 0 ? g->kernel[1] * g->kernel[2] : i == 1 ? g->kernel[2] : 1;
+}
+
+/* A convolution of X's shape with a weight [out, in, taps]. */
+static void describe(struct flex_conv *conv, const struct geometry *g,
+                     uint32_t spatial, const int64_t *x, const int64_t *weight,
+                     const int64_t *out)
+{
+    const int64_t taps = g->kernel[0] * g->kernel[1] * g->kernel[2];
+
+    for (int i = 0; i < 3; i++) {
+        const int64_t positions = size_of(out, spatial, (uint32_t)i);
+        conv->axis[i] =
+            (struct flex_conv_axis){.in = size_of(x, spatial, (uint32_t)i),
+                                    .positions = positions,
+                                    .step = g->stride[i],
+                                    .taps = g->kernel[i],
+                                    .first = -g->padding[i],
+                                    .pace = g->dilation[i],
+                                    .out = positions,
+                                    .spread = 1,
+                                    .weight_pace = tap_step(g, i)};
+    }
+    conv->in_channels = weight[1];
+    conv->out_channels = weight[0] / g->groups;
+    conv->weight_in = taps;
+    conv->weight_out = weight[1] * taps;
+    conv->weight_group = conv->out_channels * conv->weight_out;
+}
+
+static int64_t common_divisor(int64_t a, int64_t b)
+{
+    while (b) {
+        const int64_t rest = a % b;
+        a = b;
+        b = rest;
+    }
+    return a;
+}
+
+/* Axis I of a transposed convolution, results whose place is REST modulo the
+ * stride: they meet every step-th tap, in descending order of positions. */
+static void describe_phase(struct flex_conv_axis *axis,
+                           const struct geometry *g, int i, int64_t rest)
+{
+    const int64_t stride = g->stride[i], dilation = g->dilation[i];
+    const int64_t step = stride / common_divisor(stride, dilation);
+    int64_t tap = 0;
+
+    while (tap < step && (rest + g->padding[i] - tap * dilation) % stride != 0)
+        tap++;
+    axis->step = 1;
+    axis->place = rest;
+    axis->spread = stride;
+    axis->positions =
+        axis->out > rest ? flex_divide_up(axis->out - rest, stride) : 0;
+    axis->taps = tap < step && tap < g->kernel[i]
+                     ? flex_divide_up(g->kernel[i] - tap, step)
+                     : 0;
+    axis->first =
+        axis->taps ? (rest + g->padding[i] - tap * dilation) / stride : 0;
+    axis->pace = -(step * dilation / stride);
+    axis->weight_first = tap * tap_step(g, i);
+    axis->weight_pace = step * tap_step(g, i);
+}
+
+/* Choose the way by the shape alone. */
+static hob_status compute(const struct flex_conv *conv)
+{
+    if (flex_conv_is_direct(conv))
+        return flex_conv_direct(conv);
+    if (flex_conv_is_winograd(conv))
+        return flex_conv_winograd(conv);
+    return flex_conv_gemm(conv);
+}
+
+/* The transposed convolution of X's shape with a weight [in, out, taps]. */
+static hob_status transpose(struct flex_conv *conv, const struct geometry *g,
+                            uint32_t spatial, const int64_t *x,
+                            const int64_t *weight, const int64_t *out)
+{
+    const int64_t taps = g->kernel[0] * g->kernel[1] * g->kernel[2];
+    int64_t phases[3];
+    hob_status st = HOB_OK;
+
+    conv->in_channels = weight[0] / g->groups;
+    conv->out_channels = weight[1];
+    conv->weight_out = taps;
+    conv->weight_in = weight[1] * taps;
+    conv->weight_group = conv->in_channels * conv->weight_in;
+    for (uint32_t i = 0; i < 3; i++) {
+        conv->axis[i].in = size_of(x, spatial, i);
+        conv->axis[i].out = size_of(out, spatial, i);
+    }
+    for (int i = 0; i < 3; i++)
+        phases[i] = flex_least(g->stride[i], conv->axis[i].out);
+    for (int64_t z = 0; z < phases[0] && !st; z++)
+        for (int64_t y = 0; y < phases[1] && !st; y++)
+            for (int64_t w = 0; w < phases[2] && !st; w++) {
+                describe_phase(&conv->axis[0], g, 0, z);
+                describe_phase(&conv->axis[1], g, 1, y);
+                describe_phase(&conv->axis[2], g, 2, w);
+                if (flex_conv_positions(conv) > 0)
+                    st = compute(conv);
             }
-        }
-    }
+    return st;
 }
 
-static void direct_range(void *context, int64_t first, int64_t last,
-                         uint32_t worker)
+static hob_status finish(struct hob_call *call, hob_status st)
 {
-    const struct conv *conv = context;
-    const int64_t channels = conv->groups * conv->out_channels;
-
-    (void)worker;
-    for (int64_t i = first; i < last; i++)
-        direct_plane(conv, i / channels, i % channels);
-}
-
-/* ---- gradients ---- */
-
-/* The gradient of the input planes of samples and groups FIRST .. LAST - 1. */
-static void x_range(void *context, int64_t first, int64_t last, uint32_t worker)
-{
-    struct conv *conv = context;
-    const int64_t width = conv->window.out[1];
-    uint64_t bytes;
-    char *columns = columns_take(conv, &bytes);
-
-    (void)worker;
-    if (!columns)
-        return;
-    for (int64_t i = first; i < last; i++) {
-        const int64_t n = i / conv->groups;
-        const int64_t g = i % conv->groups;
-        char *out = in_planes(conv, conv->out, n, g);
-
-        memset(out, 0,
-               (size_t)(conv->in_channels * conv->in_plane * conv->size));
-        for (int64_t row = 0; row < conv->window.out[0]; row += conv->rows) {
-            const int64_t end = least(row + conv->rows, conv->window.out[0]);
-            struct flex_gemm gemm = {.m = conv->taps,
-                                     .n = (end - row) * width,
-                                     .k = conv->out_channels,
-                                     .a = group_weight(conv, conv->weight, g),
-                                     .a_row = 1,
-                                     .a_column = conv->taps,
-                                     .b = out_planes(conv, conv->grad, n, g) +
-                                          row * width * conv->size,
-                                     .b_row = conv->out_plane,
-                                     .b_column = 1,
-                                     .c = columns,
-                                     .ldc = (end - row) * width};
-
-            multiply(conv, &gemm);
-            spread_columns(conv, columns, row, end, out);
-        }
-    }
-    flex_scratch_give(conv->device, columns, bytes);
-}
-
-/* Parts of the weight gradient: task i is part i / groups, group i % groups;
- * a part is a fixed share of the samples. */
-static void weight_range(void *context, int64_t first, int64_t last,
-                         uint32_t worker)
-{
-    struct conv *conv = context;
-    const int64_t width = conv->window.out[1];
-    const int64_t share =
-        (conv->batch + conv->part_count - 1) / conv->part_count;
-    const int64_t weight_bytes =
-        conv->groups * conv->out_channels * conv->taps * conv->size;
-    uint64_t bytes;
-    char *columns = columns_take(conv, &bytes);
-
-    (void)worker;
-    if (!columns)
-        return;
-    for (int64_t i = first; i < last; i++) {
-        const int64_t part = i / conv->groups;
-        const int64_t g = i % conv->groups;
-        char *out = group_weight(
-            conv, part ? conv->parts + (part - 1) * weight_bytes : conv->out,
-            g);
-        int is_first = 1;
-
-        memset(out, 0, (size_t)(conv->out_channels * conv->taps * conv->size));
-        for (int64_t n = part * share;
-             n < least((part + 1) * share, conv->batch); n++)
-            for (int64_t row = 0; row < conv->window.out[0];
-                 row += conv->rows) {
-                const int64_t end =
-                    least(row + conv->rows, conv->window.out[0]);
-                struct flex_gemm gemm = {
-                    .m = conv->out_channels,
-                    .n = conv->taps,
-                    .k = (end - row) * width,
-                    .a = out_planes(conv, conv->grad, n, g) +
-                         row * width * conv->size,
-                    .a_row = conv->out_plane,
-                    .a_column = 1,
-                    .b = columns,
-                    .b_row = 1,
-                    .b_column = (end - row) * width,
-                    .c = out,
-                    .ldc = conv->taps,
-                    .beta = is_first ? 0 : 1};
-
-                fill_columns(conv, in_planes(conv, conv->x, n, g), row, end,
-                             columns);
-                multiply(conv, &gemm);
-                is_first = 0;
-            }
-    }
-    flex_scratch_give(conv->device, columns, bytes);
+    if (!st)
+        return HOB_OK;
+    return call->host->fail(call, HOB_ERR_MEMORY,
+                            "%s: no memory for working space; use smaller "
+                            "batches",
+                            call->op_name);
 }
 
 /* ---- the ops ---- */
 
-/* Read what the three ops share: X and WEIGHT shapes, attributes from FIRST
- * on, the result's plane. */
-static void conv_init(struct conv *conv, struct flex_device *device,
-                      const struct hob_call *call, const int64_t *x,
-                      const int64_t *weight, uint32_t first, const int64_t *out,
-                      uint32_t dtype)
-{
-    static const int64_t ones[2] = {1, 1}, zeros[2] = {0, 0};
-    struct flex_window *w = &conv->window;
+/* The wide forms of what a call reads and writes. */
+struct operands {
+    struct flex_wide x, weight, bias, result;
+};
 
-    *conv = (struct conv){.device = device,
-                          .kernels = flex_row_kernels(device, dtype),
-                          .batch = x[0],
-                          .groups = flex_arg_i64(call, first + 3)};
-    flex_window_pair(call, first, ones, w->stride);
-    flex_window_pair(call, first + 1, zeros, w->padding);
-    flex_window_pair(call, first + 2, ones, w->dilation);
-    for (int i = 0; i < 2; i++) {
-        w->size[i] = weight[2 + i];
-        w->in[i] = x[2 + i];
-        w->out[i] = out[2 + i];
-    }
-    conv->dtype = dtype == HOB_DTYPE_F64 ? HOB_DTYPE_F64 : HOB_DTYPE_F32;
-    conv->size = hob_dtype_size(conv->dtype);
-    conv->in_channels = weight[1];
-    conv->out_channels = weight[0] / conv->groups;
-    conv->taps = weight[1] * weight[2] * weight[3];
-    conv->in_plane = x[2] * x[3];
-    conv->out_plane = w->out[0] * w->out[1];
-    conv->rows =
-        flex_clamp(COLUMN_BYTES / (conv->taps * w->out[1] * conv->size + 1), 1,
-                   w->out[0] ? w->out[0] : 1);
-    conv->blocks = (w->out[0] + conv->rows - 1) / conv->rows;
-    conv->pointwise = w->size[0] == 1 && w->size[1] == 1 && w->stride[0] == 1 &&
-                      w->stride[1] == 1 && w->padding[0] == 0 &&
-                      w->padding[1] == 0;
+static void release(struct flex_device *device, struct operands *o)
+{
+    flex_wide_release(device, &o->x);
+    flex_wide_release(device, &o->weight);
+    flex_wide_release(device, &o->bias);
+    flex_wide_release(device, &o->result);
 }
 
-static hob_status finish(struct hob_call *call, const struct conv *conv,
-                         hob_status st)
+/* X and WEIGHT (a gradient, for weight_backward), BIAS or NULL, and OUT. */
+static hob_status take(struct flex_device *device, const struct hob_view *x,
+                       const struct hob_view *weight,
+                       const struct hob_view *bias, const struct hob_view *out,
+                       struct operands *o)
 {
-    if (!st && !conv->failed)
-        return HOB_OK;
-    return call->host->fail(
-        call, HOB_ERR_MEMORY,
-        "%s: no memory for %" PRId64 " columns of %" PRId64 " taps",
-        call->op_name, conv->rows * conv->window.out[1], conv->taps);
-}
-
-static hob_status conv2d(void *instance, struct hob_call *call)
-{
-    struct flex_device *device = instance;
-    const struct hob_view *out = hob_ret_view(call, 0);
-    const struct hob_view *bias = hob_arg_view(call, 2);
-    struct flex_wide x = {0}, weight = {0}, wide_bias = {0}, result = {0};
-    struct conv conv;
     hob_status st;
 
-    conv_init(&conv, device, call, hob_arg_view(call, 0)->shape,
-              hob_arg_view(call, 1)->shape, 3, out->shape, out->dtype);
-    if (hob_view_count(out) == 0)
-        return HOB_OK;
-    st = flex_wide_read(device, hob_arg_view(call, 0), &x);
+    memset(o, 0, sizeof(*o));
+    st = flex_wide_read(device, x, &o->x);
     if (!st)
-        st = flex_wide_read(device, hob_arg_view(call, 1), &weight);
+        st = flex_wide_read(device, weight, &o->weight);
     if (!st && bias)
-        st = flex_wide_read(device, bias, &wide_bias);
+        st = flex_wide_read(device, bias, &o->bias);
     if (!st)
-        st = flex_wide_begin(device, out, &result);
-    if (st)
-        goto out;
-    conv.x = x.data;
-    conv.weight = weight.data;
-    conv.bias = wide_bias.data;
-    conv.out = result.data;
-    if (conv.in_channels == 1 && conv.out_channels <= 4 &&
-        conv.taps <= DIRECT_TAPS && conv.window.stride[1] == 1)
-        flex_parallel(device, conv.batch * out->shape[1],
-                      1 + FLEX_GRAIN_CHEAP / (conv.taps * conv.out_plane),
-                      direct_range, &conv);
-    else
-        flex_parallel(device, conv.batch * conv.groups * conv.blocks, 1,
-                      forward_range, &conv);
-    flex_wide_finish(device, out, &result);
-out:
-    flex_wide_release(device, &x);
-    flex_wide_release(device, &weight);
-    flex_wide_release(device, &wide_bias);
-    flex_wide_release(device, &result);
-    return finish(call, &conv, st);
+        st = flex_wide_begin(device, out, &o->result);
+    return st;
 }
 
-static hob_status conv2d_x_backward(void *instance, struct hob_call *call)
+static void give(struct flex_conv *conv, const struct operands *o)
 {
-    struct flex_device *device = instance;
+    conv->in = o->x.data;
+    conv->weight = o->weight.data;
+    conv->bias = o->bias.data;
+    conv->out = o->result.data;
+}
+
+static hob_status forward(struct flex_device *device, struct hob_call *call)
+{
+    const struct hob_view *x = hob_arg_view(call, 0);
+    const struct hob_view *weight = hob_arg_view(call, 1);
     const struct hob_view *out = hob_ret_view(call, 0);
-    struct flex_wide weight = {0}, grad = {0}, result = {0};
-    struct conv conv;
+    const uint32_t spatial = (uint32_t)out->rank - 2;
+    struct geometry g;
+    struct flex_conv conv;
+    struct operands o;
     hob_status st;
 
-    conv_init(&conv, device, call, out->shape, hob_arg_view(call, 1)->shape, 3,
-              hob_arg_view(call, 2)->shape, out->dtype);
     if (hob_view_count(out) == 0)
         return HOB_OK;
-    st = flex_wide_read(device, hob_arg_view(call, 1), &weight);
+    read_geometry(&g, call, 3, 5, spatial, weight->shape);
+    init(&conv, device, out->dtype, x->shape[0], &g);
+    describe(&conv, &g, spatial, x->shape, weight->shape, out->shape);
+    st = take(device, x, weight, hob_arg_view(call, 2), out, &o);
+    if (!st) {
+        give(&conv, &o);
+        st = compute(&conv);
+    }
     if (!st)
-        st = flex_wide_read(device, hob_arg_view(call, 2), &grad);
+        flex_wide_finish(device, out, &o.result);
+    release(device, &o);
+    return finish(call, st);
+}
+
+/* X is the convolution's gradient for conv2d_x_backward. */
+static hob_status backward(struct flex_device *device, struct hob_call *call,
+                           const struct hob_view *x,
+                           const struct hob_view *weight,
+                           const struct hob_view *bias, uint32_t dilation)
+{
+    const struct hob_view *out = hob_ret_view(call, 0);
+    const uint32_t spatial = (uint32_t)out->rank - 2;
+    struct geometry g;
+    struct flex_conv conv;
+    struct operands o;
+    hob_status st;
+
+    if (hob_view_count(out) == 0)
+        return HOB_OK;
+    read_geometry(&g, call, 3, dilation, spatial, weight->shape);
+    init(&conv, device, out->dtype, x->shape[0], &g);
+    st = take(device, x, weight, bias, out, &o);
+    if (!st) {
+        give(&conv, &o);
+        st = transpose(&conv, &g, spatial, x->shape, weight->shape, out->shape);
+    }
     if (!st)
-        st = flex_wide_begin(device, out, &result);
-    if (st)
-        goto out;
-    conv.weight = weight.data;
-    conv.grad = grad.data;
-    conv.out = result.data;
-    flex_parallel(device, conv.batch * conv.groups, 1, x_range, &conv);
-    flex_wide_finish(device, out, &result);
-out:
-    flex_wide_release(device, &weight);
-    flex_wide_release(device, &grad);
-    flex_wide_release(device, &result);
-    return finish(call, &conv, st);
+        flex_wide_finish(device, out, &o.result);
+    release(device, &o);
+    return finish(call, st);
+}
+
+static hob_status conv(void *device, struct hob_call *call)
+{
+    return forward(device, call);
+}
+
+static hob_status conv_transpose(void *device, struct hob_call *call)
+{
+    return backward(device, call, hob_arg_view(call, 0), hob_arg_view(call, 1),
+                    hob_arg_view(call, 2), 6);
+}
+
+static hob_status conv2d_x_backward(void *device, struct hob_call *call)
+{
+    return backward(device, call, hob_arg_view(call, 2), hob_arg_view(call, 1),
+                    NULL, 5);
 }
 
 static hob_status conv2d_weight_backward(void *instance, struct hob_call *call)
 {
     struct flex_device *device = instance;
+    const struct hob_view *x = hob_arg_view(call, 0);
+    const struct hob_view *grad = hob_arg_view(call, 2);
     const struct hob_view *out = hob_ret_view(call, 0);
-    struct flex_wide x = {0}, grad = {0}, result = {0};
-    const int64_t count = hob_view_count(out);
-    uint64_t part_bytes = 0;
-    struct conv conv;
+    struct geometry g;
+    struct flex_conv conv;
+    struct operands o;
     hob_status st;
 
-    conv_init(&conv, device, call, hob_arg_view(call, 0)->shape, out->shape, 3,
-              hob_arg_view(call, 2)->shape, out->dtype);
-    if (count == 0)
+    if (hob_view_count(out) == 0)
         return HOB_OK;
-    st = flex_wide_read(device, hob_arg_view(call, 0), &x);
-    if (!st)
-        st = flex_wide_read(device, hob_arg_view(call, 2), &grad);
-    if (!st)
-        st = flex_wide_begin(device, out, &result);
-    if (st)
-        goto out;
-    conv.part_count = flex_clamp(conv.batch, 1, WEIGHT_PARTS);
-    part_bytes = (uint64_t)((conv.part_count - 1) * count * conv.size);
-    conv.parts = flex_scratch_take(device, part_bytes);
-    if (!conv.parts) {
-        st = HOB_ERR_MEMORY;
-        goto out;
+    read_geometry(&g, call, 3, 5, 2, out->shape);
+    init(&conv, device, out->dtype, x->shape[0], &g);
+    describe(&conv, &g, 2, x->shape, out->shape, grad->shape);
+    st = take(device, x, grad, NULL, out, &o);
+    if (!st) {
+        give(&conv, &o);
+        st = flex_conv_is_direct(&conv)
+                 ? flex_conv_direct_weight(&conv, o.weight.data, conv.out)
+                 : flex_conv_weight(&conv, o.weight.data, conv.out);
     }
-    conv.x = x.data;
-    conv.grad = grad.data;
-    conv.out = result.data;
-    flex_parallel(device, conv.part_count * conv.groups, 1, weight_range,
-                  &conv);
-    for (int64_t i = 1; i < conv.part_count; i++)
-        conv.kernels->add(conv.out, conv.parts + (i - 1) * count * conv.size,
-                          count);
-    flex_wide_finish(device, out, &result);
-out:
-    flex_scratch_give(device, conv.parts, part_bytes);
-    flex_wide_release(device, &x);
-    flex_wide_release(device, &grad);
-    flex_wide_release(device, &result);
-    return finish(call, &conv, st);
+    if (!st)
+        flex_wide_finish(device, out, &o.result);
+    release(device, &o);
+    return finish(call, st);
 }
 
 static const uint32_t masks[] = {HOB_MASK_FLOAT, HOB_MASK_FLOAT,
                                  HOB_MASK_FLOAT};
 
+#define ATTRIBUTES                                                             \
+    "stride: [i64], padding: [i64], dilation: [i64], groups: i64 = 1"
+#define ENTRY(name, text, count, fn)                                           \
+    {                                                                          \
+        .op = name, .signature = text, .dtypes = masks, .dtype_count = count,  \
+        .execute = fn,                                                         \
+    }
+#define FORWARD "(x: Float, weight: Float, bias: Float?, " ATTRIBUTES ") -> x"
+#define TRANSPOSE                                                              \
+    "(x: Float, weight: Float, bias: Float?, stride: [i64], padding: [i64], "  \
+    "output_padding: [i64], dilation: [i64], groups: i64 = 1) -> x"
+
 static const struct hob_entry entries[] = {
-    {
-        .op = "conv2d",
-        .signature = "(x: Float, weight: Float, bias: Float?, stride: [i64], "
-                     "padding: [i64], dilation: [i64], groups: i64 = 1) -> x",
-        .dtypes = masks,
-        .dtype_count = 3,
-        .execute = conv2d,
-    },
-    {
-        .op = "conv2d_x_backward",
-        .signature =
-            "(x_shape: shape, weight: Float, grad: Float, stride: [i64], "
-            "padding: [i64], dilation: [i64], groups: i64 = 1) -> grad",
-        .dtypes = masks,
-        .dtype_count = 2,
-        .execute = conv2d_x_backward,
-    },
-    {
-        .op = "conv2d_weight_backward",
-        .signature =
-            "(x: Float, weight_shape: shape, grad: Float, stride: [i64], "
-            "padding: [i64], dilation: [i64], groups: i64 = 1) -> grad",
-        .dtypes = masks,
-        .dtype_count = 2,
-        .execute = conv2d_weight_backward,
-    },
+    ENTRY("conv1d", FORWARD, 3, conv),
+    ENTRY("conv2d", FORWARD, 3, conv),
+    ENTRY("conv3d", FORWARD, 3, conv),
+    ENTRY("conv_transpose1d", TRANSPOSE, 3, conv_transpose),
+    ENTRY("conv_transpose2d", TRANSPOSE, 3, conv_transpose),
+    ENTRY("conv_transpose3d", TRANSPOSE, 3, conv_transpose),
+    ENTRY("conv2d_x_backward",
+          "(x_shape: shape, weight: Float, grad: Float, " ATTRIBUTES
+          ") -> grad",
+          2, conv2d_x_backward),
+    ENTRY("conv2d_weight_backward",
+          "(x: Float, weight_shape: shape, grad: Float, " ATTRIBUTES
+          ") -> grad",
+          2, conv2d_weight_backward),
 };
+
+#undef ATTRIBUTES
+#undef ENTRY
+#undef FORWARD
+#undef TRANSPOSE
 
 const struct flex_entries flex_conv_entries = {entries, sizeof(entries) /
                                                             sizeof(entries[0])};

@@ -103,7 +103,8 @@ static int64_t grain_of(enum flex_map map)
                map == FLEX_MAP_POW || map == FLEX_MAP_ATAN2 ||
                map == FLEX_MAP_HYPOT || map == FLEX_MAP_GELU ||
                map == FLEX_MAP_SIGMOID || map == FLEX_MAP_GELU_BACKWARD ||
-               map == FLEX_MAP_REMAINDER;
+               map == FLEX_MAP_REMAINDER ||
+               (map >= FLEX_MAP_SILU && map <= FLEX_MAP_GLU);
 
     return dear ? FLEX_GRAIN_DEAR : FLEX_GRAIN_CHEAP;
 }
@@ -136,7 +137,10 @@ static void fix_operand(struct map_run *run, uint32_t i,
     uint64_t single = 0;
 
     if (run->load[i]) {
-        run->load[i](&single, &operand->scalar, 1);
+        if (operand->is_wide)
+            single = operand->scalar;
+        else
+            run->load[i](&single, &operand->scalar, 1);
         flex_copy_strided(block->stored, 1, &single, 0, n, sizeof(float));
     } else {
         flex_copy_strided(block->stored, 1, &operand->scalar, 0, n, size);
@@ -185,5 +189,16 @@ void flex_operand_scalar(struct flex_operand *operand, const hob_value *scalar,
 {
     operand->view = NULL;
     operand->scalar = 0;
+    operand->is_wide = 0;
     flex_scalar_store(scalar, dtype, &operand->scalar);
+}
+
+void flex_operand_wide(struct flex_operand *operand, double scalar,
+                       uint32_t dtype)
+{
+    hob_value value = hob_f64(scalar);
+
+    flex_operand_scalar(operand, &value,
+                        dtype == HOB_DTYPE_F64 ? dtype : HOB_DTYPE_F32);
+    operand->is_wide = 1;
 }

@@ -10,7 +10,8 @@
 /* One operand: a view, or a scalar for all elements. */
 struct flex_operand {
     const struct hob_view *view; /* NULL for a scalar */
-    uint64_t scalar;             /* one element of the dtype computed in */
+    uint64_t scalar;             /* one element of the kernel's dtype */
+    int is_wide;                 /* of f16 and bf16 the scalar is an f32 */
 };
 
 /*
@@ -26,5 +27,9 @@ hob_status flex_map_run(struct flex_device *device, struct hob_call *call,
 /* A scalar of DTYPE as an operand. */
 void flex_operand_scalar(struct flex_operand *operand, const hob_value *scalar,
                          uint32_t dtype);
+
+/* The same, but an f32 where DTYPE is computed in f32: not rounded to it. */
+void flex_operand_wide(struct flex_operand *operand, double scalar,
+                       uint32_t dtype);
 
 #endif

@@ -1,252 +1,262 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * pool.c - max and average pooling in 2 dimensions, and their gradients. A
- * task is one plane.
+ * task is some planes.
  */
 #include "index.h"
-#include "rows.h"
+#include "kernels/pool.h"
 #include "wide.h"
-#include "window.h"
 
 #include <inttypes.h>
-#include <math.h>
 #include <string.h>
 
-struct pool {
-    struct flex_device *device;
-    const struct flex_row_kernels *kernels;
-    struct flex_window window;
-    int count_include_pad;
-    int is_f64;
-    int64_t size;
-    int64_t planes;
-    const char *in; /* x or grad */
-    char *out;
-    int64_t in_bytes, out_bytes; /* of one plane */
-    int64_t *indices;            /* one a window; NULL without */
-    uint64_t row_bytes;
-    int32_t failed;
+enum {
+    /* Indices that the gradient of max reads at a time. */
+    INDEX_BLOCK = 512
 };
 
-#define TYPE float
-#define NAME(x) f32_##x
-#include "pool_tmpl.h"
-#define TYPE double
-#define NAME(x) f64_##x
-#include "pool_tmpl.h"
+typedef void (*planes_fn)(const struct flex_pool *pool, int64_t planes,
+                          const void *in, void *out, void *scratch);
 
-static const char *in_at(const struct pool *pool, int64_t plane)
+struct job {
+    struct flex_device *device;
+    struct flex_pool pool;
+    const struct flex_pool_kernels *kernels;
+    planes_fn fn; /* NULL: max_index */
+    int64_t size; /* bytes of an element */
+    int64_t planes;
+    int64_t in_plane, out_plane; /* elements */
+    const char *in;
+    char *out;
+    char *places;                   /* of max_index */
+    const struct hob_view *indices; /* of the gradient of max */
+    struct flex_loop index_loop;
+    int32_t bad_index; /* set from any thread, as is: */
+    int32_t no_memory;
+};
+
+static const struct flex_pool_kernels *
+find_kernels(const struct flex_device *device, uint32_t dtype)
 {
-    return pool->in + plane * pool->in_bytes;
+    static const struct flex_pool_kernels *const tables[FLEX_ISA_COUNT_] = {
+        [FLEX_ISA_BASE] = flex_pool_kernels_base,
+#if defined(__x86_64__)
+        [FLEX_ISA_V2] = flex_pool_kernels_v2,
+        [FLEX_ISA_V3] = flex_pool_kernels_v3,
+        [FLEX_ISA_V4] = flex_pool_kernels_v4,
+#endif
+    };
+    const struct flex_pool_kernels *table =
+        device->isa < FLEX_ISA_COUNT_ && tables[device->isa]
+            ? tables[device->isa]
+            : flex_pool_kernels_base;
+
+    return &table[dtype == HOB_DTYPE_F64 ? FLEX_POOL_F64 : FLEX_POOL_F32];
 }
 
-static char *out_at(const struct pool *pool, int64_t plane)
+/* List argument INDEX, one or two numbers; FALLBACK for an empty one. */
+static void read_pair(const struct hob_call *call, uint32_t index,
+                      const int64_t fallback[2], int64_t out[2])
 {
-    return pool->out + plane * pool->out_bytes;
+    const hob_value *list = &call->args[index];
+    const int has_none = list->tag != HOB_TAG_I64S || list->count == 0;
+
+    out[0] = has_none ? fallback[0] : list->u.i64s[0];
+    out[1] = has_none ? fallback[1] : list->u.i64s[list->count - 1];
 }
 
-static void max_range(void *context, int64_t first, int64_t last,
-                      uint32_t worker)
+/* X's sizes lie under the windows, WINDOWS' sizes are their counts. */
+static void job_init(struct job *job, struct flex_device *device,
+                     uint32_t dtype, const int64_t *x, const int64_t *windows)
 {
-    struct pool *pool = context;
-    _Alignas(FLEX_ALIGN) char stack[4096];
-    char *row = stack;
+    *job = (struct job){.device = device,
+                        .kernels = find_kernels(device, dtype),
+                        .size = dtype == HOB_DTYPE_F64 ? 8 : 4,
+                        .planes = x[0] * x[1],
+                        .in_plane = x[2] * x[3],
+                        .out_plane = windows[2] * windows[3]};
+    for (int i = 0; i < 2; i++) {
+        job->pool.in[i] = x[2 + i];
+        job->pool.out[i] = windows[2 + i];
+    }
+}
+
+/* kernel_size, stride, padding from argument FIRST on, then, for max,
+ * dilation. */
+static void read_attributes(struct job *job, const struct hob_call *call,
+                            uint32_t first, int with_dilation)
+{
+    static const int64_t ones[2] = {1, 1}, zeros[2] = {0, 0};
+    struct flex_pool *pool = &job->pool;
+
+    read_pair(call, first, ones, pool->size);
+    read_pair(call, first + 1, pool->size, pool->stride);
+    read_pair(call, first + 2, zeros, pool->padding);
+    pool->dilation[0] = pool->dilation[1] = 1;
+    if (with_dilation)
+        read_pair(call, first + 3, ones, pool->dilation);
+}
+
+static void planes_range(void *context, int64_t first, int64_t last,
+                         uint32_t worker)
+{
+    struct job *job = context;
+    const uint64_t bytes = (uint64_t)flex_pool_bytes(&job->pool, !job->fn);
+    void *scratch = flex_scratch_take(job->device, bytes);
+    const char *in = job->in + first * job->in_plane * job->size;
+    char *out = job->out + first * job->out_plane * job->size;
 
     (void)worker;
-    if (pool->row_bytes > sizeof(stack))
-        row = flex_scratch_take(pool->device, pool->row_bytes);
-    if (!row) {
-        __atomic_store_n(&pool->failed, 1, __ATOMIC_RELAXED);
+    if (!scratch) {
+        __atomic_store_n(&job->no_memory, 1, __ATOMIC_RELAXED);
         return;
     }
-    for (int64_t i = first; i < last; i++) {
-        if (pool->is_f64)
-            f64_max_plane(pool, (const double *)(const void *)in_at(pool, i),
-                          (double *)(void *)out_at(pool, i),
-                          (double *)(void *)row);
-        else
-            f32_max_plane(pool, (const float *)(const void *)in_at(pool, i),
-                          (float *)(void *)out_at(pool, i),
-                          (float *)(void *)row);
-    }
-    if (row != stack)
-        flex_scratch_give(pool->device, row, pool->row_bytes);
+    if (job->fn)
+        job->fn(&job->pool, last - first, in, out, scratch);
+    else
+        job->kernels->max_index(
+            &job->pool, last - first, in, out,
+            job->places + first * job->out_plane * job->size, scratch);
+    flex_scratch_give(job->device, scratch, bytes);
 }
 
-static void max_index_range(void *context, int64_t first, int64_t last,
+/* The same from windows to planes: IN has the windows. */
+static void mean_back_range(void *context, int64_t first, int64_t last,
                             uint32_t worker)
 {
-    const struct pool *pool = context;
-    const int64_t windows = pool->window.out[0] * pool->window.out[1];
+    struct job *job = context;
+    const uint64_t bytes = (uint64_t)flex_pool_bytes(&job->pool, 0);
+    void *scratch = flex_scratch_take(job->device, bytes);
 
     (void)worker;
-    for (int64_t i = first; i < last; i++) {
-        if (pool->is_f64)
-            f64_max_index_plane(
-                pool, (const double *)(const void *)in_at(pool, i),
-                (double *)(void *)out_at(pool, i), pool->indices + i * windows);
-        else
-            f32_max_index_plane(
-                pool, (const float *)(const void *)in_at(pool, i),
-                (float *)(void *)out_at(pool, i), pool->indices + i * windows);
+    if (!scratch) {
+        __atomic_store_n(&job->no_memory, 1, __ATOMIC_RELAXED);
+        return;
     }
+    job->kernels->mean_back(
+        &job->pool, last - first, job->in + first * job->out_plane * job->size,
+        job->out + first * job->in_plane * job->size, scratch);
+    flex_scratch_give(job->device, scratch, bytes);
 }
 
+/* grad added at its places. */
 static void max_back_range(void *context, int64_t first, int64_t last,
                            uint32_t worker)
 {
-    const struct pool *pool = context;
-    const int64_t windows = pool->window.out[0] * pool->window.out[1];
+    struct job *job = context;
+    int64_t places[INDEX_BLOCK];
 
     (void)worker;
-    for (int64_t i = first; i < last; i++) {
-        if (pool->is_f64)
-            f64_max_back_plane(
-                pool, (const double *)(const void *)in_at(pool, i),
-                pool->indices + i * windows, (double *)(void *)out_at(pool, i));
-        else
-            f32_max_back_plane(
-                pool, (const float *)(const void *)in_at(pool, i),
-                pool->indices + i * windows, (float *)(void *)out_at(pool, i));
+    for (int64_t n = first; n < last; n++) {
+        const int64_t end = (n + 1) * job->out_plane;
+        char *out = job->out + n * job->in_plane * job->size;
+
+        memset(out, 0, (size_t)(job->in_plane * job->size));
+        for (int64_t i = n * job->out_plane; i < end; i += INDEX_BLOCK) {
+            const int64_t count = end - i < INDEX_BLOCK ? end - i : INDEX_BLOCK;
+            const char *grad = job->in + i * job->size;
+
+            if (flex_index_read(job->device, &job->index_loop,
+                                job->indices->dtype, i, count, job->in_plane,
+                                places) >= 0) {
+                __atomic_store_n(&job->bad_index, 1, __ATOMIC_RELAXED);
+                return;
+            }
+            if (job->size == 4)
+                for (int64_t k = 0; k < count; k++)
+                    ((float *)(void *)out)[places[k]] +=
+                        ((const float *)(const void *)grad)[k];
+            else
+                for (int64_t k = 0; k < count; k++)
+                    ((double *)(void *)out)[places[k]] +=
+                        ((const double *)(const void *)grad)[k];
+        }
     }
 }
 
-static void average_range(void *context, int64_t first, int64_t last,
-                          uint32_t worker)
-{
-    const struct pool *pool = context;
-
-    (void)worker;
-    for (int64_t i = first; i < last; i++) {
-        if (pool->is_f64)
-            f64_average_plane(pool,
-                              (const double *)(const void *)in_at(pool, i),
-                              (double *)(void *)out_at(pool, i));
-        else
-            f32_average_plane(pool, (const float *)(const void *)in_at(pool, i),
-                              (float *)(void *)out_at(pool, i));
-    }
-}
-
-static void average_back_range(void *context, int64_t first, int64_t last,
-                               uint32_t worker)
-{
-    const struct pool *pool = context;
-
-    (void)worker;
-    for (int64_t i = first; i < last; i++) {
-        if (pool->is_f64)
-            f64_average_back_plane(pool,
-                                   (const double *)(const void *)in_at(pool, i),
-                                   (double *)(void *)out_at(pool, i));
-        else
-            f32_average_back_plane(pool,
-                                   (const float *)(const void *)in_at(pool, i),
-                                   (float *)(void *)out_at(pool, i));
-    }
-}
-
-/* Sizes: X's shape lies under the windows, WINDOWS' shape has their counts. */
-static void pool_init(struct pool *pool, struct flex_device *device,
-                      uint32_t dtype, const int64_t *x, const int64_t *windows)
-{
-    *pool = (struct pool){.device = device,
-                          .kernels = flex_row_kernels(device, dtype),
-                          .is_f64 = dtype == HOB_DTYPE_F64,
-                          .size = flex_row_size(dtype),
-                          .planes = x[0] * x[1]};
-    for (int i = 0; i < 2; i++) {
-        pool->window.in[i] = x[2 + i];
-        pool->window.out[i] = windows[2 + i];
-    }
-    pool->row_bytes = (uint64_t)(x[3] * pool->size);
-}
-
-/* kernel_size, stride, padding from argument FIRST on; dilation 1. */
-static void pool_attributes(struct pool *pool, const struct hob_call *call,
-                            uint32_t first)
-{
-    static const int64_t ones[2] = {1, 1}, zeros[2] = {0, 0};
-    struct flex_window *w = &pool->window;
-
-    flex_window_pair(call, first, ones, w->size);
-    flex_window_pair(call, first + 1, w->size, w->stride);
-    flex_window_pair(call, first + 2, zeros, w->padding);
-    w->dilation[0] = w->dilation[1] = 1;
-}
-
-/* Run FN over all planes, IN to result 0, with dtypes widened as needed. */
-static hob_status run(struct hob_call *call, struct pool *pool,
+/* Run FN over all planes, IN to result 0, in the type that is computed in. */
+static hob_status run(struct hob_call *call, struct job *job,
                       const struct hob_view *in, hob_range_fn fn)
 {
     const struct hob_view *out = hob_ret_view(call, 0);
-    const int64_t work = pool->window.out[0] * pool->window.out[1] *
-                             (1 + pool->window.size[0] * pool->window.size[1]) +
-                         pool->window.in[0] * pool->window.in[1];
+    const int64_t work = job->in_plane + job->out_plane;
     struct flex_wide source = {0}, result = {0};
     hob_status st;
 
     if (hob_view_count(out) == 0)
         return HOB_OK;
-    st = flex_wide_read(pool->device, in, &source);
+    st = flex_wide_read(job->device, in, &source);
     if (!st)
-        st = flex_wide_begin(pool->device, out, &result);
+        st = flex_wide_begin(job->device, out, &result);
     if (!st) {
-        pool->in = source.data;
-        pool->out = result.data;
-        pool->in_bytes = in->shape[2] * in->shape[3] * pool->size;
-        pool->out_bytes = out->shape[2] * out->shape[3] * pool->size;
-        flex_parallel(pool->device, pool->planes,
-                      1 + 4 * FLEX_GRAIN_DEAR / (work + 1), fn, pool);
-        flex_wide_finish(pool->device, out, &result);
+        job->in = source.data;
+        job->out = result.data;
+        flex_parallel(job->device, job->planes,
+                      1 + 4 * FLEX_GRAIN_DEAR / (work + 1), fn, job);
+        flex_wide_finish(job->device, out, &result);
     }
-    flex_wide_release(pool->device, &source);
-    flex_wide_release(pool->device, &result);
-    if (st || pool->failed)
+    flex_wide_release(job->device, &source);
+    flex_wide_release(job->device, &result);
+    if (st || job->no_memory)
         return call->host->fail(call, HOB_ERR_MEMORY,
-                                "%s: no memory for %" PRId64 " planes",
-                                call->op_name, pool->planes);
+                                "%s: no memory for rows of %" PRId64
+                                " elements",
+                                call->op_name, flex_pool_row(&job->pool));
     return HOB_OK;
 }
 
 static hob_status max_pool2d(void *device, struct hob_call *call)
 {
-    static const int64_t ones[2] = {1, 1};
     const struct hob_view *x = hob_arg_view(call, 0);
-    struct pool pool;
+    struct job job;
 
-    pool_init(&pool, device, x->dtype, x->shape, hob_ret_view(call, 0)->shape);
-    pool_attributes(&pool, call, 1);
-    flex_window_pair(call, 4, ones, pool.window.dilation);
-    return run(call, &pool, x, max_range);
+    job_init(&job, device, x->dtype, x->shape, hob_ret_view(call, 0)->shape);
+    read_attributes(&job, call, 1, 1);
+    job.fn = job.kernels->max;
+    return run(call, &job, x, planes_range);
+}
+
+/* Places are counted in integers of the element's size. */
+static hob_status max_pool2d_with_indices_prepare(void *device,
+                                                  const struct hob_call *call,
+                                                  struct hob_prepare *out)
+{
+    const struct hob_view *x = hob_arg_view(call, 0);
+
+    (void)device;
+    (void)out;
+    return x->dtype != HOB_DTYPE_F64 && x->shape[3] > 0 &&
+                   x->shape[2] > INT32_MAX / x->shape[3]
+               ? HOB_ERR_UNSUPPORTED
+               : HOB_OK;
 }
 
 static hob_status max_pool2d_with_indices(void *instance, struct hob_call *call)
 {
-    static const int64_t ones[2] = {1, 1};
     struct flex_device *device = instance;
     const struct hob_view *x = hob_arg_view(call, 0);
     const struct hob_view *indices = hob_ret_view(call, 1);
+    const uint32_t dtype =
+        x->dtype == HOB_DTYPE_F64 ? HOB_DTYPE_I64 : HOB_DTYPE_I32;
     const int64_t count = hob_view_count(indices);
-    const uint64_t bytes = (uint64_t)count * 8;
-    const int is_wide = hob_dtype_size(indices->dtype) == 8;
-    struct pool pool;
+    const uint64_t bytes = (uint64_t)(count * (int64_t)hob_dtype_size(dtype));
+    struct job job;
     hob_status st;
 
-    pool_init(&pool, device, x->dtype, x->shape, hob_ret_view(call, 0)->shape);
-    pool_attributes(&pool, call, 1);
-    flex_window_pair(call, 4, ones, pool.window.dilation);
-    pool.indices = is_wide ? indices->data : flex_scratch_take(device, bytes);
-    if (!pool.indices)
+    job_init(&job, device, x->dtype, x->shape, hob_ret_view(call, 0)->shape);
+    read_attributes(&job, call, 1, 1);
+    job.places = indices->dtype == dtype ? indices->data
+                                         : flex_scratch_take(device, bytes);
+    if (!job.places)
         return call->host->fail(call, HOB_ERR_MEMORY,
                                 "%s: no memory for %" PRId64 " indices",
                                 call->op_name, count);
-    st = run(call, &pool, x, max_index_range);
-    if (!is_wide) {
+    st = run(call, &job, x, planes_range);
+    if (indices->dtype != dtype) {
         if (!st)
-            device->kernels->cast[indices->dtype][HOB_DTYPE_I64](
-                indices->data, pool.indices, count);
-        flex_scratch_give(device, pool.indices, bytes);
+            device->kernels->cast[indices->dtype][dtype](indices->data,
+                                                         job.places, count);
+        flex_scratch_give(device, job.places, bytes);
     }
     return st;
 }
@@ -255,41 +265,47 @@ static hob_status max_pool2d_backward(void *device, struct hob_call *call)
 {
     const struct hob_view *grad = hob_arg_view(call, 1);
     const struct hob_view *out = hob_ret_view(call, 0);
-    struct pool pool;
+    struct job job;
     uint64_t bytes;
+    int64_t *indices;
     hob_status st;
 
-    pool_init(&pool, device, grad->dtype, out->shape, grad->shape);
-    st = flex_index_take(call, device, hob_arg_view(call, 2),
-                         out->shape[2] * out->shape[3], &pool.indices, &bytes);
-    if (st)
+    job_init(&job, device, grad->dtype, out->shape, grad->shape);
+    job.indices = hob_arg_view(call, 2);
+    flex_loop_init(&job.index_loop, job.indices);
+    st = run(call, &job, grad, max_back_range);
+    if (st || !job.bad_index)
         return st;
-    st = run(call, &pool, grad, max_back_range);
-    flex_scratch_give(device, pool.indices, bytes);
+    /* It names the index. */
+    st = flex_index_take(call, device, job.indices, job.in_plane, &indices,
+                         &bytes);
+    if (!st)
+        flex_scratch_give(device, indices, bytes);
     return st;
 }
 
 static hob_status avg_pool2d(void *device, struct hob_call *call)
 {
     const struct hob_view *x = hob_arg_view(call, 0);
-    struct pool pool;
+    struct job job;
 
-    pool_init(&pool, device, x->dtype, x->shape, hob_ret_view(call, 0)->shape);
-    pool_attributes(&pool, call, 1);
-    pool.count_include_pad = flex_arg_i64(call, 4) != 0;
-    return run(call, &pool, x, average_range);
+    job_init(&job, device, x->dtype, x->shape, hob_ret_view(call, 0)->shape);
+    read_attributes(&job, call, 1, 0);
+    job.pool.count_padding = flex_arg_i64(call, 4) != 0;
+    job.fn = job.kernels->mean;
+    return run(call, &job, x, planes_range);
 }
 
 static hob_status avg_pool2d_backward(void *device, struct hob_call *call)
 {
     const struct hob_view *grad = hob_arg_view(call, 1);
-    struct pool pool;
+    struct job job;
 
-    pool_init(&pool, device, grad->dtype, hob_ret_view(call, 0)->shape,
-              grad->shape);
-    pool_attributes(&pool, call, 2);
-    pool.count_include_pad = flex_arg_i64(call, 5) != 0;
-    return run(call, &pool, grad, average_back_range);
+    job_init(&job, device, grad->dtype, hob_ret_view(call, 0)->shape,
+             grad->shape);
+    read_attributes(&job, call, 2, 0);
+    job.pool.count_padding = flex_arg_i64(call, 5) != 0;
+    return run(call, &job, grad, mean_back_range);
 }
 
 static const uint32_t x_masks[] = {HOB_MASK_FLOAT};
@@ -313,6 +329,7 @@ static const struct hob_entry entries[] = {
             "index_dtype: dtype = i32) -> (x, index_dtype)",
         .dtypes = x_masks,
         .dtype_count = 1,
+        .prepare = max_pool2d_with_indices_prepare,
         .execute = max_pool2d_with_indices,
     },
     {

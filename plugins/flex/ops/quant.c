@@ -58,6 +58,27 @@ static float factor_at(const struct flex_quant *quant, int64_t index)
     return quant->global ? scale * global_of(quant) : scale;
 }
 
+void flex_quant_factors(const struct flex_quant *quant, int64_t first,
+                        int64_t n, float *factors)
+{
+    const uint32_t last = quant->layout.rank - 1;
+    const int is_single = quant->layout.block[last] == 1;
+    int64_t length;
+
+    for (int64_t i = 0; i < n; i += length) {
+        int64_t scale = hob_quant_scale_at(&quant->layout, first + i, &length);
+        float factor = factor_at(quant, scale);
+
+        if (is_single) /* one scale an element, up to the end of the row */
+            length = quant->layout.sizes[last] -
+                     (first + i) % quant->layout.sizes[last];
+        if (length > n - i)
+            length = n - i;
+        for (int64_t k = 0; k < length; k++)
+            factors[i + k] = is_single ? factor_at(quant, scale + k) : factor;
+    }
+}
+
 /* N codes, one a byte, from element FIRST on, which begins a byte. */
 static void pack(const struct flex_quant *quant, int64_t first, int64_t n,
                  const uint8_t *codes)
@@ -98,28 +119,25 @@ static void unpack(const struct flex_quant *quant, int64_t first, int64_t n,
 
 /* ---- quantize ---- */
 
-/* N numbers of one scale; integers apart, as that loop is worth vectors. */
-static void encode_run(const struct hob_quant_format *format, float factor,
-                       const double *x, int64_t n, uint8_t *codes)
+/* N numbers; integers apart, as that loop is worth vectors. */
+static void encode(const struct hob_quant_format *format, const float *factors,
+                   const double *x, int64_t n, uint8_t *codes)
 {
     double low = (double)format->low;
     double high = (double)format->high;
-    double by = (double)factor;
     uint8_t mask = (uint8_t)((1u << format->bits) - 1);
 
-    if (factor == 0) {
-        memset(codes, 0, (size_t)n);
-        return;
-    }
     if (format->mantissa) {
         for (int64_t i = 0; i < n; i++)
-            codes[i] = (uint8_t)hob_quant_encode(format, x[i] / by);
+            codes[i] = factors[i] == 0 ? 0
+                                       : (uint8_t)hob_quant_encode(
+                                             format, x[i] / (double)factors[i]);
         return;
     }
     for (int64_t i = 0; i < n; i++) {
-        double code = x[i] / by;
+        double code = x[i] / (double)factors[i];
 
-        code = code == code ? code : 0;
+        code = code == code && factors[i] != 0 ? code : 0;
         code = code < low ? low : code;
         code = code > high ? high : code;
         codes[i] = (uint8_t)((uint8_t)(int32_t)hob_quant_round(code) & mask);
@@ -138,6 +156,7 @@ static void quantize_piece(void *context, int64_t first, int64_t last,
     const struct quant_run *run = context;
     _Alignas(FLEX_ALIGN) unsigned char raw[FLEX_BLOCK * 8];
     _Alignas(FLEX_ALIGN) double x[FLEX_BLOCK];
+    _Alignas(FLEX_ALIGN) float factors[FLEX_BLOCK];
     _Alignas(FLEX_ALIGN) uint8_t codes[FLEX_BLOCK];
 
     (void)worker;
@@ -145,18 +164,10 @@ static void quantize_piece(void *context, int64_t first, int64_t last,
         int64_t at = block * FLEX_BLOCK;
         int64_t left = run->quant.layout.count - at;
         int64_t n = left < FLEX_BLOCK ? left : FLEX_BLOCK;
-        int64_t length;
 
         run->cast(x, flex_loop_fetch(&run->loop, at, n, raw), n);
-        for (int64_t i = 0; i < n; i += length) {
-            int64_t scale = hob_quant_scale_at(
-                &run->quant.layout, run->quant.scheme, at + i, &length);
-
-            if (length > n - i)
-                length = n - i;
-            encode_run(run->quant.format, factor_at(&run->quant, scale), x + i,
-                       length, codes + i);
-        }
+        flex_quant_factors(&run->quant, at, n, factors);
+        encode(run->quant.format, factors, x, n, codes);
         pack(&run->quant, at, n, codes);
     }
 }
@@ -240,6 +251,7 @@ static void dequantize_piece(void *context, int64_t first, int64_t last,
     const struct quant_run *run = context;
     const struct hob_quant_format *format = run->quant.format;
     _Alignas(FLEX_ALIGN) double x[FLEX_BLOCK];
+    _Alignas(FLEX_ALIGN) float factors[FLEX_BLOCK];
     _Alignas(FLEX_ALIGN) uint8_t codes[FLEX_BLOCK];
     double numbers[256];
 
@@ -250,19 +262,11 @@ static void dequantize_piece(void *context, int64_t first, int64_t last,
         int64_t at = block * FLEX_BLOCK;
         int64_t left = run->quant.layout.count - at;
         int64_t n = left < FLEX_BLOCK ? left : FLEX_BLOCK;
-        int64_t length;
 
         unpack(&run->quant, at, n, codes);
-        for (int64_t i = 0; i < n; i += length) {
-            int64_t scale = hob_quant_scale_at(
-                &run->quant.layout, run->quant.scheme, at + i, &length);
-            double factor = (double)factor_at(&run->quant, scale);
-
-            if (length > n - i)
-                length = n - i;
-            for (int64_t k = i; k < i + length; k++)
-                x[k] = numbers[codes[k]] * factor;
-        }
+        flex_quant_factors(&run->quant, at, n, factors);
+        for (int64_t i = 0; i < n; i++)
+            x[i] = numbers[codes[i]] * (double)factors[i];
         run->cast(run->loop.data + at * run->loop.size, x, n);
     }
 }
@@ -398,7 +402,7 @@ static const struct hob_entry entries[] = {
         .op = "quantize",
         .signature = "(x: Float, scales: Num, global_scale: Any?, value: "
                      "enum(q8s, q8f, q4s, q4f, q2s, q2f, e4m3, e5m2, e2m1) = "
-                     "q8s, block: i64 = 0, propagation: enum(inhibit, "
+                     "q8s, block: [i64] = [], propagation: enum(inhibit, "
                      "propagate) = inhibit) -> Quantized",
         .dtypes = float_masks,
         .dtype_count = 3,
@@ -407,7 +411,7 @@ static const struct hob_entry entries[] = {
     {
         .op = "quantize_dynamic",
         .signature = "(x: Float, value: enum(q8s, q8f, q4s, q4f, q2s, q2f, "
-                     "e4m3, e5m2, e2m1) = q8s, block: i64 = 0, scale_dtype: "
+                     "e4m3, e5m2, e2m1) = q8s, block: [i64] = [], scale_dtype: "
                      "dtype = f32, global_scale: bool = false, propagation: "
                      "enum(inhibit, propagate) = inhibit, calibration: "
                      "enum(minmax, absmean) = minmax) -> Quantized",
@@ -441,7 +445,7 @@ static const struct hob_entry entries[] = {
         .op = "quantized_from",
         .signature = "(values: Int, scales: Num, global_scale: Any?, value: "
                      "enum(q8s, q8f, q4s, q4f, q2s, q2f, e4m3, e5m2, e2m1) = "
-                     "q8s, block: i64 = 0, propagation: enum(inhibit, "
+                     "q8s, block: [i64] = [], propagation: enum(inhibit, "
                      "propagate) = inhibit) -> Quantized",
         .dtypes = code_masks,
         .dtype_count = 3,

@@ -22,6 +22,10 @@ struct flex_quant {
 
 void flex_quant_init(struct flex_quant *quant, const struct hob_view *view);
 
+/* What the codes of N elements from FIRST on are multiplied by, one each. */
+void flex_quant_factors(const struct flex_quant *quant, int64_t first,
+                        int64_t n, float *factors);
+
 /* Fail CALL unless all scales are finite and not negative. */
 hob_status flex_quant_check(struct hob_call *call,
                             const struct flex_quant *quant);

@@ -8,6 +8,7 @@
  * computed in f32 and rounded once.
  */
 #include "index.h"
+#include "move.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -22,33 +23,6 @@ struct target {
     uint32_t dtype; /* of data */
     uint32_t size;
 };
-
-struct copy {
-    struct flex_loop in;
-    char *out;
-};
-
-static void copy_range(void *context, int64_t first, int64_t last,
-                       uint32_t worker)
-{
-    const struct copy *copy = context;
-
-    (void)worker;
-    flex_loop_gather(&copy->in, first, last - first,
-                     copy->out + first * (int64_t)copy->in.size);
-}
-
-/* Copy VIEW to contiguous memory, unless it is that memory. */
-static void copy_view(struct flex_device *device, const struct hob_view *view,
-                      void *out)
-{
-    struct copy copy = {.out = out};
-
-    if (view->data == out)
-        return;
-    flex_loop_init(&copy.in, view);
-    flex_parallel(device, copy.in.count, FLEX_GRAIN_CHEAP, copy_range, &copy);
-}
 
 static flex_cast_fn loader(const struct target *target)
 {
@@ -68,9 +42,9 @@ static hob_status target_open(struct hob_call *call, struct target *target,
                               .data = out->data,
                               .dtype = out->dtype,
                               .size = hob_dtype_size(out->dtype)};
-    if (x)
-        copy_view(device, x, out->data);
-    else
+    if (x && x->data != out->data)
+        flex_move_dense(device, out->data, x);
+    else if (!x)
         memset(out->data, 0, (size_t)count * target->size);
     if (!loader(target))
         return HOB_OK;
@@ -104,7 +78,6 @@ static hob_status value_apart(struct hob_call *call, struct flex_device *device,
 {
     const int64_t count = hob_view_count(value);
     char *copy;
-    int64_t stride = 1;
 
     *out_copy = NULL;
     *out_bytes = 0;
@@ -116,12 +89,9 @@ static hob_status value_apart(struct hob_call *call, struct flex_device *device,
         return call->host->fail(call, HOB_ERR_MEMORY,
                                 "%s: no memory for a copy of value",
                                 call->op_name);
-    copy_view(device, value, copy);
+    flex_move_dense(device, copy, value);
     value->data = *out_copy = copy;
-    for (uint32_t i = value->rank; i-- > 0;) {
-        value->strides[i] = stride;
-        stride *= value->shape[i];
-    }
+    flex_row_major(value);
     return HOB_OK;
 }
 
@@ -541,42 +511,22 @@ static void narrow(const struct hob_call *call, struct hob_view *region)
     }
 }
 
-struct assign {
-    struct flex_loop in, out;
-};
-
-static void assign_range(void *context, int64_t first, int64_t last,
-                         uint32_t worker)
-{
-    const struct assign *assign = context;
-    char block[FLEX_BLOCK * 8];
-
-    (void)worker;
-    for (int64_t i = first; i < last; i += FLEX_BLOCK) {
-        int64_t n = last - i < FLEX_BLOCK ? last - i : FLEX_BLOCK;
-        flex_loop_scatter(&assign->out, i, n,
-                          flex_loop_fetch(&assign->in, i, n, block));
-    }
-}
-
 static hob_status slice_assign(void *device, struct hob_call *call)
 {
     const struct hob_view *out = hob_ret_view(call, 0);
     struct hob_view region = *out;
     struct hob_view value = *hob_arg_view(call, 1);
-    struct assign assign;
+    const struct hob_view *x = hob_arg_view(call, 0);
     uint64_t copy_bytes;
     char *copy;
     hob_status st = value_apart(call, device, &value, &copy, &copy_bytes);
 
     if (st)
         return st;
-    copy_view(device, hob_arg_view(call, 0), out->data);
+    if (x->data != out->data)
+        flex_move_dense(device, out->data, x);
     narrow(call, &region);
-    flex_loop_init(&assign.in, &value);
-    flex_loop_init(&assign.out, &region);
-    flex_parallel(device, assign.in.count, FLEX_GRAIN_CHEAP, assign_range,
-                  &assign);
+    flex_move(device, &region, &value);
     flex_scratch_give(device, copy, copy_bytes);
     return HOB_OK;
 }

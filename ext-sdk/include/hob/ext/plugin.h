@@ -204,6 +204,14 @@ struct hob_backend {
     /* Wait for all work; NULL: work is done when execute returns. */
     hob_status (*sync)(void *device);
     const void *(*interface)(void *device, const char *name, uint32_t version);
+
+    /* Say in OUT what alloc has given out and keeps; struct_size is set. The
+     * sizes are as alloc was asked for them. NULL: no account is kept. */
+    void (*memory_stats)(void *device, struct hob_memory_stats *out);
+    /* Let peak_bytes be in_use_bytes. NULL: there is no peak. */
+    void (*memory_reset_peak)(void *device);
+    /* Give what is kept for reuse back to the system. NULL: none is kept. */
+    void (*memory_trim)(void *device);
 };
 
 #define HOB_BACKEND_INIT_HEAD                                                  \

@@ -8,9 +8,10 @@
  *
  *   codes    8, 4 or 2 bits each, in row-major order without gaps between
  *            rows; those that share a byte begin at its low bits
- *   scales   f32, f16 or bf16: one for the tensor, or one for each block of
- *            so many elements along the last dimension. The last block of a
- *            row may be shorter. A tensor of rank 0 is a row of one element.
+ *   scales   f32, f16 or bf16: one for the tensor, or one for each block,
+ *            row-major by the places of the blocks. A block has a size along
+ *            each dimension; the last one along it may be shorter. A tensor
+ *            of rank 0 is a row of one element.
  *   global   one f32, where the scheme has it
  *
  * An element is its code, a number, times (scale times global), whose product
@@ -41,8 +42,13 @@ enum hob_quant_value {
     HOB_QUANT_VALUE_COUNT_
 };
 
-/* The longest block. */
-enum { HOB_QUANT_BLOCK_MAX = (1 << 20) - 1 };
+/* The longest block along the last dimension alone; and where blocks have
+ * sizes along several: how many, and the greatest that is not all of one. */
+enum {
+    HOB_QUANT_BLOCK_MAX = (1 << 20) - 1,
+    HOB_QUANT_BLOCK_DIMS = 5,
+    HOB_QUANT_BLOCK_POWER_MAX = 1 << 14
+};
 
 /* The format of one value. */
 struct hob_quant_format {
@@ -73,14 +79,24 @@ static inline const struct hob_quant_format *hob_quant_format_of(uint32_t value)
 
 /* ---- the scheme ---- */
 
-/* Bits 0-3 value, 4-7 dtype of the scales, 8 global, 9 propagate, 12-31 the
- * elements of a block, 0 for one scale for the tensor. */
-enum { HOB_QUANT_GLOBAL = 1 << 8, HOB_QUANT_PROPAGATE = 1 << 9 };
+/*
+ * Bits 0-3 value, 4-7 dtype of the scales, 8 global, 9 propagate, 10 several,
+ * 12-31 the blocks; 0 there: one scale for the tensor. Without several they
+ * are the elements of a block, which lies along the last dimension. With it
+ * they are five numbers of 4 bits, those of the last dimension lowest: the
+ * logarithm to the base 2 of the size along it, or 15 for all of it.
+ */
+enum {
+    HOB_QUANT_GLOBAL = 1 << 8,
+    HOB_QUANT_PROPAGATE = 1 << 9,
+    HOB_QUANT_SEVERAL = 1 << 10
+};
 
+/* BLOCKS is from hob_quant_blocks(), or 0. */
 static inline uint32_t hob_quant_scheme(uint32_t value, uint32_t scale_dtype,
-                                        uint32_t flags, uint32_t block)
+                                        uint32_t flags, uint32_t blocks)
 {
-    return value | scale_dtype << 4 | flags | block << 12;
+    return value | scale_dtype << 4 | flags | blocks;
 }
 
 static inline uint32_t hob_quant_value_of(uint32_t scheme)
@@ -93,9 +109,73 @@ static inline uint32_t hob_quant_scale_dtype(uint32_t scheme)
     return scheme >> 4 & 15;
 }
 
-static inline uint32_t hob_quant_block(uint32_t scheme)
+static inline int hob_quant_is_blocked(uint32_t scheme)
 {
-    return scheme >> 12;
+    return scheme >> 12 != 0;
+}
+
+/* The size of a block along the dimension that is INDEX before the last; 0:
+ * all of it. */
+static inline int64_t hob_quant_block_along(uint32_t scheme, uint32_t index)
+{
+    uint32_t power;
+
+    if (!(scheme & HOB_QUANT_SEVERAL))
+        return index && scheme >> 12 ? 1 : scheme >> 12;
+    power = index < HOB_QUANT_BLOCK_DIMS ? scheme >> (12 + 4 * index) & 15 : 0;
+    return power == 15 ? 0 : (int64_t)1 << power;
+}
+
+/*
+ * The part of a scheme for blocks of BLOCK, sizes along the last COUNT
+ * dimensions, where 0 is all of one; no size means one scale. Answers 0 where
+ * none says that: along several dimensions, sizes are powers of 2, or not
+ * below the dimension's in SHAPE, if that is given.
+ */
+static inline int hob_quant_blocks(const int64_t *block, const int64_t *shape,
+                                   uint32_t count, uint32_t *out_blocks)
+{
+    uint32_t blocks = HOB_QUANT_SEVERAL;
+
+    *out_blocks = 0;
+    while (count > 1 && *block == 1) {
+        block++;
+        shape = shape ? shape + 1 : NULL;
+        count--;
+    }
+    if (count == 1 && *block) {
+        *out_blocks = (uint32_t)*block << 12;
+        return *block > 0 && *block <= HOB_QUANT_BLOCK_MAX;
+    }
+    if (count > HOB_QUANT_BLOCK_DIMS)
+        return 0;
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t power = block[i] ? 0 : 15;
+
+        while (power < 14 && (int64_t)1 << power < block[i])
+            power++;
+        if (block[i] && (int64_t)1 << power != block[i]) {
+            if (!shape || block[i] < shape[i])
+                return 0;
+            power = 15;
+        }
+        blocks |= power << (12 + 4 * (count - 1 - i));
+    }
+    *out_blocks = count ? blocks : 0;
+    return 1;
+}
+
+/* The opposite: sizes along the last dimensions, and how many. */
+static inline uint32_t hob_quant_block_list(uint32_t scheme,
+                                            int64_t block[HOB_QUANT_BLOCK_DIMS])
+{
+    uint32_t count = scheme & HOB_QUANT_SEVERAL ? HOB_QUANT_BLOCK_DIMS : 1;
+
+    while (count > 1 && hob_quant_block_along(scheme, count - 1) == 1)
+        count--;
+    for (uint32_t i = 0; i < count; i++)
+        block[i] = hob_quant_block_along(scheme, count - 1 - i);
+    return hob_quant_is_blocked(scheme) ? count : 0;
 }
 
 /* Whether SCHEME is one. */
@@ -110,15 +190,53 @@ static inline int hob_quant_is_sound(uint32_t scheme)
 
 /* ---- the layout ---- */
 
+/* Dimensions that blocks do not tell apart count as one. */
 struct hob_quant_layout {
-    int64_t count;      /* elements */
-    int64_t row;        /* of which so many make a row */
-    int64_t row_blocks; /* with so many blocks; 0: one scale for all */
+    int64_t count; /* elements */
+    uint32_t rank; /* 1 or more */
+    uint32_t reserved;
+    int64_t sizes[HOB_MAX_RANK];
+    int64_t block[HOB_MAX_RANK]; /* 1 .. size, or 0 for size 0 */
     int64_t scale_count;
     int64_t scales_at; /* offsets in bytes; codes are at 0 */
     int64_t global_at;
     int64_t bytes; /* of all parts */
 };
+
+/* The size of a block of SCHEME along dimension INDEX of RANK, which has SIZE
+ * elements. */
+static inline int64_t hob_quant_block_in(uint32_t scheme, uint32_t rank,
+                                         uint32_t index, int64_t size)
+{
+    int64_t block = hob_quant_block_along(scheme, rank - 1 - index);
+
+    return block && block < size ? block : size;
+}
+
+/* How many blocks of BLOCK elements SIZE elements make. */
+static inline int64_t hob_quant_block_count(int64_t size, int64_t block)
+{
+    return block ? size / block + (size % block != 0) : 0;
+}
+
+/* One more dimension, behind those of LAYOUT. */
+static inline void hob_quant_layout_add(struct hob_quant_layout *layout,
+                                        int64_t size, int64_t block)
+{
+    uint32_t last = layout->rank - 1;
+    int is_whole = block == size;
+
+    if (layout->rank && size &&
+        (is_whole || layout->sizes[last] == 1 ||
+         (layout->block[last] == 1 && size % block == 0))) {
+        layout->sizes[last] *= size;
+        layout->block[last] *= block;
+        return;
+    }
+    last = layout->rank++;
+    layout->sizes[last] = size;
+    layout->block[last] = block;
+}
 
 /* Describe a tensor of SCHEME and SHAPE, whose sizes are not negative; 0 if
  * SCHEME is none or the bytes overflow. */
@@ -127,7 +245,6 @@ static inline int hob_quant_layout_of(uint32_t scheme, uint32_t rank,
                                       struct hob_quant_layout *out)
 {
     const int64_t limit = INT64_MAX / 16; /* leaves room for scales */
-    int64_t block = hob_quant_block(scheme);
     int64_t bits = hob_quant_format_of(hob_quant_value_of(scheme))->bits;
     int64_t size = hob_dtype_size(hob_quant_scale_dtype(scheme));
     int empty = 0;
@@ -145,11 +262,14 @@ static inline int hob_quant_layout_of(uint32_t scheme, uint32_t rank,
     }
     if (empty)
         out->count = 0;
-    out->row = rank ? shape[rank - 1] : 1;
-    out->row_blocks = block ? out->row / block + (out->row % block != 0) : 0;
-    out->scale_count = !block        ? 1
-                       : !out->count ? 0
-                                     : out->count / out->row * out->row_blocks;
+    for (uint32_t i = 0; i < rank && !empty; i++)
+        hob_quant_layout_add(out, shape[i],
+                             hob_quant_block_in(scheme, rank, i, shape[i]));
+    if (!out->rank)
+        hob_quant_layout_add(out, out->count, out->count);
+    out->scale_count = out->count || !hob_quant_is_blocked(scheme);
+    for (uint32_t i = 0; i < out->rank && out->count; i++)
+        out->scale_count *= hob_quant_block_count(out->sizes[i], out->block[i]);
     /* Not (count * bits + 7) / 8, which may overflow. */
     out->scales_at = out->count / 8 * bits + (out->count % 8 * bits + 7) / 8;
     out->scales_at = (out->scales_at + 15) / 16 * 16;
@@ -161,21 +281,25 @@ static inline int hob_quant_layout_of(uint32_t scheme, uint32_t rank,
 /* The index of the scale of element INDEX; *OUT_RUN is how many elements from
  * there on have the same one. */
 static inline int64_t hob_quant_scale_at(const struct hob_quant_layout *layout,
-                                         uint32_t scheme, int64_t index,
-                                         int64_t *out_run)
+                                         int64_t index, int64_t *out_run)
 {
-    int64_t block = hob_quant_block(scheme);
-    int64_t column, left;
+    int64_t scale = 0, stride = 1;
 
-    *out_run = layout->count - index;
-    if (!block)
-        return 0;
-    column = index % layout->row;
-    left = layout->row - column;
-    *out_run = block - column % block;
-    if (*out_run > left)
-        *out_run = left;
-    return index / layout->row * layout->row_blocks + column / block;
+    *out_run = 0;
+    for (uint32_t i = layout->rank; i-- > 0;) {
+        int64_t size = layout->sizes[i], block = layout->block[i];
+        int64_t place = index % size;
+
+        index /= size;
+        scale += place / block * stride;
+        stride *= hob_quant_block_count(size, block);
+        if (i + 1 == layout->rank) {
+            *out_run = block - place % block;
+            if (*out_run > size - place)
+                *out_run = size - place;
+        }
+    }
+    return scale;
 }
 
 /* ---- codes ---- */

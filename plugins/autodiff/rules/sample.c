@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * sample.c - rules of the ops that read between the elements.
+ */
+#include "rules.h"
+
+/* interpolate and interpolate_backward are each other's transpose. */
+static hob_status interpolate(hob_scope *scope,
+                              const struct hob_grad_call *call)
+{
+    call->out_grads[0] = hob_interpolate_backward(
+        scope, call->grads[0], call->input_metas[0].shape + 2, 2,
+        (enum hob_interpolate_backward_mode)call->args[2].u.i64,
+        call->args[3].u.i64 != 0);
+    return HOB_OK;
+}
+
+static hob_status interpolate_backward(hob_scope *scope,
+                                       const struct hob_grad_call *call)
+{
+    call->out_grads[0] =
+        hob_interpolate(scope, call->grads[0], call->input_metas[0].shape + 2,
+                        2, (enum hob_interpolate_mode)call->args[2].u.i64,
+                        call->args[3].u.i64 != 0);
+    return HOB_OK;
+}
+
+/* So are adaptive_avg_pool and its gradient. */
+static hob_status adaptive_avg_pool(hob_scope *scope,
+                                    const struct hob_grad_call *call)
+{
+    const struct hob_meta *x = &call->input_metas[0];
+    const uint32_t count = call->args[1].count;
+
+    call->out_grads[0] = hob_adaptive_avg_pool_backward(
+        scope, call->grads[0], x->shape + x->rank - count, count);
+    return HOB_OK;
+}
+
+static hob_status adaptive_avg_pool_backward(hob_scope *scope,
+                                             const struct hob_grad_call *call)
+{
+    const struct hob_meta *grad = &call->input_metas[0];
+    const uint32_t count = call->args[1].count;
+
+    call->out_grads[0] = hob_adaptive_avg_pool(
+        scope, call->grads[0], grad->shape + grad->rank - count, count);
+    return HOB_OK;
+}
+
+static hob_status grid_sample(hob_scope *scope,
+                              const struct hob_grad_call *call)
+{
+    const hob_value *args = call->args + 2;
+
+    return hob_grid_sample_backward(
+        scope, call->inputs[0], call->inputs[1], call->grads[0],
+        (enum hob_grid_sample_backward_mode)args[0].u.i64,
+        (enum hob_grid_sample_backward_padding)args[1].u.i64,
+        args[2].u.i64 != 0, &call->out_grads[0], &call->out_grads[1]);
+}
+
+static hob_status ctc_loss(hob_scope *scope, const struct hob_grad_call *call)
+{
+    hob_tensor *const *in = call->inputs;
+
+    call->out_grads[0] = hob_ctc_loss_backward(
+        scope, in[0], in[1], in[2], in[3], call->grads[0], call->args[4].u.i64);
+    return HOB_OK;
+}
+
+/* Lists FIRST up to FIRST + 3 of CALL, as both ops of columns take them. */
+#define LISTS(first)                                                           \
+    call->args[first].u.i64s, call->args[first].count,                         \
+        call->args[(first) + 1].u.i64s, call->args[(first) + 1].count,         \
+        call->args[(first) + 2].u.i64s, call->args[(first) + 2].count,         \
+        call->args[(first) + 3].u.i64s, call->args[(first) + 3].count
+
+/* And so are im2col and col2im. */
+static hob_status im2col(hob_scope *scope, const struct hob_grad_call *call)
+{
+    call->out_grads[0] = hob_col2im(
+        scope, call->grads[0], call->input_metas[0].shape + 2, 2, LISTS(1));
+    return HOB_OK;
+}
+
+static hob_status col2im(hob_scope *scope, const struct hob_grad_call *call)
+{
+    call->out_grads[0] = hob_im2col(scope, call->grads[0], LISTS(2));
+    return HOB_OK;
+}
+#undef LISTS
+
+#define HEAD .struct_size = sizeof(struct hob_backward)
+
+static const struct ad_rule rules[] = {
+    {HOB_OP_INTERPOLATE, {HEAD, .backward = interpolate}},
+    {HOB_OP_INTERPOLATE_BACKWARD, {HEAD, .backward = interpolate_backward}},
+    {HOB_OP_ADAPTIVE_AVG_POOL, {HEAD, .backward = adaptive_avg_pool}},
+    {HOB_OP_ADAPTIVE_AVG_POOL_BACKWARD,
+     {HEAD, .backward = adaptive_avg_pool_backward}},
+    {HOB_OP_GRID_SAMPLE, {HEAD, .save_args = 3, .backward = grid_sample}},
+    {HOB_OP_CTC_LOSS, {HEAD, .save_args = 15, .backward = ctc_loss}},
+    {HOB_OP_IM2COL, {HEAD, .backward = im2col}},
+    {HOB_OP_COL2IM, {HEAD, .backward = col2im}},
+};
+
+#undef HEAD
+
+const struct ad_family ad_rules_sample = {rules,
+                                          sizeof(rules) / sizeof(rules[0])};

@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What a device says of its memory, and giving it back.
+ */
+#include "hob_check.h"
+#include "op_fixture.h"
+
+#include <stddef.h>
+#include <string.h>
+
+enum { REFERENCE = 0, FLEX = 1 }; /* devices of op_fixture.h */
+
+static struct op_fixture f;
+
+static void teardown(void)
+{
+    op_fixture_close(&f);
+}
+
+/* Each test opens its own device; a missing one leaves nothing to do. */
+static int on_device(int which)
+{
+    op_fixture_open(&f, which);
+    return f.device != NULL;
+}
+
+static struct hob_memory_stats stats_of(hob_device *device)
+{
+    struct hob_memory_stats stats = HOB_MEMORY_STATS_INIT;
+    hob_error error = HOB_ERROR_INIT;
+
+    ck_assert_hob_ok(hob_device_memory(device, &stats, &error));
+    return stats;
+}
+
+/* A scope's tensors are counted, come back with it, and wait to be trimmed;
+ * a decorated device speaks of its base. */
+START_TEST(test_device_memory_follows_tensors)
+{
+    const int64_t shape = 1000;
+    const uint64_t bytes = 4000;
+    struct hob_memory_stats before, now;
+    hob_error error = HOB_ERROR_INIT;
+    hob_scope *scope;
+
+    if (!on_device(_i))
+        return;
+    scope = hob_scope_child(f.scope);
+    (void)hob_zeros(scope, &shape, 1, f.device, HOB_DTYPE_F32);
+    before = stats_of(f.device);
+    for (int i = 0; i < 10; i++)
+        (void)hob_zeros(scope, &shape, 1, f.device, HOB_DTYPE_F32);
+    now = stats_of(f.device);
+    ck_assert_hob_ok(hob_scope_error(scope, &error));
+    ck_assert_uint_eq(now.in_use_bytes, before.in_use_bytes + 10 * bytes);
+    ck_assert_uint_eq(now.block_count, before.block_count + 10);
+    ck_assert_uint_ge(now.peak_bytes, now.in_use_bytes);
+    ck_assert_uint_ge(now.reserved_bytes, now.in_use_bytes + now.padding_bytes);
+    hob_scope_close(scope);
+    now = stats_of(f.device);
+    ck_assert_uint_eq(now.in_use_bytes, before.in_use_bytes - bytes);
+    ck_assert_uint_ge(now.peak_bytes, before.in_use_bytes + 10 * bytes);
+    ck_assert_hob_ok(hob_device_reset_peak(f.device, &error));
+    ck_assert_uint_eq(stats_of(f.device).peak_bytes, now.in_use_bytes);
+    ck_assert_uint_ge(now.reserved_bytes, 11 * bytes);
+    ck_assert_hob_ok(hob_device_trim(f.device, &error));
+    now = stats_of(f.device);
+    ck_assert_uint_eq(now.reserved_bytes, now.in_use_bytes + now.padding_bytes);
+}
+END_TEST
+
+/* The same loop for ever: the system is asked for memory the first time. */
+START_TEST(test_device_memory_is_used_again)
+{
+    const int64_t shape[2] = {100, 100};
+    struct hob_memory_stats before, now;
+
+    if (!on_device(FLEX))
+        return;
+    for (int round = 0; round < 100; round++) {
+        hob_scope *scope = hob_scope_child(f.scope);
+        hob_tensor *x = hob_ones(scope, shape, 2, f.device, HOB_DTYPE_F32);
+
+        for (int i = 0; i < 10; i++)
+            x = hob_matmul(scope, hob_exp(scope, x), x);
+        (void)hob_sum(scope, x);
+        hob_scope_close(scope);
+        now = stats_of(f.device);
+        if (round == 0)
+            before = now;
+    }
+    ck_assert_uint_gt(now.block_count, before.block_count);
+    ck_assert_uint_eq(now.system_count, before.system_count);
+    ck_assert_uint_eq(now.reserved_bytes, before.reserved_bytes);
+    ck_assert_uint_eq(now.peak_bytes, before.peak_bytes);
+}
+END_TEST
+
+/* Callers that were built with another version of the struct. */
+START_TEST(test_device_memory_of_other_versions)
+{
+    struct {
+        struct hob_memory_stats stats;
+        uint64_t more[2];
+    } larger = {.stats = HOB_MEMORY_STATS_INIT, .more = {1, 2}};
+    struct hob_memory_stats shorter;
+    const int64_t shape = 1000;
+    hob_error error = HOB_ERROR_INIT;
+
+    if (!on_device(FLEX))
+        return;
+    (void)hob_zeros(f.scope, &shape, 1, f.device, HOB_DTYPE_F32);
+    larger.stats.struct_size = sizeof(larger);
+    ck_assert_hob_ok(hob_device_memory(f.device, &larger.stats, &error));
+    ck_assert_uint_eq(larger.stats.struct_size, sizeof(larger));
+    ck_assert_uint_ge(larger.stats.in_use_bytes, 4000);
+    ck_assert_uint_eq(larger.more[0], 0);
+    ck_assert_uint_eq(larger.more[1], 0);
+    memset(&shorter, 0x5a, sizeof(shorter));
+    shorter.struct_size = offsetof(struct hob_memory_stats, peak_bytes);
+    ck_assert_hob_ok(hob_device_memory(f.device, &shorter, &error));
+    ck_assert_uint_eq(shorter.in_use_bytes, larger.stats.in_use_bytes);
+    ck_assert_uint_eq(shorter.peak_bytes, UINT64_C(0x5a5a5a5a5a5a5a5a));
+    shorter.struct_size = 0;
+    ck_assert_hob_fails(hob_device_memory(f.device, &shorter, &error),
+                        HOB_ERR_ARGUMENT, "HOB_MEMORY_STATS_INIT");
+}
+END_TEST
+
+/* A backend without an account, as one that was built before there was any. */
+START_TEST(test_device_memory_without_account)
+{
+    struct hob_memory_stats stats = HOB_MEMORY_STATS_INIT;
+    hob_error error = HOB_ERROR_INIT;
+
+    op_fixture_open(&f, REFERENCE);
+    ck_assert_hob_fails(hob_device_memory(f.device, &stats, &error),
+                        HOB_ERR_UNSUPPORTED, "reference keeps no account");
+    ck_assert_hob_fails(hob_device_reset_peak(f.device, &error),
+                        HOB_ERR_UNSUPPORTED, "reference keeps no peak");
+    ck_assert_hob_fails(hob_device_trim(f.device, &error), HOB_ERR_UNSUPPORTED,
+                        "reference keeps no free memory");
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("device memory");
+    TCase *tc = tcase_create("device memory");
+
+    tcase_add_checked_fixture(tc, NULL, teardown);
+    tcase_set_timeout(tc, 60);
+    tcase_add_loop_test(tc, test_device_memory_follows_tensors, FLEX,
+                        OP_DEVICE_TRACKED + 1);
+    tcase_add_test(tc, test_device_memory_is_used_again);
+    tcase_add_test(tc, test_device_memory_of_other_versions);
+    tcase_add_test(tc, test_device_memory_without_account);
+    suite_add_tcase(suite, tc);
+    return hob_check_main(suite);
+}
