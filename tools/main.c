@@ -8,6 +8,8 @@
 #include <string.h>
 
 static const struct cmd commands[] = {
+    {"doctor", "[--json]",
+     "try all that is found and say what is wrong and what to do", cmd_doctor},
     {"plugins", "[--all] [--json]",
      "list the plugins that were found, and those refused with the reason",
      cmd_plugins},
