@@ -103,7 +103,7 @@ for command in doctor plugins why devices ops config eval install remove \
 done
 for command in "doctor x" "plugins x" "why" "why a b" "devices x" "ops a b" "ops --x" \
     "config x" "eval" "eval a b" "eval --device" "eval --cases" \
-    "eval --x" "eval --cases a --device flex --device flex" "install" \
+    "eval --x" "eval --stats --cases a" "eval --cases a --device flex --device flex" "install" \
     "install a b" "install --user --system a" "remove" "remove a b" \
     "enable" "enable a b" "disable --user --system a" "disable --off a"; do
     # shellcheck disable=SC2086
@@ -581,6 +581,10 @@ err_has "z\[0\] is 14.01.*expected 15"
 out_has "^z: f32"
 try 1 eval "$work/plain.json" --device moon
 err_has "moon"
+try 0 eval "$work/plain.json" --device flex --stats
+out_has "^memory of flex: at most [0-9]* bytes, [0-9]* blocks, [0-9]* of them"
+try 0 eval "$work/plain.json" --device flex --stats --json
+out_has "\"block_count\":"
 
 cat >"$work/unsigned.json" <<'END'
 {"inputs": [{"name": "x", "dtype": "u64", "shape": [3],
