@@ -6,6 +6,7 @@
 #include "op_fixture.h"
 
 #include <stddef.h>
+#include <stdio.h>
 #include <string.h>
 
 enum { REFERENCE = 0, FLEX = 1 }; /* devices of op_fixture.h */
@@ -96,6 +97,82 @@ START_TEST(test_device_memory_is_used_again)
 }
 END_TEST
 
+/* ---- training ---- */
+
+enum { LAYERS = 32, WIDTH = 64, SQUARE = WIDTH * WIDTH * 4 };
+
+/* Bytes that a forward pass keeps, and the peak of forward and backward. */
+struct kept {
+    uint64_t forward;
+    uint64_t peak;
+};
+
+/* LAYERS times gelu(x @ w), x and w being SQUARE bytes each, on autodiff with
+ * OPTIONS; what is let go is let go at once. */
+static struct kept train(const char *options)
+{
+    const int64_t shape[2] = {WIDTH, WIDTH};
+    hob_tensor *weights[LAYERS];
+    hob_error error = HOB_ERROR_INIT;
+    hob_device *device = NULL;
+    hob_scope *scope = hob_scope_child(f.scope);
+    hob_grads *grads = NULL;
+    hob_tensor *x = NULL;
+    struct hob_memory_stats before, after;
+    struct kept kept;
+    char spec[64];
+
+    (void)snprintf(spec, sizeof(spec), "autodiff%s(flex)", options);
+    ck_assert_hob_ok(hob_device_open(f.runtime, spec, &device, &error));
+    for (int i = 0; i < LAYERS; i++) {
+        hob_tensor *ones = hob_ones(scope, shape, 2, device, HOB_DTYPE_F32);
+
+        weights[i] = hob_require_grad(
+            scope, hob_mul_scalar(scope, ones, hob_f64(1.0 / WIDTH)));
+    }
+    hob_assign(scope, &x, hob_ones(scope, shape, 2, device, HOB_DTYPE_F32));
+    ck_assert_hob_ok(hob_device_reset_peak(device, &error));
+    before = stats_of(device);
+    for (int i = 0; i < LAYERS; i++) {
+        hob_scope *inner = hob_scope_child(scope);
+
+        hob_assign(scope, &x,
+                   hob_gelu(inner, hob_matmul(inner, x, weights[i])));
+        hob_scope_close(inner);
+    }
+    kept.forward = stats_of(device).in_use_bytes - before.in_use_bytes;
+    ck_assert_hob_ok(hob_backward(scope, hob_sum(scope, x), 0, &grads, &error));
+    after = stats_of(device);
+    kept.peak = after.peak_bytes - before.in_use_bytes;
+    /* A gradient each, and the last x: the graph is gone. */
+    ck_assert_uint_le(after.in_use_bytes - before.in_use_bytes,
+                      (LAYERS + 2) * SQUARE);
+    hob_grads_free(grads);
+    ck_assert_hob_ok(hob_scope_error(scope, &error));
+    hob_scope_close(scope);
+    ck_assert_uint_lt(stats_of(device).in_use_bytes, before.in_use_bytes);
+    hob_device_unref(device);
+    return kept;
+}
+
+/* matmul needs its argument and gelu its own, which is what is kept: nothing
+ * twice. Where cheap ops are run again it is the first alone. */
+START_TEST(test_device_memory_of_training)
+{
+    struct kept plain, balanced;
+
+    if (!on_device(FLEX))
+        return;
+    plain = train("");
+    balanced = train("{checkpoint=balanced}");
+    ck_assert_uint_le(plain.forward, 2 * LAYERS * SQUARE);
+    ck_assert_uint_le(balanced.forward, (LAYERS + 1) * SQUARE);
+    /* Gradients on their way, and what a product packs. */
+    ck_assert_uint_le(plain.peak, plain.forward + 10 * SQUARE);
+    ck_assert_uint_le(balanced.peak, balanced.forward + 10 * SQUARE);
+}
+END_TEST
+
 /* Callers that were built with another version of the struct. */
 START_TEST(test_device_memory_of_other_versions)
 {
@@ -153,6 +230,7 @@ int main(void)
     tcase_add_loop_test(tc, test_device_memory_follows_tensors, FLEX,
                         OP_DEVICE_TRACKED + 1);
     tcase_add_test(tc, test_device_memory_is_used_again);
+    tcase_add_test(tc, test_device_memory_of_training);
     tcase_add_test(tc, test_device_memory_of_other_versions);
     tcase_add_test(tc, test_device_memory_without_account);
     suite_add_tcase(suite, tc);
