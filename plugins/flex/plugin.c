@@ -8,15 +8,20 @@
 #include <string.h>
 
 static const struct flex_entries *const families[] = {
-    &flex_elementwise_entries, &flex_cast_entries,       &flex_create_entries,
-    &flex_random_entries,      &flex_copy_entries,       &flex_reduce_entries,
-    &flex_arg_entries,         &flex_scan_entries,       &flex_matmul_entries,
-    &flex_conv_entries,        &flex_pool_entries,       &flex_softmax_entries,
-    &flex_loss_entries,        &flex_norm_entries,       &flex_index_entries,
-    &flex_scatter_entries,     &flex_sort_entries,       &flex_cat_entries,
-    &flex_optim_entries,       &flex_decompose_entries,  &flex_quant_entries,
-    &flex_attention_entries,   &flex_activation_entries, &flex_resize_entries,
+    &flex_elementwise_entries, &flex_cast_entries,
+    &flex_create_entries,      &flex_random_entries,
+    &flex_copy_entries,        &flex_reduce_entries,
+    &flex_arg_entries,         &flex_scan_entries,
+    &flex_matmul_entries,      &flex_conv_entries,
+    &flex_pool_entries,        &flex_softmax_entries,
+    &flex_loss_entries,        &flex_norm_entries,
+    &flex_index_entries,       &flex_scatter_entries,
+    &flex_sort_entries,        &flex_cat_entries,
+    &flex_optim_entries,       &flex_decompose_entries,
+    &flex_quant_entries,       &flex_attention_entries,
+    &flex_activation_entries,  &flex_resize_entries,
     &flex_grid_sample_entries, &flex_ctc_entries,
+    &flex_deform_conv_entries,
 };
 
 /* The tables as the core reads them: constant once made. C cannot join the

@@ -612,6 +612,77 @@ static hob_tensor *meeting(hob_scope *scope, hob_tensor *x, int axis,
         flat, 2);
 }
 
+/* The sizes of a deformable convolution and what its taps read. */
+struct deform {
+    int64_t og, taps, windows;
+    int64_t line[3];    /* of a mask: [n og, 1, taps windows] */
+    int64_t read[3];    /* [n og, c / og, taps windows] */
+    int64_t columns[4]; /* the same as [n, groups, c / groups taps, windows] */
+    int64_t kernel[4];  /* of a weight that is multiplied with them */
+    int64_t result[4];  /* [n, groups, out / groups, windows] */
+    struct plane plane;
+    hob_tensor *at[2]; /* [n og, taps windows]: row, column */
+    hob_tensor *mask;  /* NULL: none */
+};
+
+static int64_t number(const int64_t *list, uint32_t count, uint32_t i,
+                      int64_t fallback)
+{
+    return count ? list[count == 1 ? 0 : i] : fallback;
+}
+
+static void deform_sizes(struct deform *d, const int64_t *in, const int64_t *w,
+                         const int64_t *out, int64_t groups, int64_t og)
+{
+    const int64_t taps = w[2] * w[3], windows = out[0] * out[1];
+
+    *d = (struct deform){
+        .og = og,
+        .taps = taps,
+        .windows = windows,
+        .line = {in[0] * og, 1, taps * windows},
+        .read = {in[0] * og, in[1] / og, taps * windows},
+        .columns = {in[0], groups, in[1] / groups * taps, windows},
+        .kernel = {1, groups, w[0] / groups, w[1] * taps},
+        .result = {in[0], groups, w[0] / groups, windows},
+        .plane = {NULL, in[0] * og, in[1] / og, in[2], in[3]}};
+}
+
+/* Fill in places, planes and mask; the lists are stride, padding and
+ * dilation. */
+static void deform_find(hob_scope *scope, struct deform *d, hob_tensor *x,
+                        hob_tensor *offset, hob_tensor *mask,
+                        const int64_t *kernel, const int64_t *const lists[3],
+                        const uint32_t counts[3])
+{
+    const int64_t *in = hob_tensor_shape(x);
+    const int64_t *out = hob_tensor_shape(offset) + 2;
+    const int64_t flat[3] = {in[0] * d->og, in[1] / d->og, in[2] * in[3]};
+    const int64_t split[5] = {in[0] * d->og, d->taps, 2, d->windows, 1};
+    const int64_t shifts[3] = {in[0] * d->og, d->taps, d->windows};
+    const int64_t places[2] = {in[0] * d->og, d->taps * d->windows};
+    hob_tensor *moved =
+        hob_reshape(scope, hob__part_up(scope, offset), split, 5);
+
+    d->plane.x = hob_reshape(scope, hob__part_up(scope, x), flat, 3);
+    for (uint32_t i = 0; i < 2; i++) {
+        const int64_t starts[3] = {0, 0, i};
+        const int64_t ends[3] = {INT64_MAX, INT64_MAX, i + INT64_C(1)};
+        hob_tensor *shift = hob_reshape(
+            scope, hob_slice(scope, moved, starts, 3, ends, 3, NULL, 0), shifts,
+            3);
+
+        shift = hob_add(scope, shift,
+                        meeting(scope, moved, (int)i, kernel, out,
+                                number(lists[0], counts[0], i, 1),
+                                number(lists[1], counts[1], i, 0),
+                                number(lists[2], counts[2], i, 1)));
+        d->at[i] = hob_reshape(scope, shift, places, 2);
+    }
+    d->mask =
+        mask ? hob_reshape(scope, hob__part_up(scope, mask), d->line, 3) : NULL;
+}
+
 hob_tensor *
 hob__body_deform_conv2d(hob_scope *scope, hob_tensor *x, hob_tensor *offset,
                         hob_tensor *weight, hob_tensor *mask, hob_tensor *bias,
@@ -620,48 +691,22 @@ hob__body_deform_conv2d(hob_scope *scope, hob_tensor *x, hob_tensor *offset,
                         const int64_t *dilation, uint32_t dilation_count,
                         int64_t weight_groups, int64_t offset_groups)
 {
-    const int64_t *in = hob_tensor_shape(x), *w = hob_tensor_shape(weight);
+    const int64_t *const lists[3] = {stride, padding, dilation};
+    const uint32_t counts[3] = {stride_count, padding_count, dilation_count};
+    const int64_t *w = hob_tensor_shape(weight);
     const int64_t *out = hob_tensor_shape(offset) + 2;
-    int64_t og = offset_groups, taps = w[2] * w[3], windows = out[0] * out[1];
-    const int64_t flat[3] = {in[0] * og, in[1] / og, in[2] * in[3]};
-    const int64_t split[5] = {in[0] * og, taps, 2, windows, 1};
-    const int64_t places[2] = {in[0] * og, taps * windows};
-    const int64_t line[3] = {in[0] * og, 1, taps * windows};
-    const int64_t columns[4] = {in[0], weight_groups,
-                                in[1] / weight_groups * taps, windows};
-    const int64_t kernel[4] = {1, weight_groups, w[0] / weight_groups,
-                               w[1] * taps};
-    const int64_t shape[4] = {in[0], w[0], out[0], out[1]};
-    hob_dtype dtype = hob_tensor_dtype(x);
-    struct plane plane = {NULL, in[0] * og, in[1] / og, in[2], in[3]};
-    hob_tensor *at[2], *moved, *y;
+    const int64_t shape[4] = {hob_tensor_shape(x)[0], w[0], out[0], out[1]};
+    struct deform d;
+    hob_tensor *y;
 
-    plane.x = hob_reshape(scope, hob__part_up(scope, x), flat, 3);
-    moved = hob_reshape(scope, hob__part_up(scope, offset), split, 5);
-    for (uint32_t i = 0; i < 2; i++) {
-        const int64_t starts[3] = {0, 0, i};
-        const int64_t ends[3] = {INT64_MAX, INT64_MAX, i + INT64_C(1)};
-        const int64_t shifts[3] = {in[0] * og, taps, windows};
-        int64_t s = stride_count ? stride[stride_count == 1 ? 0 : i] : 1;
-        int64_t p = padding_count ? padding[padding_count == 1 ? 0 : i] : 0;
-        int64_t d = dilation_count ? dilation[dilation_count == 1 ? 0 : i] : 1;
-
-        at[i] = hob_reshape(
-            scope, hob_slice(scope, moved, starts, 3, ends, 3, NULL, 0), shifts,
-            3);
-        at[i] = hob_reshape(
-            scope,
-            hob_add(scope, at[i],
-                    meeting(scope, moved, (int)i, w + 2, out, s, p, d)),
-            places, 2);
-    }
-    y = bilinear(scope, &plane, at[0], at[1], taps * windows);
+    deform_sizes(&d, hob_tensor_shape(x), w, out, weight_groups, offset_groups);
+    deform_find(scope, &d, x, offset, mask, w + 2, lists, counts);
+    y = bilinear(scope, &d.plane, d.at[0], d.at[1], d.taps * d.windows);
     if (mask)
-        y = hob_mul(scope, y,
-                    hob_reshape(scope, hob__part_up(scope, mask), line, 3));
+        y = hob_mul(scope, y, d.mask);
     y = hob_matmul(scope,
-                   hob_reshape(scope, hob__part_up(scope, weight), kernel, 4),
-                   hob_reshape(scope, y, columns, 4));
+                   hob_reshape(scope, hob__part_up(scope, weight), d.kernel, 4),
+                   hob_reshape(scope, y, d.columns, 4));
     y = hob_reshape(scope, y, shape, 4);
     if (bias) {
         const int64_t channels[4] = {1, w[0], 1, 1};
@@ -669,5 +714,63 @@ hob__body_deform_conv2d(hob_scope *scope, hob_tensor *x, hob_tensor *offset,
         y = hob_add(scope, y,
                     hob_reshape(scope, hob__part_up(scope, bias), channels, 4));
     }
-    return hob__part_down(scope, y, dtype);
+    return hob__part_down(scope, y, hob_tensor_dtype(x));
+}
+
+hob_status hob__body_deform_conv2d_backward(
+    hob_scope *scope, hob_tensor *x, hob_tensor *offset, hob_tensor *weight,
+    hob_tensor *mask, hob_tensor *grad, const int64_t *stride,
+    uint32_t stride_count, const int64_t *padding, uint32_t padding_count,
+    const int64_t *dilation, uint32_t dilation_count, int64_t weight_groups,
+    int64_t offset_groups, hob_tensor **out_d_x, hob_tensor **out_d_offset,
+    hob_tensor **out_d_weight, hob_tensor **out_d_mask)
+{
+    const int64_t *const lists[3] = {stride, padding, dilation};
+    const uint32_t counts[3] = {stride_count, padding_count, dilation_count};
+    const int64_t *w = hob_tensor_shape(weight);
+    hob_dtype dtype = hob_tensor_dtype(x);
+    hob_tensor *kernel, *read, *masked, *back, *d_x, *places[2];
+    struct deform d;
+
+    deform_sizes(&d, hob_tensor_shape(x), w, hob_tensor_shape(offset) + 2,
+                 weight_groups, offset_groups);
+    deform_find(scope, &d, x, offset, mask, w + 2, lists, counts);
+    kernel = hob_reshape(scope, hob__part_up(scope, weight), d.kernel, 4);
+    grad = hob_reshape(scope, hob__part_up(scope, grad), d.result, 4);
+    read = bilinear(scope, &d.plane, d.at[0], d.at[1], d.taps * d.windows);
+    masked = mask ? hob_mul(scope, read, d.mask) : read;
+    *out_d_weight = hob_sum_dim(
+        scope,
+        hob_matmul(scope, grad,
+                   hob_swap_dims(
+                       scope, hob_reshape(scope, masked, d.columns, 4), 2, 3)),
+        0);
+    back = hob_matmul(scope, hob_swap_dims(scope, kernel, 2, 3), grad);
+    back = hob_reshape(scope, back, d.read, 3);
+    *out_d_mask = NULL;
+    if (mask) {
+        *out_d_mask = hob_sum_dim(scope, hob_mul(scope, back, read), 1);
+        back = hob_mul(scope, back, d.mask);
+    }
+    bilinear_backward(scope, &d.plane, d.at[0], d.at[1], back,
+                      d.taps * d.windows, &d_x, places);
+    for (int i = 0; i < 2; i++) {
+        const int64_t split[3] = {d.line[0], d.taps, d.windows};
+
+        places[i] = hob_reshape(scope, places[i], split, 3);
+    }
+    *out_d_x = hob__part_down(
+        scope, hob_reshape(scope, d_x, hob_tensor_shape(x), 4), dtype);
+    *out_d_offset =
+        hob__part_down(scope,
+                       hob_reshape(scope, hob_stack(scope, places, 2, 2),
+                                   hob_tensor_shape(offset), 4),
+                       dtype);
+    *out_d_weight =
+        hob__part_down(scope, hob_reshape(scope, *out_d_weight, w, 4), dtype);
+    if (mask)
+        *out_d_mask = hob__part_down(
+            scope, hob_reshape(scope, *out_d_mask, hob_tensor_shape(mask), 4),
+            dtype);
+    return hob_scope_host(scope)->scope_status(scope);
 }

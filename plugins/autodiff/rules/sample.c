@@ -69,6 +69,24 @@ static hob_status ctc_loss(hob_scope *scope, const struct hob_grad_call *call)
     return HOB_OK;
 }
 
+static hob_status deform_conv2d(hob_scope *scope,
+                                const struct hob_grad_call *call)
+{
+    hob_tensor *const *in = call->inputs, *grad = call->grads[0];
+    const hob_value *args = call->args + 5;
+    hob_tensor **out = call->out_grads;
+
+    if (call->needs_grad[4]) {
+        out[4] = hob_sum_dim(scope, hob_sum_dim(scope, grad, 3), 2);
+        out[4] = hob_reshape(scope, hob_sum_dim(scope, out[4], 0),
+                             call->input_metas[4].shape, 1);
+    }
+    return hob_deform_conv2d_backward(
+        scope, in[0], in[1], in[2], in[3], grad, args[0].u.i64s, args[0].count,
+        args[1].u.i64s, args[1].count, args[2].u.i64s, args[2].count,
+        args[3].u.i64, args[4].u.i64, &out[0], &out[1], &out[2], &out[3]);
+}
+
 /* Lists FIRST up to FIRST + 3 of CALL, as both ops of columns take them. */
 #define LISTS(first)                                                           \
     call->args[first].u.i64s, call->args[first].count,                         \
@@ -101,6 +119,7 @@ static const struct ad_rule rules[] = {
      {HEAD, .backward = adaptive_avg_pool_backward}},
     {HOB_OP_GRID_SAMPLE, {HEAD, .save_args = 3, .backward = grid_sample}},
     {HOB_OP_CTC_LOSS, {HEAD, .save_args = 15, .backward = ctc_loss}},
+    {HOB_OP_DEFORM_CONV2D, {HEAD, .save_args = 15, .backward = deform_conv2d}},
     {HOB_OP_IM2COL, {HEAD, .backward = im2col}},
     {HOB_OP_COL2IM, {HEAD, .backward = col2im}},
 };
