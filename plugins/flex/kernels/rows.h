@@ -4,7 +4,7 @@
  *
  * One table an instruction set and computing type (f32, f64); f16 and bf16
  * rows are converted first. Rows are contiguous; OUT may be an input. Sums
- * run in 16 lanes, so they are the same for every vector width.
+ * run in 64 lanes, so they are the same for every vector width.
  */
 #ifndef FLEX_ROWS_H
 #define FLEX_ROWS_H
@@ -18,6 +18,13 @@ struct flex_adam {
     double beta1, beta2;
     double correction; /* 1 / sqrt(1 - beta2^step) */
     double epsilon;
+};
+
+/* Of a row: its mean is mean + rest; factor is 1 / sqrt(variance + epsilon). */
+struct flex_moments {
+    double mean; /* a number of the row's type */
+    double rest;
+    double factor;
 };
 
 struct flex_row_kernels {
@@ -36,6 +43,16 @@ struct flex_row_kernels {
     /* WEIGHT and BIAS may be NULL. */
     void (*layer_norm)(void *out, const void *x, const void *weight,
                        const void *bias, double epsilon, int64_t n);
+    /* x / sqrt(mean(x^2) + epsilon) * weight, which may be NULL. */
+    void (*rms_norm)(void *out, const void *x, const void *weight,
+                     double epsilon, int64_t n);
+    struct flex_moments (*moments)(const void *x, double epsilon, int64_t n);
+    /* The gradient of layer_norm, or, if not IS_CENTRED, of rms_norm, into OUT,
+     * which is no input; what the row adds to those of WEIGHT, which is there,
+     * and bias is added to D_WEIGHT and D_BIAS. */
+    void (*norm_backward)(void *out, double *d_weight, double *d_bias,
+                          const void *x, const void *grad, const void *weight,
+                          double epsilon, int is_centred, int64_t n);
     /* (x - mean) * scale + shift. */
     void (*affine)(void *out, const void *x, double mean, double scale,
                    double shift, int64_t n);

@@ -10,20 +10,32 @@
 
 #include <stddef.h>
 
-/* Sums in a reduction: one AVX-512 vector of f32. */
-enum { LANES = 16 };
+/* Sums in a reduction: vectors of LANES, one of AVX-512 in f32, and CHAINS of
+ * them, as an addition takes some cycles to be ready for the next. */
+enum { LANES = 16, CHAINS = 4 };
+
+/* Elements that are summed in their own type. */
+enum { PIECE = 8192 };
+
+/* What a sum is over. */
+enum term {
+    TERM_PLAIN,
+    TERM_REST,
+    TERM_SQUARE,
+    TERM_PRODUCT,
+    TERM_MOMENT,
+    TERM_EXP
+};
 
 #define TYPE float
 #define NAME(x) f32_##x
 #define EXP(x) exp_f32(x)
-#define LOG(x) logf(x)
 #define SQRT(x) __builtin_sqrtf(x)
 #include "rows_tmpl.h"
 
 #define TYPE double
 #define NAME(x) f64_##x
 #define EXP(x) exp_f64(x)
-#define LOG(x) log(x)
 #define SQRT(x) __builtin_sqrt(x)
 #include "rows_tmpl.h"
 
@@ -34,9 +46,10 @@ enum { LANES = 16 };
         .log_softmax_backward = t##_log_softmax_backward,                      \
         .cross_entropy = t##_cross_entropy,                                    \
         .cross_entropy_backward = t##_cross_entropy_backward,                  \
-        .layer_norm = t##_layer_norm, .affine = t##_affine, .adam = t##_adam,  \
-        .add_scaled = t##_add_scaled, .add = t##_add, .max = t##_max,          \
-        .dot = t##_dot,                                                        \
+        .layer_norm = t##_layer_norm, .rms_norm = t##_rms_norm,                \
+        .moments = t##_moments, .norm_backward = t##_norm_backward,            \
+        .affine = t##_affine, .adam = t##_adam, .add_scaled = t##_add_scaled,  \
+        .add = t##_add, .max = t##_max, .dot = t##_dot,                        \
     }
 
 const struct flex_row_kernels TABLE[FLEX_ROW_COUNT_] = {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * rows_tmpl.h - the row kernels of one type. Included by rows_isa.h with
- * TYPE, NAME(x), EXP(x), LOG(x) and SQRT(x) defined.
+ * TYPE, NAME(x), EXP(x) and SQRT(x) defined.
  *
- * Reductions are written over arrays of LANES sums, which the compiler keeps
- * in vectors without being allowed to reorder anything.
+ * Reductions are written over CHAINS arrays of LANES sums, which the compiler
+ * keeps in vectors without being allowed to reorder anything.
  */
 
 /* The sum of LANES numbers, pairwise: halves added to halves. */
@@ -18,47 +18,107 @@ static inline TYPE NAME(lane_sum)(TYPE *lanes)
 
 static TYPE NAME(row_max)(const TYPE *x, int64_t n)
 {
-    TYPE lanes[LANES];
+    TYPE lanes[CHAINS][LANES];
     TYPE best = -(TYPE)INFINITY;
     int64_t i = 0;
 
-    for (int j = 0; j < LANES; j++)
-        lanes[j] = best;
-    for (; i + LANES <= n; i += LANES)
+    for (int c = 0; c < CHAINS; c++)
         for (int j = 0; j < LANES; j++)
-            lanes[j] = x[i + j] > lanes[j] ? x[i + j] : lanes[j];
+            lanes[c][j] = best;
+    for (; i + CHAINS * LANES <= n; i += CHAINS * LANES)
+#pragma GCC unroll 4
+        for (int c = 0; c < CHAINS; c++)
+#pragma omp simd
+            for (int j = 0; j < LANES; j++) {
+                TYPE v = x[i + c * LANES + j];
+
+                lanes[c][j] = v > lanes[c][j] ? v : lanes[c][j];
+            }
     for (; i < n; i++)
-        lanes[0] = x[i] > lanes[0] ? x[i] : lanes[0];
-    for (int j = 0; j < LANES; j++)
-        best = lanes[j] > best ? lanes[j] : best;
+        lanes[0][0] = x[i] > lanes[0][0] ? x[i] : lanes[0][0];
+    for (int c = 0; c < CHAINS; c++)
+        for (int j = 0; j < LANES; j++)
+            best = lanes[c][j] > best ? lanes[c][j] : best;
     return best; /* NaN is left out: the exponentials bring it in */
 }
 
-/* out[i] = exp(x[i] - shift), or nothing if OUT is NULL; returns the sum. */
+/* Term I of a sum; TERM is a constant. Exponentials go to OUT if it is given.
+ */
 static inline __attribute__((always_inline)) TYPE
-NAME(exp_sum)(TYPE *out, const TYPE *x, TYPE shift, int64_t n)
+NAME(term)(enum term term, TYPE *out, const TYPE *x, const TYPE *y, TYPE shift,
+           int64_t i)
 {
-    TYPE lanes[LANES] = {0};
-    int64_t i = 0;
+    TYPE value;
 
-    for (; i + LANES <= n; i += LANES)
-        for (int j = 0; j < LANES; j++) {
-            TYPE e = EXP(x[i + j] - shift);
-            if (out)
-                out[i + j] = e;
-            lanes[j] += e;
-        }
-    for (int j = 0; i < n; i++, j++) {
-        TYPE e = EXP(x[i] - shift);
+    switch (term) {
+    case TERM_PLAIN:
+        return x[i];
+    case TERM_REST:
+        return x[i] - shift;
+    case TERM_SQUARE:
+        return (x[i] - shift) * (x[i] - shift);
+    case TERM_PRODUCT:
+        return x[i] * y[i];
+    case TERM_MOMENT:
+        return (x[i] - shift) * y[i];
+    default:
+        value = EXP(x[i] - shift);
         if (out)
-            out[i] = e;
-        lanes[j] += e;
+            out[i] = value;
+        return value;
     }
-    return NAME(lane_sum)(lanes);
+}
+
+/* The sum of N terms: CHAINS vectors side by side in each piece, and the sums
+ * of pieces in f64, so that long rows lose nothing. */
+static inline __attribute__((always_inline)) double
+NAME(sum_of)(enum term term, TYPE *out, const TYPE *x, const TYPE *y,
+             TYPE shift, int64_t n)
+{
+    double total = 0;
+
+    for (int64_t first = 0; first < n; first += PIECE) {
+        const int64_t end = first + PIECE < n ? first + PIECE : n;
+        TYPE lanes[CHAINS][LANES] = {{0}};
+        int64_t i = first;
+
+        for (; i + CHAINS * LANES <= end; i += CHAINS * LANES)
+#pragma GCC unroll 4
+            for (int c = 0; c < CHAINS; c++)
+#pragma omp simd
+                for (int j = 0; j < LANES; j++)
+                    lanes[c][j] +=
+                        NAME(term)(term, out, x, y, shift, i + c * LANES + j);
+        for (; i + LANES <= end; i += LANES)
+#pragma omp simd
+            for (int j = 0; j < LANES; j++)
+                lanes[0][j] += NAME(term)(term, out, x, y, shift, i + j);
+        for (int j = 0; i < end; i++, j++)
+            lanes[0][j] += NAME(term)(term, out, x, y, shift, i);
+        for (int c = 1; c < CHAINS; c++)
+#pragma omp simd
+            for (int j = 0; j < LANES; j++)
+                lanes[0][j] += lanes[c][j];
+        total += (double)NAME(lane_sum)(lanes[0]);
+    }
+    return total;
+}
+
+/* out[i] = exp(x[i] - shift); returns the sum. */
+static double NAME(exp_sum)(TYPE *out, const TYPE *x, TYPE shift, int64_t n)
+{
+    return NAME(sum_of)(TERM_EXP, out, x, NULL, shift, n);
+}
+
+/* The same without a result. */
+static double NAME(exp_sum_only)(const TYPE *x, TYPE shift, int64_t n)
+{
+    return NAME(sum_of)(TERM_EXP, NULL, x, NULL, shift, n);
 }
 
 static void NAME(scale)(TYPE *out, TYPE factor, int64_t n)
 {
+#pragma omp simd
     for (int64_t i = 0; i < n; i++)
         out[i] *= factor;
 }
@@ -66,9 +126,9 @@ static void NAME(scale)(TYPE *out, TYPE factor, int64_t n)
 static void NAME(softmax)(void *out, const void *in, int64_t n)
 {
     TYPE shift = NAME(row_max)(in, n);
-    TYPE sum = NAME(exp_sum)(out, in, shift, n);
+    double sum = NAME(exp_sum)(out, in, shift, n);
 
-    NAME(scale)(out, 1 / sum, n);
+    NAME(scale)(out, (TYPE)(1 / sum), n);
 }
 
 static void NAME(log_softmax)(void *out, const void *in, int64_t n)
@@ -76,36 +136,11 @@ static void NAME(log_softmax)(void *out, const void *in, int64_t n)
     const TYPE *x = in;
     TYPE *o = out;
     TYPE shift = NAME(row_max)(x, n);
-    TYPE log_sum = LOG(NAME(exp_sum)(NULL, x, shift, n));
+    TYPE log_sum = (TYPE)log(NAME(exp_sum_only)(x, shift, n));
 
+#pragma omp simd
     for (int64_t i = 0; i < n; i++)
         o[i] = (x[i] - shift) - log_sum;
-}
-
-static TYPE NAME(dot_sum)(const TYPE *a, const TYPE *b, int64_t n)
-{
-    TYPE lanes[LANES] = {0};
-    int64_t i = 0;
-
-    for (; i + LANES <= n; i += LANES)
-        for (int j = 0; j < LANES; j++)
-            lanes[j] += a[i + j] * b[i + j];
-    for (int j = 0; i < n; i++, j++)
-        lanes[j] += a[i] * b[i];
-    return NAME(lane_sum)(lanes);
-}
-
-static TYPE NAME(sum)(const TYPE *a, int64_t n)
-{
-    TYPE lanes[LANES] = {0};
-    int64_t i = 0;
-
-    for (; i + LANES <= n; i += LANES)
-        for (int j = 0; j < LANES; j++)
-            lanes[j] += a[i + j];
-    for (int j = 0; i < n; i++, j++)
-        lanes[j] += a[i];
-    return NAME(lane_sum)(lanes);
 }
 
 static void NAME(softmax_backward)(void *out, const void *y, const void *g,
@@ -114,8 +149,9 @@ static void NAME(softmax_backward)(void *out, const void *y, const void *g,
     const TYPE *p = y;
     const TYPE *grad = g;
     TYPE *o = out;
-    TYPE dot = NAME(dot_sum)(p, grad, n);
+    TYPE dot = (TYPE)NAME(sum_of)(TERM_PRODUCT, NULL, p, grad, 0, n);
 
+#pragma omp simd
     for (int64_t i = 0; i < n; i++)
         o[i] = p[i] * (grad[i] - dot);
 }
@@ -126,8 +162,9 @@ static void NAME(log_softmax_backward)(void *out, const void *y, const void *g,
     const TYPE *log_p = y;
     const TYPE *grad = g;
     TYPE *o = out;
-    TYPE sum = NAME(sum)(grad, n);
+    TYPE sum = (TYPE)NAME(sum_of)(TERM_PLAIN, NULL, grad, NULL, 0, n);
 
+#pragma omp simd
     for (int64_t i = 0; i < n; i++)
         o[i] = grad[i] - EXP(log_p[i]) * sum;
 }
@@ -137,8 +174,7 @@ static double NAME(cross_entropy)(const void *in, int64_t n, int64_t target)
     const TYPE *x = in;
     TYPE shift = NAME(row_max)(x, n);
 
-    return (double)(LOG(NAME(exp_sum)(NULL, x, shift, n)) -
-                    (x[target] - shift));
+    return log(NAME(exp_sum_only)(x, shift, n)) - (double)(x[target] - shift);
 }
 
 static void NAME(cross_entropy_backward)(void *out, const void *in, int64_t n,
@@ -146,68 +182,117 @@ static void NAME(cross_entropy_backward)(void *out, const void *in, int64_t n,
 {
     TYPE *o = out;
     TYPE shift = NAME(row_max)(in, n);
-    TYPE sum = NAME(exp_sum)(o, in, shift, n);
+    double sum = NAME(exp_sum)(o, in, shift, n);
 
-    NAME(scale)(o, (TYPE)scale / sum, n);
+    NAME(scale)(o, (TYPE)(scale / sum), n);
     o[target] -= (TYPE)scale;
 }
 
-/* The sum of (x - mean)^2. */
-static TYPE NAME(square_sum)(const TYPE *x, TYPE mean, int64_t n)
+/* out = ((x - mean) - rest) * factor * weight + bias; the latter may be NULL.
+ */
+static void NAME(normalize)(TYPE *out, const TYPE *x, TYPE mean, TYPE rest,
+                            TYPE factor, const TYPE *weight, const TYPE *bias,
+                            int64_t n)
 {
-    TYPE lanes[LANES] = {0};
-    int64_t i = 0;
-
-    for (; i + LANES <= n; i += LANES)
-        for (int j = 0; j < LANES; j++)
-            lanes[j] += (x[i + j] - mean) * (x[i + j] - mean);
-    for (int j = 0; i < n; i++, j++)
-        lanes[j] += (x[i] - mean) * (x[i] - mean);
-    return NAME(lane_sum)(lanes);
-}
-
-/* The sum of x - mean: what the rounding of the mean left. */
-static TYPE NAME(rest_sum)(const TYPE *x, TYPE mean, int64_t n)
-{
-    TYPE lanes[LANES] = {0};
-    int64_t i = 0;
-
-    for (; i + LANES <= n; i += LANES)
-        for (int j = 0; j < LANES; j++)
-            lanes[j] += x[i + j] - mean;
-    for (int j = 0; i < n; i++, j++)
-        lanes[j] += x[i] - mean;
-    return NAME(lane_sum)(lanes);
+    if (weight && bias) {
+#pragma omp simd
+        for (int64_t i = 0; i < n; i++)
+            out[i] = ((x[i] - mean) - rest) * factor * weight[i] + bias[i];
+    } else if (weight) {
+#pragma omp simd
+        for (int64_t i = 0; i < n; i++)
+            out[i] = ((x[i] - mean) - rest) * factor * weight[i];
+    } else if (bias) {
+#pragma omp simd
+        for (int64_t i = 0; i < n; i++)
+            out[i] = ((x[i] - mean) - rest) * factor + bias[i];
+    } else {
+#pragma omp simd
+        for (int64_t i = 0; i < n; i++)
+            out[i] = ((x[i] - mean) - rest) * factor;
+    }
 }
 
 /*
- * Two passes. The mean of large numbers is rounded to their precision; the
- * rest is found from the differences, which are exact or nearly so, and taken
- * out of both the variance and the result.
+ * The mean of large numbers is rounded to their precision; the rest is found
+ * from the differences, which are exact or nearly so, and taken out of both
+ * the variance and the result.
  */
+static struct flex_moments NAME(moments)(const void *in, double epsilon,
+                                         int64_t n)
+{
+    const TYPE *x = in;
+    const double count = (double)n;
+    TYPE mean = (TYPE)(NAME(sum_of)(TERM_PLAIN, NULL, x, NULL, 0, n) / count);
+    double rest = NAME(sum_of)(TERM_REST, NULL, x, NULL, mean, n) / count;
+    double variance =
+        NAME(sum_of)(TERM_SQUARE, NULL, x, NULL, mean, n) / count - rest * rest;
+
+    variance = variance < 0 ? 0 : variance;
+    return (struct flex_moments){(double)mean, rest,
+                                 1 / sqrt(variance + epsilon)};
+}
+
 static void NAME(layer_norm)(void *out, const void *in, const void *weight,
                              const void *bias, double epsilon, int64_t n)
 {
-    const TYPE *x = in;
-    const TYPE *w = weight;
-    const TYPE *b = bias;
-    TYPE *o = out;
-    TYPE mean = NAME(sum)(x, n) / (TYPE)n;
-    TYPE rest = NAME(rest_sum)(x, mean, n) / (TYPE)n;
-    TYPE variance = NAME(square_sum)(x, mean, n) / (TYPE)n - rest * rest;
-    TYPE factor;
+    const struct flex_moments m = NAME(moments)(in, epsilon, n);
 
-    variance = variance < 0 ? 0 : variance;
-    factor = 1 / SQRT(variance + (TYPE)epsilon);
-    if (w && b)
-        for (int64_t i = 0; i < n; i++)
-            o[i] = ((x[i] - mean) - rest) * factor * w[i] + b[i];
-    else if (w)
-        for (int64_t i = 0; i < n; i++)
-            o[i] = ((x[i] - mean) - rest) * factor * w[i];
+    NAME(normalize)
+    (out, in, (TYPE)m.mean, (TYPE)m.rest, (TYPE)m.factor, weight, bias, n);
+}
+
+static void NAME(rms_norm)(void *out, const void *in, const void *weight,
+                           double epsilon, int64_t n)
+{
+    const double squares =
+        NAME(sum_of)(TERM_PRODUCT, NULL, in, in, 0, n) / (double)n;
+
+    NAME(normalize)
+    (out, in, 0, 0, (TYPE)(1 / sqrt(squares + epsilon)), weight, NULL, n);
+}
+
+/*
+ * With n = (x - mean) factor and h = grad * weight:
+ *     out = factor (h - mean(h) - n mean(h n))
+ * in the three steps h, its sums, and the rest; OUT is neither X nor GRAD.
+ */
+static void NAME(norm_backward)(void *out, double *d_weight, double *d_bias,
+                                const void *in, const void *gradient,
+                                const void *weights, double epsilon,
+                                int is_centred, int64_t n)
+{
+    const TYPE *x = in, *grad = gradient, *weight = weights;
+    struct flex_moments m = {0, 0, 0};
+    double h_mean = 0, hn_mean;
+    TYPE *o = out, mean, rest, factor, first, slope;
+
+    if (is_centred)
+        m = NAME(moments)(in, epsilon, n);
     else
-        for (int64_t i = 0; i < n; i++)
-            o[i] = ((x[i] - mean) - rest) * factor + (b ? b[i] : 0);
+        m.factor =
+            1 / sqrt(NAME(sum_of)(TERM_PRODUCT, NULL, x, x, 0, n) / (double)n +
+                     epsilon);
+    mean = (TYPE)m.mean;
+    rest = (TYPE)m.rest;
+    factor = (TYPE)m.factor;
+#pragma omp simd
+    for (int64_t i = 0; i < n; i++) {
+        const TYPE normal = ((x[i] - mean) - rest) * factor;
+
+        o[i] = grad[i] * weight[i];
+        d_weight[i] += (double)(grad[i] * normal);
+        d_bias[i] += (double)grad[i];
+    }
+    if (is_centred)
+        h_mean = NAME(sum_of)(TERM_PLAIN, NULL, o, NULL, 0, n) / (double)n;
+    hn_mean = NAME(sum_of)(TERM_MOMENT, NULL, x, o, mean, n) / (double)n;
+    hn_mean = (hn_mean - m.rest * h_mean) * m.factor;
+    first = (TYPE)h_mean;
+    slope = (TYPE)(hn_mean * m.factor);
+#pragma omp simd
+    for (int64_t i = 0; i < n; i++)
+        o[i] = factor * ((o[i] - first) - ((x[i] - mean) - rest) * slope);
 }
 
 static void NAME(affine)(void *out, const void *in, double mean, double scale,
@@ -219,6 +304,7 @@ static void NAME(affine)(void *out, const void *in, double mean, double scale,
     const TYPE b = (TYPE)shift;
     TYPE *o = out;
 
+#pragma omp simd
     for (int64_t i = 0; i < n; i++)
         o[i] = (x[i] - m) * a + b;
 }
@@ -264,6 +350,7 @@ static void NAME(add_scaled)(void *acc, const void *in, double factor,
     const TYPE f = (TYPE)factor;
     TYPE *a = acc;
 
+#pragma omp simd
     for (int64_t i = 0; i < n; i++)
         a[i] += x[i] * f;
 }
@@ -273,6 +360,7 @@ static void NAME(add)(void *acc, const void *in, int64_t n)
     const TYPE *x = in;
     TYPE *a = acc;
 
+#pragma omp simd
     for (int64_t i = 0; i < n; i++)
         a[i] += x[i];
 }
@@ -282,17 +370,17 @@ static void NAME(max)(void *acc, const void *in, int64_t n)
     const TYPE *x = in;
     TYPE *a = acc;
 
+#pragma omp simd
     for (int64_t i = 0; i < n; i++)
         a[i] = a[i] >= x[i] || a[i] != a[i] ? a[i] : x[i];
 }
 
 static double NAME(dot)(const void *a, const void *b, int64_t n)
 {
-    return (double)NAME(dot_sum)(a, b, n);
+    return NAME(sum_of)(TERM_PRODUCT, NULL, a, b, 0, n);
 }
 
 #undef TYPE
 #undef NAME
 #undef EXP
-#undef LOG
 #undef SQRT

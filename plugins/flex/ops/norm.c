@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * norm.c - layer_norm and batch_norm.
+ * norm.c - layer_norm, rms_norm, group_norm and batch_norm.
  */
+#include "norm_backward.h"
 #include "rows.h"
 
 #include <inttypes.h>
@@ -10,11 +11,12 @@
 struct norm {
     struct flex_rows out, x;
     const struct flex_row_kernels *kernels;
-    const void *weight, *bias; /* layer_norm: of the computing type, or NULL */
+    const void *weight, *bias; /* of the computing type, or NULL */
     double epsilon;
     const double *channel; /* batch_norm: mean, scale, shift of each */
-    int64_t channels;
-    int64_t channel_rows; /* rows of one channel of one sample */
+    int64_t channels;      /* group_norm: of one group */
+    int64_t channel_rows;  /* rows of one channel of one sample */
+    int64_t groups;
     uint64_t stride;
 };
 
@@ -27,6 +29,49 @@ static void layer_row(const struct flex_rows_job *job, int64_t row,
     norm->kernels->layer_norm(
         target, flex_rows_get(&norm->x, row, buffers + norm->stride),
         norm->weight, norm->bias, norm->epsilon, norm->x.n);
+    flex_rows_put(&norm->out, row, target);
+}
+
+static void rms_row(const struct flex_rows_job *job, int64_t row, char *buffers)
+{
+    const struct norm *norm = job->context;
+    void *target = flex_rows_target(&norm->out, row, buffers);
+
+    norm->kernels->rms_norm(
+        target, flex_rows_get(&norm->x, row, buffers + norm->stride),
+        norm->weight, norm->epsilon, norm->x.n);
+    flex_rows_put(&norm->out, row, target);
+}
+
+/* Element INDEX of VECTOR, of SIZE bytes each; FALLBACK without one. */
+static double element(const void *vector, uint32_t size, int64_t index,
+                      double fallback)
+{
+    return !vector     ? fallback
+           : size == 8 ? ((const double *)vector)[index]
+                       : (double)((const float *)vector)[index];
+}
+
+/* A row is a group: some channels, one after the other. */
+static void group_row(const struct flex_rows_job *job, int64_t row,
+                      char *buffers)
+{
+    const struct norm *norm = job->context;
+    const int64_t size = norm->x.size, places = norm->x.n / norm->channels;
+    const int64_t first = row % norm->groups * norm->channels;
+    char *target = flex_rows_target(&norm->out, row, buffers);
+    const char *x = flex_rows_get(&norm->x, row, buffers + norm->stride);
+    const struct flex_moments m =
+        norm->kernels->moments(x, norm->epsilon, norm->x.n);
+
+    for (int64_t c = 0; c < norm->channels; c++) {
+        const double scale =
+            element(norm->weight, norm->x.size, first + c, 1) * m.factor;
+        const double shift = element(norm->bias, norm->x.size, first + c, 0);
+
+        norm->kernels->affine(target + c * places * size, x + c * places * size,
+                              m.mean, scale, shift - m.rest * scale, places);
+    }
     flex_rows_put(&norm->out, row, target);
 }
 
@@ -59,21 +104,22 @@ static hob_status run_rows(struct hob_call *call, struct norm *norm,
     return HOB_OK;
 }
 
-static hob_status layer_norm(void *instance, struct hob_call *call)
+/* Arguments ARG (weight) and ARG + 1 (bias, if COUNT is 2) as vectors of the
+ * computing type, then the rows of X and OUT along DIM through FN. */
+static hob_status run_affine(struct hob_call *call, struct flex_device *device,
+                             struct norm *norm, uint32_t arg, uint32_t count,
+                             const struct hob_view *x,
+                             const struct hob_view *out,
+                             void (*fn)(const struct flex_rows_job *job,
+                                        int64_t row, char *buffers))
 {
-    struct flex_device *device = instance;
-    const struct hob_view *x = hob_arg_view(call, 0);
-    const uint32_t dim = x->rank - 1u;
-    struct norm norm = {.kernels = flex_row_kernels(device, x->dtype),
-                        .epsilon = flex_arg_f64(call, 3)};
-    struct flex_rows_job job = {
-        .device = device, .fn = layer_row, .context = &norm};
+    struct flex_rows_job job = {.device = device, .fn = fn, .context = norm};
     void *vectors[2] = {NULL, NULL};
     uint64_t bytes[2] = {0, 0};
     hob_status st = HOB_OK;
 
-    for (uint32_t i = 0; i < 2; i++) {
-        const struct hob_view *view = hob_arg_view(call, 1 + i);
+    for (uint32_t i = 0; i < count; i++) {
+        const struct hob_view *view = hob_arg_view(call, arg + i);
         if (!view)
             continue;
         vectors[i] = flex_vector_take(device, view, &bytes[i]);
@@ -84,15 +130,59 @@ static hob_status layer_norm(void *instance, struct hob_call *call)
             goto out;
         }
     }
-    norm.weight = vectors[0];
-    norm.bias = vectors[1];
-    flex_rows_init(&norm.x, device, x, dim);
-    flex_rows_init(&norm.out, device, hob_ret_view(call, 0), dim);
-    st = run_rows(call, &norm, &job);
+    norm->weight = vectors[0];
+    norm->bias = vectors[1];
+    norm->kernels = flex_row_kernels(device, x->dtype);
+    flex_rows_init(&norm->x, device, x, x->rank - 1u);
+    flex_rows_init(&norm->out, device, out, x->rank - 1u);
+    st = run_rows(call, norm, &job);
 out:
     for (uint32_t i = 0; i < 2; i++)
         flex_scratch_give(device, vectors[i], bytes[i]);
     return st;
+}
+
+static hob_status layer_norm(void *device, struct hob_call *call)
+{
+    struct norm norm = {.epsilon = flex_arg_f64(call, 3)};
+
+    return run_affine(call, device, &norm, 1, 2, hob_arg_view(call, 0),
+                      hob_ret_view(call, 0), layer_row);
+}
+
+static hob_status rms_norm(void *device, struct hob_call *call)
+{
+    struct norm norm = {.epsilon = flex_arg_f64(call, 2)};
+
+    return run_affine(call, device, &norm, 1, 1, hob_arg_view(call, 0),
+                      hob_ret_view(call, 0), rms_row);
+}
+
+/* Contiguous [n, c, ..] as [n * groups, elements of a group]. */
+static void as_groups(struct hob_view *view, int64_t groups, int64_t elements)
+{
+    view->rank = 2;
+    view->shape[0] *= groups;
+    view->shape[1] = elements;
+    view->strides[0] = elements;
+    view->strides[1] = 1;
+}
+
+static hob_status group_norm(void *device, struct hob_call *call)
+{
+    struct hob_view x = *hob_arg_view(call, 0);
+    struct hob_view out = *hob_ret_view(call, 0);
+    const int64_t count = hob_view_count(&x), groups = flex_arg_i64(call, 1);
+    struct norm norm = {.epsilon = flex_arg_f64(call, 4), .groups = groups};
+    int64_t elements;
+
+    if (count == 0)
+        return HOB_OK;
+    norm.channels = x.shape[1] / groups;
+    elements = count / x.shape[0] / groups;
+    as_groups(&x, groups, elements);
+    as_groups(&out, groups, elements);
+    return run_affine(call, device, &norm, 2, 2, &x, &out, group_row);
 }
 
 /* Element INDEX of rank-1 argument ARG, FALLBACK where it is absent. */
@@ -179,6 +269,40 @@ static const struct hob_entry entries[] = {
         .dtype_count = 3,
         .flags = HOB_ENTRY_IN_PLACE,
         .execute = layer_norm,
+    },
+    {
+        .op = "rms_norm",
+        .signature = "(x: Float, weight: Float?, epsilon: f64 = 1e-5) -> x",
+        .dtypes = masks,
+        .dtype_count = 2,
+        .flags = HOB_ENTRY_IN_PLACE,
+        .execute = rms_norm,
+    },
+    {
+        .op = "layer_norm_backward",
+        .signature = "(x: Float, weight: Float?, grad: Float, "
+                     "epsilon: f64 = 1e-5) -> (d_x: x, d_weight: x, "
+                     "d_bias: x)",
+        .dtypes = masks,
+        .dtype_count = 3,
+        .execute = flex_layer_norm_backward,
+    },
+    {
+        .op = "rms_norm_backward",
+        .signature = "(x: Float, weight: Float?, grad: Float, "
+                     "epsilon: f64 = 1e-5) -> (d_x: x, d_weight: x)",
+        .dtypes = masks,
+        .dtype_count = 3,
+        .execute = flex_rms_norm_backward,
+    },
+    {
+        .op = "group_norm",
+        .signature = "(x: Float, groups: i64, weight: Float?, bias: Float?, "
+                     "epsilon: f64 = 1e-5) -> x",
+        .dtypes = masks,
+        .dtype_count = 3,
+        .flags = HOB_ENTRY_CONTIGUOUS | HOB_ENTRY_IN_PLACE,
+        .execute = group_norm,
     },
     {
         .op = "batch_norm",
