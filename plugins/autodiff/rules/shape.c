@@ -186,6 +186,102 @@ static hob_status repeat_dim(hob_scope *scope, const struct hob_grad_call *call)
     return HOB_OK;
 }
 
+/* Back along one dimension: what was padded is added to what it was read
+ * from, the edge or what it mirrors. */
+static hob_tensor *unpad(hob_scope *scope, hob_tensor *grad, int64_t dim,
+                         int64_t size, int64_t before, int64_t after,
+                         int is_edge)
+{
+    hob_tensor *sum = ad_narrow(scope, grad, dim, before, before + size);
+    const int64_t counts[2] = {before, after};
+
+    for (int i = 0; i < 2; i++) {
+        const int64_t count = is_edge ? 1 : counts[i];
+        /* Mirrors leave out the edge itself. */
+        const int64_t first = i == 0    ? !is_edge
+                              : is_edge ? size - 1
+                                        : size - 1 - count;
+        int64_t starts[HOB_MAX_RANK] = {0}, ends[HOB_MAX_RANK];
+        hob_tensor *part;
+
+        if (!counts[i])
+            continue;
+        part = ad_narrow(scope, grad, dim, i ? before + size : 0,
+                         i ? before + size + after : before);
+        if (is_edge)
+            part = hob_sum_dim(scope, part, dim);
+        else
+            part = hob_flip(scope, part, &dim, 1);
+        for (int64_t k = 0; k <= dim; k++)
+            ends[k] = INT64_MAX;
+        starts[dim] = first;
+        ends[dim] = first + count;
+        part = hob_add(scope, part,
+                       ad_narrow(scope, sum, dim, first, first + count));
+        sum = hob_slice_assign(scope, hob_move(scope, sum), part, starts,
+                               (uint32_t)dim + 1, ends, (uint32_t)dim + 1, NULL,
+                               0);
+    }
+    return sum;
+}
+
+static hob_status pad(hob_scope *scope, const struct hob_grad_call *call)
+{
+    const struct hob_meta *x = &call->input_metas[0];
+    const hob_value *padding = &call->args[1];
+    const enum hob_pad_mode mode = (enum hob_pad_mode)call->args[2].u.i64;
+    int64_t back[2 * HOB_MAX_RANK];
+    hob_tensor *grad = call->grads[0];
+
+    if (mode == HOB_PAD_MODE_CONSTANT) {
+        for (uint32_t i = 0; i < padding->count; i++)
+            back[i] = -padding->u.i64s[i];
+        call->out_grads[0] = hob_pad(scope, grad, back, padding->count,
+                                     HOB_PAD_MODE_CONSTANT, hob_i64(0));
+        return HOB_OK;
+    }
+    for (uint32_t i = padding->count / 2; i-- > 0;) { /* the last one first */
+        const uint32_t dim = x->rank - 1 - i;
+
+        grad = unpad(scope, grad, dim, x->shape[dim], padding->u.i64s[2 * i],
+                     padding->u.i64s[2 * i + 1], mode == HOB_PAD_MODE_EDGE);
+    }
+    call->out_grads[0] = grad;
+    return HOB_OK;
+}
+
+static hob_status roll(hob_scope *scope, const struct hob_grad_call *call)
+{
+    const hob_value *dims = &call->args[2];
+    const uint32_t rank = call->input_metas[0].rank;
+    int64_t sums[HOB_MAX_RANK] = {0}, all[HOB_MAX_RANK];
+
+    /* One shift a dimension, below its size. */
+    for (uint32_t i = 0; i < dims->count; i++) {
+        const int64_t dim = ad_dim(dims->u.i64s[i], rank);
+        const int64_t size = call->input_metas[0].shape[dim];
+
+        if (size)
+            sums[dim] = (sums[dim] - call->args[1].u.i64s[i] % size) % size;
+    }
+    for (uint32_t i = 0; i < rank; i++)
+        all[i] = i;
+    call->out_grads[0] = hob_roll(scope, call->grads[0], sums, rank, all, rank);
+    return HOB_OK;
+}
+
+static hob_status triu(hob_scope *scope, const struct hob_grad_call *call)
+{
+    call->out_grads[0] = hob_triu(scope, call->grads[0], call->args[1].u.i64);
+    return HOB_OK;
+}
+
+static hob_status tril(hob_scope *scope, const struct hob_grad_call *call)
+{
+    call->out_grads[0] = hob_tril(scope, call->grads[0], call->args[1].u.i64);
+    return HOB_OK;
+}
+
 #define HEAD .struct_size = sizeof(struct hob_backward)
 #define CHEAP HEAD, .flags = HOB_BACKWARD_MEMORY_BOUND
 
@@ -202,6 +298,10 @@ static const struct ad_rule rules[] = {
     {HOB_OP_CAT, {HEAD, .backward = cat}},
     {HOB_OP_STACK, {HEAD, .backward = stack}},
     {HOB_OP_REPEAT_DIM, {CHEAP, .backward = repeat_dim}},
+    {HOB_OP_PAD, {CHEAP, .backward = pad}},
+    {HOB_OP_ROLL, {CHEAP, .backward = roll}},
+    {HOB_OP_TRIU, {CHEAP, .backward = triu}},
+    {HOB_OP_TRIL, {CHEAP, .backward = tril}},
     {HOB_OP_SLICE_ASSIGN, {CHEAP, .backward = slice_assign}},
 };
 
