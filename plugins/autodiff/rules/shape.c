@@ -85,42 +85,41 @@ static hob_status slice_assign(hob_scope *scope,
 }
 
 /*
- * Windows may overlap: each window's element w, j came from w * step + j.
- * The windows' gradients are laid out flat where dim was and added there.
+ * Windows may overlap: they are the columns of a plane of one row, for each
+ * place in the other dimensions.
  */
 static hob_status unfold(hob_scope *scope, const struct hob_grad_call *call)
 {
     const struct hob_meta *meta = &call->input_metas[0];
     const struct hob_meta *ret = &call->ret_metas[0];
-    int64_t dim = ad_dim(call->args[1].u.i64, meta->rank);
-    int64_t size = call->args[2].u.i64;
-    int64_t windows = ret->shape[dim];
+    const int64_t dim = ad_dim(call->args[1].u.i64, meta->rank);
+    const int64_t n = meta->shape[dim], rank = meta->rank;
+    const int64_t plane[2] = {1, n}, kernel[2] = {1, call->args[2].u.i64};
+    const int64_t stride[2] = {1, call->args[3].u.i64};
+    int64_t columns[3] = {1, kernel[1], ret->shape[dim]};
+    int64_t axes[HOB_MAX_RANK], shape[HOB_MAX_RANK];
     hob_tensor *grad = call->grads[0];
-    hob_tensor *zeros = ad_zeros(scope, meta, grad);
-    hob_device *device = hob_scope_host(scope)->tensor_device(grad);
-    hob_tensor *starts, *within, *places;
-    struct hob_meta flat = *meta;
-    int64_t axes[HOB_MAX_RANK];
 
-    flat.shape[dim] = windows * size;
-    if (!ad_count(&flat)) {
-        call->out_grads[0] = zeros;
+    if (!ad_count(ret)) {
+        call->out_grads[0] = ad_zeros(scope, meta, grad);
         return HOB_OK;
     }
-    /* The window, last in the result, goes behind dim. */
-    for (int64_t i = 0; i < ret->rank; i++)
-        axes[i] = i <= dim ? i : i == dim + 1 ? ret->rank - 1 : i - 1;
-    grad = hob_permute(scope, grad, axes, ret->rank);
-    grad = hob_reshape(scope, grad, flat.shape, flat.rank);
-    starts = hob_mul_scalar(
-        scope, hob_arange(scope, 0, windows, 1, device, HOB_DTYPE_I64),
-        hob_i64(call->args[3].u.i64));
-    starts = hob_reshape(scope, starts, (int64_t[]){windows, 1}, 2);
-    within = hob_arange(scope, 0, size, 1, device, HOB_DTYPE_I64);
-    within = hob_reshape(scope, within, (int64_t[]){1, size}, 2);
-    places = hob_reshape(scope, hob_add(scope, starts, within),
-                         (int64_t[]){windows * size}, 1);
-    call->out_grads[0] = hob_select_add(scope, zeros, places, grad, dim);
+    for (int64_t i = 0, at = 0; i < rank; i++) /* the others, in front */
+        if (i != dim) {
+            axes[at] = i;
+            shape[at++] = meta->shape[i];
+            columns[0] *= meta->shape[i];
+        }
+    axes[rank - 1] = rank; /* within the window, then the windows */
+    axes[rank] = dim;
+    shape[rank - 1] = n;
+    grad = hob_permute(scope, grad, axes, (uint32_t)rank + 1);
+    grad = hob_col2im(scope, hob_reshape(scope, grad, columns, 3), plane, 2,
+                      kernel, 2, stride, 2, NULL, 0, NULL, 0);
+    grad = hob_reshape(scope, grad, shape, (uint32_t)rank);
+    for (int64_t i = 0; i < rank; i++)
+        axes[i] = i < dim ? i : i == dim ? rank - 1 : i - 1;
+    call->out_grads[0] = hob_permute(scope, grad, axes, (uint32_t)rank);
     return HOB_OK;
 }
 

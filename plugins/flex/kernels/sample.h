@@ -58,6 +58,8 @@ struct flex_sample_kernels {
     void (*corners)(const struct flex_sample_places *out,
                     const struct flex_sample_plane *plane, const void *rows,
                     const void *columns, int64_t n);
+    /* out[i], pairs, = x[i] times the first two of FACTORS plus the others. */
+    void (*lines)(void *out, const void *x, const void *factors, int64_t n);
     /* values[i] *= factors[i]; out[i] = a[i] + b[i]. */
     void (*scale)(void *values, const void *factors, int64_t n);
     void (*add)(void *out, const void *a, const void *b, int64_t n);

@@ -53,8 +53,9 @@ static inline double madd_f64(double a, double b, double c)
 #define TYPE_ENTRY(t)                                                          \
     {                                                                          \
         .blend = t##_blend, .pick = t##_pick, .put = t##_put,                  \
-        .places = t##_places, .corners = t##_corners, .scale = t##_scale,      \
-        .add = t##_add, .add_products = t##_add_products, .round = t##_round,  \
+        .places = t##_places, .corners = t##_corners, .lines = t##_lines,      \
+        .scale = t##_scale, .add = t##_add, .add_products = t##_add_products,  \
+        .round = t##_round,                                                    \
     }
 
 const struct flex_sample_kernels TABLE[FLEX_SAMPLE_COUNT_] = {

@@ -372,6 +372,19 @@ static void NAME(places)(const struct flex_sample_places *out,
         NAME(find)(out, plane, FLEX_SAMPLE_REFLECTION, grid, n);
 }
 
+static void NAME(lines)(void *out, const void *places, const void *factors,
+                        int64_t n)
+{
+    const TYPE *x = places, *f = factors;
+    TYPE *o = out;
+
+#pragma omp simd
+    for (int64_t i = 0; i < n; i++) {
+        o[2 * i] = MADD(x[i], f[0], f[2]);
+        o[2 * i + 1] = MADD(x[i], f[1], f[3]);
+    }
+}
+
 static void NAME(scale)(void *values, const void *factors, int64_t n)
 {
     const TYPE *f = factors;

@@ -11,6 +11,32 @@ struct part {
     int64_t out_chunk; /* elements of the result in one outer item */
 };
 
+/* Chunks of fewer elements are not copied one by one. */
+enum { CHUNK_SMALL = 16 };
+
+/* Chunks FIRST .. LAST - 1 of few elements each: first elements of many
+ * chunks, then second ones, and so on. */
+static void chunk_range(void *context, int64_t first, int64_t last,
+                        uint32_t worker)
+{
+    const struct part *part = context;
+    const int64_t size = part->in.size, chunk = part->chunk;
+    const int64_t most = FLEX_BLOCK / chunk;
+    _Alignas(FLEX_ALIGN) char block[FLEX_BLOCK * 8];
+
+    (void)worker;
+    for (int64_t i = first; i < last; i += most) {
+        const int64_t count = last - i < most ? last - i : most;
+        const char *in =
+            flex_loop_fetch(&part->in, i * chunk, count * chunk, block);
+        char *out = part->out + i * part->out_chunk * size;
+
+        for (int64_t k = 0; k < chunk; k++)
+            flex_copy_strided(out + k * size, part->out_chunk, in + k * size,
+                              chunk, count, part->in.size);
+    }
+}
+
 /* Elements FIRST .. LAST - 1 of a part: piece after piece of its chunks. */
 static void part_range(void *context, int64_t first, int64_t last,
                        uint32_t worker)
@@ -46,8 +72,12 @@ static hob_status cat(void *device, struct hob_call *call)
 
         flex_loop_init(&part.in, in);
         part.chunk = in->shape[dim] * inner;
-        flex_parallel(device, part.in.count, FLEX_GRAIN_CHEAP, part_range,
-                      &part);
+        if (part.chunk && part.chunk < CHUNK_SMALL)
+            flex_parallel(device, part.in.count / part.chunk,
+                          FLEX_GRAIN_CHEAP / part.chunk, chunk_range, &part);
+        else
+            flex_parallel(device, part.in.count, FLEX_GRAIN_CHEAP, part_range,
+                          &part);
         part.out += part.chunk * (int64_t)part.in.size;
     }
     return HOB_OK;
