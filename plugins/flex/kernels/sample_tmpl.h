@@ -27,24 +27,33 @@ NAME(blend_few)(TYPE *restrict out, const void *const *rows, const TYPE *w,
     }
 }
 
+/* Four rows at a time in their own type, and the sums of those in f64. */
 static void NAME(blend_many)(TYPE *out, const void *const *rows, const TYPE *w,
                              int64_t count, int64_t n)
 {
     double sums[PIECE];
+    TYPE four[PIECE];
 
     for (int64_t first = 0; first < n; first += PIECE) {
         const int64_t m = n - first < PIECE ? n - first : PIECE;
+        int64_t k = 0;
 
         for (int64_t i = 0; i < m; i++)
             sums[i] = 0;
-        for (int64_t k = 0; k < count; k++) {
-            const TYPE *x = (const TYPE *)rows[k] + first;
-            const double weight = (double)w[k];
+        for (; k + 4 <= count; k += 4) {
+            const void *parts[4];
 
+            for (int j = 0; j < 4; j++)
+                parts[j] = (const TYPE *)rows[k + j] + first;
+            NAME(blend_few)(four, parts, w + k, 4, 1, m);
 #pragma omp simd
             for (int64_t i = 0; i < m; i++)
-                sums[i] += (double)x[i] * weight;
+                sums[i] += (double)four[i];
         }
+        for (; k < count; k++)
+            for (int64_t i = 0; i < m; i++)
+                sums[i] +=
+                    (double)((const TYPE *)rows[k])[first + i] * (double)w[k];
         for (int64_t i = 0; i < m; i++)
             out[first + i] = (TYPE)sums[i];
     }
