@@ -75,7 +75,10 @@ extern const struct flex_entries flex_fft_entries;
 extern const struct flex_entries flex_quant_entries;
 extern const struct flex_entries flex_activation_entries;
 extern const struct flex_entries flex_resize_entries;
+extern const struct flex_entries flex_arrange_entries;
+extern const struct flex_entries flex_columns_entries;
 extern const struct flex_entries flex_ctc_entries;
+extern const struct flex_entries flex_deform_conv_entries;
 extern const struct flex_entries flex_grid_sample_entries;
 
 /* ---- device.c ---- */

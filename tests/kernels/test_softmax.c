@@ -477,6 +477,120 @@ START_TEST(test_rms_and_group_norm_equal_f64)
 }
 END_TEST
 
+/* The gradients of a norm over the last of SHAPE, row by row in f64. */
+struct norm_grads {
+    double *x, *weight, *bias;
+};
+
+static void norm_grads_row(struct norm_grads *out, const double *x,
+                           const double *w, const double *g, int64_t n,
+                           int is_centred)
+{
+    double mean = 0, squares = 0, inverse, h_mean = 0, hn_mean = 0;
+
+    for (int64_t i = 0; is_centred && i < n; i++)
+        mean += x[i] / (double)n;
+    for (int64_t i = 0; i < n; i++)
+        squares += pow(x[i] - mean, 2) / (double)n;
+    inverse = 1 / sqrt(squares + 1e-3);
+    for (int64_t i = 0; i < n; i++) {
+        const double normal = (x[i] - mean) * inverse;
+
+        out->weight[i] += g[i] * normal;
+        out->bias[i] += g[i];
+        h_mean += is_centred ? g[i] * w[i] / (double)n : 0;
+        hn_mean += g[i] * w[i] * normal / (double)n;
+    }
+    for (int64_t i = 0; i < n; i++)
+        out->x[i] = inverse *
+                    (g[i] * w[i] - h_mean - (x[i] - mean) * inverse * hn_mean);
+}
+
+static void check_norm_backward(struct lab *lab, const int64_t *shape,
+                                uint32_t dtype, enum lab_layout layout,
+                                int is_centred, int plain)
+{
+    const int64_t n = shape[2], rows = shape[0] * shape[1];
+    const double unit = tolerance_of(dtype);
+    struct lab_tensor x, w, g;
+    struct fake_call call;
+    struct norm_grads wanted = {calloc((size_t)(rows * n + 1), 8),
+                                calloc((size_t)n + 1, 8),
+                                calloc((size_t)n + 1, 8)};
+    double *in, *weight, *grad, *first = wanted.x;
+
+    lab_tensor_init(lab, &x, dtype, 3, shape, layout, -9, 9);
+    lab_tensor_init(lab, &w, dtype, 1, &n, LAB_REVERSED, plain ? 1 : -3,
+                    plain ? 1 : 3);
+    lab_tensor_init(lab, &g, dtype, 3, shape, LAB_GAPS, -4, 4);
+    in = lab_dense(&x.view);
+    weight = lab_dense(&w.view);
+    grad = lab_dense(&g.view);
+    fake_call_init(&call, &lab->host,
+                   is_centred ? "layer_norm_backward" : "rms_norm_backward");
+    fake_call_view(&call, &x.view);
+    if (plain)
+        fake_call_value(&call, hob_none());
+    else
+        fake_call_view(&call, &w.view);
+    fake_call_view(&call, &g.view);
+    fake_call_value(&call, hob_f64(1e-3));
+    fake_call_result(&call, dtype, 3, shape);
+    fake_call_result(&call, dtype, 1, &n);
+    if (is_centred)
+        fake_call_result(&call, dtype, 1, &n);
+    ck_assert_int_eq(lab_run(lab, &call, &flex_norm_entries), HOB_OK);
+    for (int64_t r = 0; r < rows; r++, wanted.x += n)
+        norm_grads_row(&wanted, in + r * n, weight, grad + r * n, n,
+                       is_centred);
+    wanted.x = first;
+    for (int64_t i = 0; i < rows * n; i++)
+        ck_assert_msg(lab_near(lab_get_at(&call.results[0].view, i),
+                               wanted.x[i], unit * 10),
+                      "%s %s d_x at %d: %.9g, not %.9g", call.call.op_name,
+                      hob_dtype_name(dtype), (int)i,
+                      lab_get_at(&call.results[0].view, i), wanted.x[i]);
+    /* Sums over all rows of terms up to 8. */
+    for (int64_t i = 0; i < n; i++) {
+        const double tolerance = unit * 8 * sqrt((double)rows + 1);
+
+        ck_assert(lab_near(lab_get_at(&call.results[1].view, i),
+                           wanted.weight[i], tolerance));
+        ck_assert(!is_centred || lab_near(lab_get_at(&call.results[2].view, i),
+                                          wanted.bias[i], tolerance));
+    }
+    free(wanted.x);
+    free(wanted.weight);
+    free(wanted.bias);
+    free(in);
+    free(weight);
+    free(grad);
+    fake_call_release(&call);
+    lab_tensor_release(&x);
+    lab_tensor_release(&w);
+    lab_tensor_release(&g);
+}
+
+START_TEST(test_norm_backward_equals_f64)
+{
+    static const int64_t x_shapes[][3] = {{1, 1, 1}, {3, 4, 70}, {2, 50, 33},
+                                          {0, 4, 3}, {2, 4, 0},  {1, 2, 1500}};
+
+    for (int isa = 0; lab_isas[isa]; isa++) {
+        struct lab lab;
+
+        if (!lab_open(&lab, 3, lab_isas[isa]))
+            continue;
+        for (int d = 0; d < 4; d++)
+            for (int layout = 0; layout < LAB_LAYOUT_COUNT_; layout++)
+                check_norm_backward(&lab, x_shapes[_i], dtypes[d],
+                                    (enum lab_layout)layout, (layout + d) % 2,
+                                    (layout + isa) % 3 == 0);
+        lab_close(&lab);
+    }
+}
+END_TEST
+
 /* A million equal terms: 2^-24 of each sum would be lost one by one. */
 START_TEST(test_softmax_of_a_long_row)
 {
@@ -516,6 +630,7 @@ int main(void)
     tcase_add_loop_test(tc, test_layer_norm_of_large_means, 0, 4);
     tcase_add_loop_test(tc, test_batch_norm_equals_f64, 0, 4);
     tcase_add_loop_test(tc, test_rms_and_group_norm_equal_f64, 0, 5);
+    tcase_add_loop_test(tc, test_norm_backward_equals_f64, 0, 6);
     suite_add_tcase(suite, tc);
     return hob_check_main(suite);
 }

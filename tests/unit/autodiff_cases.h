@@ -857,6 +857,8 @@ static const struct row rows[] = {
     F(conv_transpose3d, M(-1, 1, 1, 2, 2, 2, 2), M(-1, 1, 2, 1, 2, 2, 2)),
     F(deform_conv2d, M(-1, 1, 1, 2, 3, 3), M(0.1, 0.4, 1, 8, 2, 2),
       M(-1, 1, 2, 2, 2, 2), M(0.5, 1, 1, 4, 2, 2), M(-1, 1, 2)),
+    F(deform_conv2d_backward, M(-1, 1, 1, 2, 3, 3), M(0.1, 0.4, 1, 8, 2, 2),
+      M(-1, 1, 2, 2, 2, 2), M(0.5, 1, 1, 4, 2, 2), M(-1, 1, 1, 2, 2, 2)),
     F(adaptive_avg_pool, M(-1, 1, 2, 3, 5)),
     F(adaptive_avg_pool_backward, M(-1, 1, 2, 3, 4)),
     F(im2col, M(-1, 1, 1, 2, 2, 3)),

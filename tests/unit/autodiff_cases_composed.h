@@ -215,6 +215,21 @@ static hob_tensor *f_deform_conv2d(hob_scope *s, hob_tensor *const *in)
                              NULL, 0, NULL, 0, 1, 1);
 }
 
+static hob_tensor *f_deform_conv2d_backward(hob_scope *s, hob_tensor *const *in)
+{
+    hob_tensor *d[4] = {NULL}, *sum = NULL;
+
+    (void)hob_deform_conv2d_backward(s, in[0], in[1], in[2], in[3], in[4], NULL,
+                                     0, NULL, 0, NULL, 0, 1, 1, &d[0], &d[1],
+                                     &d[2], &d[3]);
+    for (int i = 0; i < 4; i++) {
+        hob_tensor *part = hob_sum(s, hob_square(s, d[i]));
+
+        sum = sum ? hob_add(s, sum, part) : part;
+    }
+    return sum;
+}
+
 static hob_tensor *f_adaptive_avg_pool(hob_scope *s, hob_tensor *const *in)
 {
     const int64_t size[2] = {2, 3};

@@ -478,6 +478,8 @@ static const char *const without_row[] = {
     "avg_pool2d_backward",    /* the pools, twice */
     "cross_entropy_backward", /* likewise */
     "attention_backward",     /* attention, twice */
+    "layer_norm_backward",    /* layer_norm, twice */
+    "rms_norm_backward",      /* likewise */
     /* Nothing flows through quantized tensors: test_quant.c. */
     "quantize",
     "quantize_dynamic",

@@ -147,6 +147,72 @@ hob_tensor *hob__body_rms_norm(hob_scope *scope, hob_tensor *x,
     return hob__part_down(scope, y, hob_tensor_dtype(x));
 }
 
+/* X summed over all but its last dimension. */
+static hob_tensor *sum_of_rows(hob_scope *scope, hob_tensor *x)
+{
+    uint32_t rank = (uint32_t)hob_tensor_rank(x);
+    int64_t shape[2];
+
+    shape[0] = hob__part_product(hob_tensor_shape(x), rank - 1);
+    shape[1] = hob_tensor_shape(x)[rank - 1];
+    x = hob_sum_dim(scope, hob_reshape(scope, x, shape, 2), 0);
+    return hob_reshape(scope, x, shape + 1, 1);
+}
+
+/*
+ * With n = (x - mean) r, r = 1 / sqrt(var + epsilon) and h = grad * weight,
+ * means over the last dimension:
+ *     dx = r (h - mean(h) - n mean(h n)),  dweight = grad n,  dbias = grad
+ * The mean of x, and that of h, is there only if IS_CENTRED.
+ */
+static void norm_backward(hob_scope *scope, hob_tensor *x, hob_tensor *weight,
+                          hob_tensor *grad, double epsilon, int is_centred,
+                          hob_tensor **out_x, hob_tensor **out_weight)
+{
+    hob_dtype dtype = hob_tensor_dtype(x);
+    hob_tensor *v = hob__part_up(scope, x), *g = hob__part_up(scope, grad);
+    hob_tensor *h = weight ? hob_mul(scope, g, hob__part_up(scope, weight)) : g;
+    hob_tensor *inverse, *normal, *part;
+
+    if (is_centred)
+        v = hob_sub(scope, v, hob_mean_dim(scope, v, -1));
+    inverse = hob_mean_dim(scope, hob_square(scope, v), -1);
+    inverse = hob_recip(
+        scope,
+        hob_sqrt(scope, hob_add_scalar(scope, inverse, hob_f64(epsilon))));
+    normal = hob_mul(scope, v, inverse);
+    part = hob_mean_dim(scope, hob_mul(scope, h, normal), -1);
+    part = hob_mul(scope, normal, part);
+    if (is_centred)
+        part = hob_add(scope, part, hob_mean_dim(scope, h, -1));
+    *out_x = hob__part_down(
+        scope, hob_mul(scope, hob_sub(scope, h, part), inverse), dtype);
+    *out_weight = hob__part_down(
+        scope, sum_of_rows(scope, hob_mul(scope, g, normal)), dtype);
+}
+
+hob_status hob__body_layer_norm_backward(hob_scope *scope, hob_tensor *x,
+                                         hob_tensor *weight, hob_tensor *grad,
+                                         double epsilon, hob_tensor **out_d_x,
+                                         hob_tensor **out_d_weight,
+                                         hob_tensor **out_d_bias)
+{
+    norm_backward(scope, x, weight, grad, epsilon, 1, out_d_x, out_d_weight);
+    *out_d_bias =
+        hob__part_down(scope, sum_of_rows(scope, hob__part_up(scope, grad)),
+                       hob_tensor_dtype(x));
+    return HOB_OK;
+}
+
+hob_status hob__body_rms_norm_backward(hob_scope *scope, hob_tensor *x,
+                                       hob_tensor *weight, hob_tensor *grad,
+                                       double epsilon, hob_tensor **out_d_x,
+                                       hob_tensor **out_d_weight)
+{
+    norm_backward(scope, x, weight, grad, epsilon, 0, out_d_x, out_d_weight);
+    return HOB_OK;
+}
+
 /* Each norm is at least epsilon; dim stays with size 1. */
 hob_tensor *hob__body_cosine_similarity(hob_scope *scope, hob_tensor *lhs,
                                         hob_tensor *rhs, int64_t dim,

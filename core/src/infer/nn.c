@@ -131,6 +131,34 @@ hob_status hob__infer_rms_norm(struct hob_call *call, struct hob_meta *out)
     return check_vector(call, 1, "weight", x->shape[x->rank - 1]);
 }
 
+/* x, weight, grad; RESULTS are d_x and then vectors. */
+static hob_status infer_norm_backward(struct hob_call *call,
+                                      struct hob_meta *out, uint32_t results)
+{
+    const struct hob_view *x = hob_arg_view(call, 0);
+    hob_status st = hob__infer_rms_norm(call, out);
+
+    if (!st)
+        st = hob__infer_equal(call, "grad", hob_arg_view(call, 2), "x", out);
+    for (uint32_t i = 1; !st && i < results; i++) {
+        out[i].rank = 1;
+        out[i].shape[0] = x->shape[x->rank - 1];
+    }
+    return st;
+}
+
+hob_status hob__infer_layer_norm_backward(struct hob_call *call,
+                                          struct hob_meta *out)
+{
+    return infer_norm_backward(call, out, 3);
+}
+
+hob_status hob__infer_rms_norm_backward(struct hob_call *call,
+                                        struct hob_meta *out)
+{
+    return infer_norm_backward(call, out, 2);
+}
+
 hob_status hob__infer_similarity(struct hob_call *call, struct hob_meta *out)
 {
     const struct hob_view *x = hob_arg_view(call, 0);

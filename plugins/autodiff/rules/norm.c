@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * norm.c - rules of layer_norm and batch_norm.
+ * norm.c - rules of layer_norm, rms_norm and batch_norm.
  *
  * The normalised x is computed again: saving it would cost as much memory as
- * x, which is kept in any case.
+ * x, which is kept in any case. A second derivative goes through the bodies of
+ * the backward ops.
  */
 #include "rules.h"
 
@@ -15,36 +16,39 @@ static hob_tensor *inverse_deviation(hob_scope *scope, hob_tensor *variance,
                                                            hob_f64(epsilon))));
 }
 
-/*
- * With n = (x - mean) r, r = 1 / sqrt(var + epsilon) and h = grad * weight,
- * all over the last dimension:
- *     dx = r (h - mean(h) - n mean(h n)),  dweight = grad n,  dbias = grad
- */
 static hob_status layer_norm(hob_scope *scope, const struct hob_grad_call *call)
 {
-    hob_tensor *x = call->inputs[0];
-    hob_tensor *grad = call->grads[0];
-    hob_tensor *scaled = grad;
-    hob_tensor *centred, *inverse, *normal, *part;
+    hob_tensor *d_x, *d_weight, *d_bias;
+    hob_status st;
 
-    call->out_grads[2] = grad;
+    call->out_grads[2] = call->grads[0]; /* is summed to its shape */
     if (!call->needs_grad[0] && !call->needs_grad[1])
         return HOB_OK;
-    centred = hob_sub(scope, x, hob_mean_dim(scope, x, -1));
-    inverse = inverse_deviation(
-        scope, hob_mean_dim(scope, hob_square(scope, centred), -1),
-        call->args[3].u.f64);
-    normal = hob_mul(scope, centred, inverse);
+    st = hob_layer_norm_backward(scope, call->inputs[0], call->inputs[1],
+                                 call->grads[0], call->args[3].u.f64, &d_x,
+                                 &d_weight, &d_bias);
+    if (st)
+        return st;
+    call->out_grads[0] = d_x;
     if (call->needs_grad[1])
-        call->out_grads[1] = hob_mul(scope, grad, normal);
-    if (!call->needs_grad[0])
-        return HOB_OK;
-    if (call->inputs[1])
-        scaled = hob_mul(scope, grad, call->inputs[1]);
-    part = hob_mean_dim(scope, hob_mul(scope, scaled, normal), -1);
-    part = hob_add(scope, hob_mul(scope, normal, part),
-                   hob_mean_dim(scope, scaled, -1));
-    call->out_grads[0] = hob_mul(scope, hob_sub(scope, scaled, part), inverse);
+        call->out_grads[1] = d_weight;
+    if (call->needs_grad[2])
+        call->out_grads[2] = d_bias;
+    return HOB_OK;
+}
+
+static hob_status rms_norm(hob_scope *scope, const struct hob_grad_call *call)
+{
+    hob_tensor *d_x, *d_weight;
+    hob_status st = hob_rms_norm_backward(scope, call->inputs[0],
+                                          call->inputs[1], call->grads[0],
+                                          call->args[2].u.f64, &d_x, &d_weight);
+
+    if (st)
+        return st;
+    call->out_grads[0] = d_x;
+    if (call->needs_grad[1])
+        call->out_grads[1] = d_weight;
     return HOB_OK;
 }
 
@@ -115,8 +119,8 @@ static hob_status batch_norm(hob_scope *scope, const struct hob_grad_call *call)
     return HOB_OK;
 }
 
-/* x, weight (for x alone) ...; of batch_norm: x and mean for weight and
- * variance, weight for what is scaled, variance for all but bias. */
+/* x for x and weight, weight for x alone; of batch_norm: x and mean for weight
+ * and variance, weight for what is scaled, variance for all but bias. */
 static const uint32_t layer_needs[HOB_MAX_PARAMS] = {3, 1, 0};
 static const uint32_t batch_needs[HOB_MAX_PARAMS] = {
     1 << 1 | 1 << 4, 1 << 0 | 1 << 3 | 1 << 4, 1 << 4, 1 << 1 | 1 << 4,
@@ -127,6 +131,8 @@ static const uint32_t batch_needs[HOB_MAX_PARAMS] = {
 static const struct ad_rule rules[] = {
     {HOB_OP_LAYER_NORM,
      {HEAD, .save_args = 3, .save_if = layer_needs, .backward = layer_norm}},
+    {HOB_OP_RMS_NORM,
+     {HEAD, .save_args = 3, .save_if = layer_needs, .backward = rms_norm}},
     {HOB_OP_BATCH_NORM,
      {HEAD, .save_args = 27, .save_if = batch_needs, .backward = batch_norm}},
 };

@@ -29,7 +29,7 @@ static inline T SUFFIX(remainder_of)(T a, T b)
 #define EXPR SUFFIX(remainder_of)(a[i], b[i])
 #include "map_loop.h"
 #define OP pow
-#define EXPR M(pow)(a[i], b[i])
+#define EXPR V(pow)(a[i], b[i])
 #include "map_loop.h"
 /* NaN if either is NaN. */
 #define OP maximum
@@ -39,10 +39,10 @@ static inline T SUFFIX(remainder_of)(T a, T b)
 #define EXPR ((a[i] < b[i]) | (a[i] != a[i])) ? a[i] : b[i]
 #include "map_loop.h"
 #define OP atan2
-#define EXPR M(atan2)(a[i], b[i])
+#define EXPR V(atan2)(a[i], b[i])
 #include "map_loop.h"
 #define OP hypot
-#define EXPR M(hypot)(a[i], b[i])
+#define EXPR V(hypot)(a[i], b[i])
 #include "map_loop.h"
 #define OP neg
 #define EXPR -a[i]
@@ -77,32 +77,29 @@ static inline T SUFFIX(remainder_of)(T a, T b)
 #define OP tanh
 #define EXPR V(tanh)(a[i])
 #include "map_loop.h"
-#define OP tan
-#define EXPR M(tan)(a[i])
-#include "map_loop.h"
 #define OP sinh
-#define EXPR M(sinh)(a[i])
+#define EXPR V(sinh)(a[i])
 #include "map_loop.h"
 #define OP cosh
-#define EXPR M(cosh)(a[i])
+#define EXPR V(cosh)(a[i])
 #include "map_loop.h"
 #define OP asin
-#define EXPR M(asin)(a[i])
+#define EXPR V(asin)(a[i])
 #include "map_loop.h"
 #define OP acos
-#define EXPR M(acos)(a[i])
+#define EXPR V(acos)(a[i])
 #include "map_loop.h"
 #define OP atan
-#define EXPR M(atan)(a[i])
+#define EXPR V(atan)(a[i])
 #include "map_loop.h"
 #define OP asinh
-#define EXPR M(asinh)(a[i])
+#define EXPR V(asinh)(a[i])
 #include "map_loop.h"
 #define OP acosh
-#define EXPR M(acosh)(a[i])
+#define EXPR V(acosh)(a[i])
 #include "map_loop.h"
 #define OP atanh
-#define EXPR M(atanh)(a[i])
+#define EXPR V(atanh)(a[i])
 #include "map_loop.h"
 #define OP floor
 #define EXPR M(floor)(a[i])

@@ -1,15 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sin and cos: f32 in vectors up to the limit of the reduction, the rest and
- * f64 through the C library. */
+/*
+ * The kernels of OP, one of sin, cos and tan: f32 in vectors, by EXPR of X, up
+ * to the limit of its reduction; beyond, and f64, by the C library's f64.
+ */
 
-#define TRIG_LIMIT 1e5f
-
-static int64_t sin_or_cos_f32(void *out, const void *in, int64_t n, int cosine)
+static int64_t PASTE(map_, OP, _f32)(void *out, const void *in, const void *b,
+                                     const void *c, int64_t n)
 {
     float *o = out;
     const float *a = in;
     float saved[64];
 
+    (void)b;
+    (void)c;
     /* In pieces: OUT may be IN, and the second look needs the arguments. */
     for (int64_t first = 0; first < n; first += 64) {
         int64_t count = n - first < 64 ? n - first : 64;
@@ -20,40 +23,25 @@ static int64_t sin_or_cos_f32(void *out, const void *in, int64_t n, int cosine)
             float x = a[first + i];
 
             saved[i] = x;
-            large |= !(fabsf(x) <= TRIG_LIMIT);
+            large |= !(fabsf(x) <= 1e6f);
         }
         if (large) {
             for (int64_t i = 0; i < count; i++)
-                o[first + i] = cosine ? cosf(saved[i]) : sinf(saved[i]);
+                o[first + i] = (float)OP((double)saved[i]);
             continue;
         }
 #pragma omp simd
-        for (int64_t i = 0; i < count; i++)
-            o[first + i] = sin_f32(saved[i], cosine);
+        for (int64_t i = 0; i < count; i++) {
+            float x = saved[i];
+
+            o[first + i] = EXPR;
+        }
     }
     return -1;
 }
 
-#undef TRIG_LIMIT
-
-static int64_t map_sin_f32(void *out, const void *a, const void *b,
-                           const void *c, int64_t n)
-{
-    (void)b;
-    (void)c;
-    return sin_or_cos_f32(out, a, n, 0);
-}
-
-static int64_t map_cos_f32(void *out, const void *a, const void *b,
-                           const void *c, int64_t n)
-{
-    (void)b;
-    (void)c;
-    return sin_or_cos_f32(out, a, n, 1);
-}
-
-static int64_t map_sin_f64(void *out, const void *in, const void *b,
-                           const void *c, int64_t n)
+static int64_t PASTE(map_, OP, _f64)(void *out, const void *in, const void *b,
+                                     const void *c, int64_t n)
 {
     double *o = out;
     const double *a = in;
@@ -61,19 +49,9 @@ static int64_t map_sin_f64(void *out, const void *in, const void *b,
     (void)b;
     (void)c;
     for (int64_t i = 0; i < n; i++)
-        o[i] = sin(a[i]);
+        o[i] = OP(a[i]);
     return -1;
 }
 
-static int64_t map_cos_f64(void *out, const void *in, const void *b,
-                           const void *c, int64_t n)
-{
-    double *o = out;
-    const double *a = in;
-
-    (void)b;
-    (void)c;
-    for (int64_t i = 0; i < n; i++)
-        o[i] = cos(a[i]);
-    return -1;
-}
+#undef OP
+#undef EXPR

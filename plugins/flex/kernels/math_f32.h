@@ -3,15 +3,17 @@
  * math_f32.h - f32 functions without branches, for loops that the compiler
  * turns into vectors.
  *
- * The polynomials are our own: least squares on Chebyshev nodes, reweighted
- * to near minimax (Lawson's algorithm), rounded to f32. Reductions follow
- * W. Cody and W. Waite, "Software Manual for the Elementary Functions", 1980.
- * Largest errors found over every 251st f32 against the C library's f64, at the
- * levels base and v3, in units of the last place of the result
- * (tests/kernels/test_elementwise.c asserts bounds on a coarser sample):
+ * They are computed in f64 by polynomials that are good to 2^-32 or better,
+ * and rounded once: no result is off by more than 0.51 units of its last
+ * place, at any level of instruction set, with or without fused products. The
+ * exception is exp, which softmax spends its time in: it stays in f32, twice as
+ * fast, and is up to 0.98 units off. plugins/flex/README.md has the table,
+ * tests/kernels/test_ulp.c measures it.
  *
- *   exp 0.97, log 0.77, log1p 1.44, tanh 1.32, sigmoid 2.62, erf 1.27,
- *   sin and cos 1.06 (|x| <= 1e5; beyond, the C library), gelu 5.7
+ * The polynomials are our own: least squares on Chebyshev nodes, reweighted to
+ * near minimax of the relative error (Lawson's algorithm). Arguments are
+ * reduced as in W. Cody and W. Waite, "Software Manual for the Elementary
+ * Functions", 1980.
  */
 #ifndef FLEX_MATH_F32_H
 #define FLEX_MATH_F32_H
@@ -21,8 +23,11 @@
 
 #include "../convert.h"
 
+/* A loop becomes vectors only if all that it calls is part of it. */
+#define INLINED static inline __attribute__((always_inline))
+
 /* a * b + c, in one rounding only where the processor has the instruction. */
-static inline float madd(float a, float b, float c)
+INLINED float madd(float a, float b, float c)
 {
 #ifdef __FMA__
     return __builtin_fmaf(a, b, c);
@@ -31,16 +36,48 @@ static inline float madd(float a, float b, float c)
 #endif
 }
 
+INLINED double madd64(double a, double b, double c)
+{
+#ifdef __FMA__
+    return __builtin_fma(a, b, c);
+#else
+    return a * b + c;
+#endif
+}
+
+INLINED uint64_t bits_of_f64(double x)
+{
+    uint64_t bits;
+    memcpy(&bits, &x, sizeof(bits));
+    return bits;
+}
+
+INLINED double f64_of_bits(uint64_t bits)
+{
+    double x;
+    memcpy(&x, &bits, sizeof(x));
+    return x;
+}
+
+/* X within LOW .. HIGH; NaN stays. */
+INLINED double clip_wide(double x, double low, double high)
+{
+    x = x < low ? low : x;
+    return x > high ? high : x;
+}
+
+/* ---- exp in f32 ---- */
+
 /* Round to the nearest integer, |x| < 2^22: adding 1.5 * 2^23 leaves no bits
  * for a fraction. */
-static inline float nearest_f32(float x)
+INLINED float nearest_f32(float x)
 {
     return (x + 12582912.0f) - 12582912.0f;
 }
 
 /* x * 2^n for integral n, |n| <= 252: in two steps, so that subnormal results
  * round once and 2^128 does not overflow early. */
-static inline float scale_f32(float x, float n)
+INLINED float scale_f32(float x, float n)
 {
     int32_t k = (int32_t)n;
     int32_t half = k >> 1;
@@ -50,15 +87,14 @@ static inline float scale_f32(float x, float n)
     return x * a * b;
 }
 
-/* e^(x + low), |low| <= 0.1; low is the part that x's rounding lost. */
-static inline float exp_parts_f32(float x, float low)
+INLINED float exp_f32(float x)
 {
     float clipped = x < -105.0f ? -105.0f : x > 90.0f ? 90.0f : x;
     float n = nearest_f32(clipped * 1.44269504f);
     float r = madd(n, -0.693359375f, clipped); /* exact: 10 bits of ln 2 */
     float p;
 
-    r = madd(n, 2.12194440e-4f, r) + low; /* and the rest of it */
+    r = madd(n, 2.12194440e-4f, r); /* and the rest of it */
     p = 0.00138131587f;
     p = madd(p, r, 0.00836941134f);
     p = madd(p, r, 0.0416684560f);
@@ -69,218 +105,349 @@ static inline float exp_parts_f32(float x, float low)
     return x != x ? x : p;
 }
 
-static inline float exp_f32(float x)
+/* ---- exponentials ---- */
+
+/*
+ * e^x - LESS, LESS being 0 or 1, for |x| <= 700: x = n ln 2 + r. Adding 1.5 *
+ * 2^52 rounds to the integer n and leaves it in the low bits.
+ */
+INLINED double exp_wide(double x, double less)
 {
-    return exp_parts_f32(x, 0.0f);
+    const double magic = 6755399441055744.0;
+    double y = madd64(x, 1.4426950408889634, magic);
+    double r = madd64(y - magic, -0.69314718055994531, x);
+    double scale = f64_of_bits((bits_of_f64(y) << 52) + 0x3ff0000000000000u);
+    double p = 0.00019841246931203747;
+
+    p = madd64(p, r, 0.0013941109158648586);
+    p = madd64(p, r, 0.008333403184867562);
+    p = madd64(p, r, 0.0416663532009514);
+    p = madd64(p, r, 0.16666666247080847);
+    p = madd64(p, r, 0.5000000046931985);
+    p = madd64(p, r, 1.0000000000314493);
+    return madd64(scale, p * r, scale - less);
 }
 
-/* e^x - 1, without the loss of digits near 0. */
-static inline float expm1_f32(float x)
+INLINED float expm1_f32(float x)
 {
-    float clipped = x < -105.0f ? -105.0f : x > 90.0f ? 90.0f : x;
-    float n = nearest_f32(clipped * 1.44269504f);
-    float r = madd(n, -0.693359375f, clipped); /* as in exp_parts_f32 */
-    float p, low, high;
-
-    r = madd(n, 2.12194440e-4f, r);
-    p = 0.00138131587f;
-    p = madd(p, r, 0.00836941134f);
-    p = madd(p, r, 0.0416684560f);
-    p = madd(p, r, 0.166665152f);
-    p = madd(p, r, 0.499999940f);
-    p = madd(p, r * r, r);
-    /* 2^n (1 + p) - 1: what is large is added last. */
-    low = scale_f32(p, n) + (scale_f32(1.0f, n) - 1.0f);
-    high = scale_f32(p + 1.0f, n) - 1.0f;
-    p = n > 0.0f ? high : low;
-    return x != x ? x : p;
+    return (float)exp_wide(clip_wide((double)x, -110, 110), 1);
 }
 
-/* ln x: x = 2^n * m with m in [sqrt(1/2), sqrt(2)). */
-static inline float log_f32(float x)
+INLINED float sigmoid_f32(float x)
 {
-    int tiny = x < 1.17549435e-38f; /* subnormals: scaled up first */
-    float scaled = tiny ? x * 8388608.0f : x;
-    uint32_t bits = flex_bits_of_f32(scaled);
-    uint32_t shifted = bits - 0x3f3504f3u; /* bits of sqrt(1/2) */
-    int32_t exponent = (int32_t)shifted >> 23;
-    float n = (float)(exponent - (tiny ? 23 : 0));
-    float f = flex_f32_of_bits(bits - ((uint32_t)exponent << 23)) - 1.0f;
-    float p, r, z = f * f;
-
-    p = 0.0674660131f;
-    p = madd(p, f, -0.116756409f);
-    p = madd(p, f, 0.118881747f);
-    p = madd(p, f, -0.124055915f);
-    p = madd(p, f, 0.142195508f);
-    p = madd(p, f, -0.166679963f);
-    p = madd(p, f, 0.200021192f);
-    p = madd(p, f, -0.250000089f);
-    p = madd(p, f, 0.333333135f);
-    p = p * f * z;
-    p = madd(n, -2.12194440e-4f, p);
-    r = madd(-0.5f, z, p) + f;
-    r = madd(n, 0.693359375f, r);
-    r = x == 0.0f ? -INFINITY : r;
-    r = x < 0.0f ? NAN : r;
-    return x < INFINITY ? r : x; /* inf and NaN as they are */
+    return (float)(1 / (1 + exp_wide(clip_wide(-(double)x, -110, 110), 0)));
 }
 
-/* ln(1 + x): what 1 + x loses comes back as a first-order term. */
-static inline float log1p_f32(float x)
+INLINED float tanh_f32(float x)
 {
-    float u = 1.0f + x;
-    float lost = u > 2.0f ? 1.0f - (u - x) : x - (u - 1.0f);
-    float r = log_f32(u) + (u > 0.0f ? lost / u : 0.0f);
+    double e = exp_wide(2 * clip_wide(fabs((double)x), 0, 20), 1);
 
-    r = u == 1.0f ? x : r;
-    return x < INFINITY ? r : x;
+    return copysignf((float)(e / (e + 2)), x);
 }
 
-/* ln(1 + x) for 0 <= x <= 1: above sqrt(2) - 1 it is ln 2 + ln(1 + f) with
- * f = (x - 1) / 2; both f are exact. */
-static inline float log1p_unit_f32(float x)
+INLINED float sinh_f32(float x)
 {
-    int above = x > 0.414213562f;
-    float f = above ? 0.5f * (x - 1.0f) : x;
-    float p, z = f * f;
+    double e = exp_wide(clip_wide(fabs((double)x), 0, 100), 1);
 
-    p = 0.0674660131f; /* as in log_f32 */
-    p = madd(p, f, -0.116756409f);
-    p = madd(p, f, 0.118881747f);
-    p = madd(p, f, -0.124055915f);
-    p = madd(p, f, 0.142195508f);
-    p = madd(p, f, -0.166679963f);
-    p = madd(p, f, 0.200021192f);
-    p = madd(p, f, -0.250000089f);
-    p = madd(p, f, 0.333333135f);
-    p = madd(p * f - 0.5f, z, f);
-    return above ? p + 0.693147181f : p;
+    return copysignf((float)(0.5 * (e + e / (e + 1))), x);
 }
 
-static inline float tanh_f32(float x)
+INLINED float cosh_f32(float x)
 {
-    float a = fabsf(x), z = x * x;
-    float p = -0.00589516200f;
-    float large = 1.0f - 2.0f / (exp_f32(2.0f * a) + 1.0f);
+    double e = exp_wide(clip_wide(fabs((double)x), 0, 100), 0);
 
-    p = madd(p, z, 0.0207959749f);
-    p = madd(p, z, -0.0537838303f);
-    p = madd(p, z, 0.133319244f);
-    p = madd(p, z, -0.333332986f);
-    p = madd(p * z, x, x);
-    return a < 0.6f ? p : copysignf(large, x);
+    return (float)(0.5 * (e + 1 / e));
 }
 
-/* Both sides through e^-|x| <= 1: no overflow, and a true tail below 0. */
-static inline float sigmoid_f32(float x)
-{
-    float e = exp_f32(-fabsf(x));
-    float r = 1.0f / (1.0f + e);
+/* ---- logarithms ---- */
 
-    return x < 0.0f ? e * r : r;
+/*
+ * ln u for finite u > 0: u = 2^n m with m in [sqrt(1/2), sqrt(2)). LESS is
+ * u - 1, exact where u itself is rounded near 1.
+ */
+INLINED double log_wide(double u, double less)
+{
+    const uint64_t root = 0x3fe6a09e667f3bcdu; /* sqrt(1/2) */
+    uint64_t shifted = bits_of_f64(u) + (0x3ff0000000000000u - root);
+    /* The exponent, with its bias of 1023, as the low bits of 2^52. */
+    double n = f64_of_bits(shifted >> 52 | 0x4330000000000000u) -
+               (4503599627370496.0 + 1023);
+    double m = f64_of_bits((shifted & 0xfffffffffffffu) + root);
+    double f = n == 0 ? less : m - 1;
+    double p = 0.04379368880890332;
+
+    p = madd64(p, f, -0.08561743532529224);
+    p = madd64(p, f, 0.08742217150184485);
+    p = madd64(p, f, -0.08291828066485657);
+    p = madd64(p, f, 0.08951589397496311);
+    p = madd64(p, f, -0.09990064598483042);
+    p = madd64(p, f, 0.11119829579412055);
+    p = madd64(p, f, -0.12500937420201333);
+    p = madd64(p, f, 0.1428543530501976);
+    p = madd64(p, f, -0.16666635738573957);
+    p = madd64(p, f, 0.20000004332081323);
+    p = madd64(p, f, -0.25000000393528815);
+    p = madd64(p, f, 0.33333333307169766);
+    p = madd64(p, f, -0.49999999998647604);
+    p = madd64(p, f, 1.0000000000002711);
+    return madd64(n, 0.69314718055994531, p * f);
 }
 
-/* erf for |x| <= 1. */
-static inline float erf_small_f32(float x)
+/* The same for all u. */
+INLINED double log_any(double u, double less)
 {
-    float z = x * x;
-    float p = 7.85400916e-5f;
+    double special = u > 0 ? u : u == 0 ? -(double)INFINITY : (double)NAN;
 
-    p = madd(p, z, -0.000801024202f);
-    p = madd(p, z, 0.0051883338f);
-    p = madd(p, z, -0.0268538147f);
-    p = madd(p, z, 0.112835854f);
-    p = madd(p, z, -0.37612626f);
-    p = madd(p, z, 0.128379167f); /* the coefficient is 1 more than this */
-    return madd(p, x, x);
+    return u > 0 && u < (double)INFINITY ? log_wide(u, less) : special;
 }
 
-/* erfc of x + low for x >= 0.48: e^(-x^2) * P(t) * t / 2 with t = 2 / (x + 2).
- * The square is split in an exact part and a rest. */
-static inline float erfc_large_f32(float x, float low)
+INLINED float log_f32(float x)
 {
-    float a = x > 10.5f ? 10.5f : x;
-    float high = flex_f32_of_bits(flex_bits_of_f32(a) & 0xfffff000u);
-    float rest = madd(-2.0f * a, low, (high - a) * (high + a));
-    float e = exp_parts_f32(-high * high, rest);
-    float t = 2.0f / (a + 2.0f);
-    float p = -0.0587288824f;
-
-    p = madd(p, t, 0.126087237f);
-    p = madd(p, t, 0.138313788f);
-    p = madd(p, t, -0.554767007f);
-    p = madd(p, t, 0.310253677f);
-    p = madd(p, t, 0.0351447756f);
-    p = madd(p, t, 0.386410118f);
-    p = madd(p, t, 0.488417955f);
-    p = madd(p, t, 0.564644069f);
-    p = madd(p, t, 0.564172777f);
-    return x != x ? x : e * (0.5f * t * p);
+    return (float)log_any((double)x, (double)x - 1);
 }
 
-static inline float erf_f32(float x)
+INLINED float log1p_f32(float x)
 {
-    float a = fabsf(x);
-    float large = 1.0f - erfc_large_f32(a, 0.0f);
-
-    return a < 1.0f ? erf_small_f32(x) : copysignf(large, x);
+    return copysignf((float)log_any(1 + (double)x, (double)x), x);
 }
 
-/* Twice the normal distribution function at X: erfc(-X / sqrt 2), the quotient
- * in two parts because the tail magnifies its error by 2 y^2. */
-static inline float normal2_f32(float x)
+INLINED float asinh_f32(float x)
 {
-    double exact = (double)x * 0.70710678118654752;
-    float y = (float)exact;
-    float low = (float)(exact - (double)y);
-    float a = fabsf(y);
-    float tail = erfc_large_f32(a, a > 15.0f ? 0.0f : x < 0 ? -low : low);
-    float large = x < 0.0f ? tail : 2.0f - tail;
+    double a = fabs((double)x);
+    double t = a + a * a / (1 + sqrt(a * a + 1)); /* e^result - 1 */
 
-    return a < 0.5f ? 1.0f + erf_small_f32(y) : large;
+    t = a < (double)INFINITY ? t : a;
+    return copysignf((float)log_any(1 + t, t), x);
 }
 
-static inline float gelu_f32(float x)
+INLINED float acosh_f32(float x)
 {
-    return x == -INFINITY ? -0.0f : 0.5f * x * normal2_f32(x);
+    double a = (double)x - 1;
+    double t = a + sqrt(a * (a + 2));
+
+    t = a < 0 ? (double)NAN : t;
+    return (float)log_any(1 + t, t);
 }
 
-/* Phi(x) + x * phi(x), phi the normal density. */
-static inline float gelu_slope_f32(float x)
+INLINED float atanh_f32(float x)
 {
-    float density = 0.398942280f * exp_f32(-0.5f * x * x);
-    float product = fabsf(x) > 20.0f ? 0.0f : x * density;
+    double a = fabs((double)x);
+    double t = 2 * a / (1 - a);
 
-    return madd(0.5f, normal2_f32(x), product);
+    return copysignf((float)(0.5 * log_any(1 + t, t)), x);
+}
+
+/* |x|^y by logarithm, then the rules of C for signs and special values. */
+INLINED float pow_f32(float x, float y)
+{
+    const double magic = 6755399441055744.0; /* as in exp_wide */
+    double a = (double)x, b = (double)y;
+    double size = fabs(a);
+    double power =
+        exp_wide(clip_wide(b * log_any(size, size - 1), -110, 110), 0);
+    double c = clip_wide(b, -33554432, 33554432); /* larger ones are even */
+    double rounded = c + magic;
+    double whole = rounded - magic;
+    /* The sign of x where y is odd. */
+    uint64_t sign = bits_of_f64(a) & bits_of_f64(rounded) << 63;
+
+    power = size == 1 ? 1 : power;
+    power = f64_of_bits(bits_of_f64(power) ^ (whole == c ? sign : 0));
+    power =
+        whole != c && a < 0 && size < (double)INFINITY ? (double)NAN : power;
+    return (float)(b == 0 ? 1 : power);
+}
+
+/* ---- erf and gelu ---- */
+
+INLINED float erf_f32(float x)
+{
+    double a = clip_wide((double)x, -4, 4); /* where it rounds to 1 */
+    double z = a * a;
+    double p = -2.311039203788408e-22;
+
+    p = madd64(p, z, 4.047316056488677e-20);
+    p = madd64(p, z, -3.3381022866807706e-18);
+    p = madd64(p, z, 1.7290501238200331e-16);
+    p = madd64(p, z, -6.33558046131723e-15);
+    p = madd64(p, z, 1.7565365615667718e-13);
+    p = madd64(p, z, -3.856040834250295e-12);
+    p = madd64(p, z, 6.939132297064258e-11);
+    p = madd64(p, z, -1.0532834337861007e-09);
+    p = madd64(p, z, 1.3807749636249574e-08);
+    p = madd64(p, z, -1.59155277743602e-07);
+    p = madd64(p, z, 1.6303985878642103e-06);
+    p = madd64(p, z, -1.488328560337569e-05);
+    p = madd64(p, z, 0.00012046914377688353);
+    p = madd64(p, z, -0.000854713344753028);
+    p = madd64(p, z, 0.005223863433105193);
+    p = madd64(p, z, -0.026866102923898807);
+    p = madd64(p, z, 0.11283789511805262);
+    p = madd64(p, z, -0.3761263862446023);
+    p = madd64(p, z, 1.128379167034151);
+    return (float)(a * p);
 }
 
 /*
- * sin of QUADRANTS * pi/2 + X: reduced in f64, where q * pi/2 is exact to the
- * last bit that an f32 can need for |x| <= 1e5.
+ * The normal distribution function at X, |x| <= 15 (up to 20 with fewer
+ * digits), and *OUT_BELL = e^(-x^2/2). The tail is that times a polynomial in
+ * t = 1 / (|x| + 3), times t.
  */
-static inline float sin_f32(float x, int quadrants)
+INLINED double normal_wide(double x, double *out_bell)
 {
-    double magic = 6755399441055744.0; /* 1.5 * 2^52: rounds to an integer */
-    double scaled = (double)x * 0.63661977236758134 + magic;
-    double q = scaled - magic;
-    double high = (double)x - q * 1.5707963267341256; /* 33 bits of pi/2 */
-    double reduced = high - q * 6.0771005065061922e-11;
-    float r = (float)reduced;
-    float low = (float)(reduced - (double)r);
-    int32_t n = (int32_t)q + quadrants;
-    float z = r * r;
-    float s = -0.000195114582f, c = 2.44287858e-5f, one, y;
+    double bell = exp_wide(-0.5 * x * x, 0);
+    double t = 1 / (fabs(x) + 3);
+    double p = -19578.890008167167;
 
-    s = madd(s, z, 0.00833213329f);
-    s = madd(s, z, -0.166666538f);
-    s = r + madd(s * z, r, low);
-    c = madd(c, z, -0.0013887278f);
-    c = madd(c, z, 0.0416666456f);
-    one = 1.0f - 0.5f * z; /* and what this rounding loses */
-    c = one + madd(c * z, z, (1.0f - one) - 0.5f * z);
-    y = (n & 1) ? c : s;
-    return (n & 2) ? -y : y;
+    p = madd64(p, t, 43549.22376878055);
+    p = madd64(p, t, -39889.18600065328);
+    p = madd64(p, t, 18371.817174545333);
+    p = madd64(p, t, -3906.834575681906);
+    p = madd64(p, t, 195.3841764692622);
+    p = madd64(p, t, -22.1495730370895);
+    p = madd64(p, t, -2.4440396078527984);
+    p = madd64(p, t, 13.347215837528216);
+    p = madd64(p, t, 7.071232914675641);
+    p = madd64(p, t, 3.196745251502204);
+    p = madd64(p, t, 1.196688825548185);
+    p = madd64(p, t, 0.39894385591193626);
+    p *= t * bell;
+    *out_bell = bell;
+    return x < 0 ? p : 1 - p;
 }
+
+/* Below -15 the result is 0, above 15 it is x. */
+INLINED float gelu_f32(float x)
+{
+    double a = clip_wide((double)x, -15, (double)INFINITY), bell;
+
+    return (float)(a * normal_wide(clip_wide(a, -15, 15), &bell));
+}
+
+/* Phi(x) + x * phi(x), phi the normal density; not rounded to f32, as it is to
+ * be multiplied: below -20 any f32 makes 0 of it. */
+INLINED double gelu_slope_f32(float x)
+{
+    double a = clip_wide((double)x, -20, 20), bell;
+    double normal = normal_wide(a, &bell);
+
+    return madd64(0.39894228040143268 * a, bell, normal);
+}
+
+/* ---- trigonometry ---- */
+
+/*
+ * sin and cos of x = q pi/2 + r, |x| <= 1e6: q times 33 bits of pi/2 is exact,
+ * and what is left of pi/2 is good to the last bit that an f32 can need.
+ */
+struct quadrant {
+    double sin, cos; /* of r */
+    uint64_t q;      /* its low bits */
+};
+
+INLINED struct quadrant quadrant_of(double x)
+{
+    const double magic = 6755399441055744.0; /* as in exp_wide */
+    double y = madd64(x, 0.63661977236758134, magic);
+    double q = y - magic;
+    double r = madd64(q, -1.5707963267341256, x);
+    double z, s = 2.717075715696381e-06, c = 2.4371811294361696e-05;
+
+    r = madd64(q, -6.0771005065061922e-11, r);
+    z = r * r;
+    s = madd64(s, z, -0.00019839169963859428);
+    s = madd64(s, z, 0.00833332866211965);
+    s = madd64(s, z, -0.16666666630153723);
+    s = madd64(s, z, 0.9999999999954042);
+    c = madd64(c, z, -0.001388651953853498);
+    c = madd64(c, z, 0.041666612905267825);
+    c = madd64(c, z, -0.4999999956802555);
+    c = madd64(c, z, 0.999999999943355);
+    return (struct quadrant){s * r, c, bits_of_f64(y)};
+}
+
+/* sin of X + QUADRANTS * pi/2. */
+INLINED float sin_f32(float x, uint64_t quadrants)
+{
+    struct quadrant at = quadrant_of((double)x);
+    uint64_t q = at.q + quadrants;
+    uint64_t odd = -(q & 1);
+    uint64_t bits = (bits_of_f64(at.cos) & odd) | (bits_of_f64(at.sin) & ~odd);
+
+    return (float)f64_of_bits(bits ^ (q & 2) << 62);
+}
+
+INLINED float tan_f32(float x)
+{
+    struct quadrant at = quadrant_of((double)x);
+    uint64_t odd = -(at.q & 1);
+    uint64_t s = bits_of_f64(at.sin), c = bits_of_f64(at.cos);
+    double over = f64_of_bits((c & odd) | (s & ~odd));
+    double under = f64_of_bits((s & odd) | (c & ~odd));
+
+    return (float)f64_of_bits(bits_of_f64(over / under) ^ odd << 63);
+}
+
+/* The angle of (X, Y) as atan2 has it. */
+INLINED double angle_wide(double y, double x)
+{
+    double a = fabs(y), b = fabs(x);
+    double low = a > b ? b : a, high = a > b ? a : b;
+    double r = low / high, z;
+    double p = -0.0006847843833637441;
+
+    r = low == high ? (low == 0 ? 0 : 1) : r; /* 0 / 0 and infinities */
+    z = r * r;
+    p = madd64(p, z, 0.004850889836445161);
+    p = madd64(p, z, -0.01611157781758553);
+    p = madd64(p, z, 0.03420947195081104);
+    p = madd64(p, z, -0.0542789946767797);
+    p = madd64(p, z, 0.07245712283513296);
+    p = madd64(p, z, -0.08980237012578038);
+    p = madd64(p, z, 0.11093240803106816);
+    p = madd64(p, z, -0.14283980700348028);
+    p = madd64(p, z, 0.1999991204746843);
+    p = madd64(p, z, -0.33333331571108377);
+    p = madd64(p, z, 0.9999999999412318);
+    r *= p;
+    r = a > b ? 1.5707963267948966 - r : r;
+    r = copysign(1, x) < 0 ? 3.1415926535897932 - r : r;
+    return copysign(r, y);
+}
+
+INLINED float atan2_f32(float y, float x)
+{
+    return (float)angle_wide((double)y, (double)x);
+}
+
+INLINED float atan_f32(float x)
+{
+    return (float)angle_wide((double)x, 1);
+}
+
+INLINED float asin_f32(float x)
+{
+    double a = (double)x;
+
+    return (float)angle_wide(a, sqrt((1 - a) * (1 + a)));
+}
+
+INLINED float acos_f32(float x)
+{
+    double a = (double)x;
+
+    return (float)angle_wide(sqrt((1 - a) * (1 + a)), a);
+}
+
+/* Squares of f32 do not overflow in f64. An infinity wins over NaN. */
+INLINED float hypot_f32(float x, float y)
+{
+    double a = (double)x, b = (double)y, r = sqrt(a * a + b * b);
+
+    r = fabs(a) == (double)INFINITY ? (double)INFINITY : r;
+    return (float)(fabs(b) == (double)INFINITY ? (double)INFINITY : r);
+}
+
+#undef INLINED
 
 #endif

@@ -26,11 +26,6 @@ static inline double log1p_f64(double x)
     return log1p(x);
 }
 
-static inline double log1p_unit_f64(double x)
-{
-    return log1p(x);
-}
-
 static inline double erf_f64(double x)
 {
     return erf(x);
@@ -39,6 +34,61 @@ static inline double erf_f64(double x)
 static inline double tanh_f64(double x)
 {
     return tanh(x);
+}
+
+static inline double sinh_f64(double x)
+{
+    return sinh(x);
+}
+
+static inline double cosh_f64(double x)
+{
+    return cosh(x);
+}
+
+static inline double asinh_f64(double x)
+{
+    return asinh(x);
+}
+
+static inline double acosh_f64(double x)
+{
+    return acosh(x);
+}
+
+static inline double atanh_f64(double x)
+{
+    return atanh(x);
+}
+
+static inline double asin_f64(double x)
+{
+    return asin(x);
+}
+
+static inline double acos_f64(double x)
+{
+    return acos(x);
+}
+
+static inline double atan_f64(double x)
+{
+    return atan(x);
+}
+
+static inline double pow_f64(double x, double y)
+{
+    return pow(x, y);
+}
+
+static inline double atan2_f64(double y, double x)
+{
+    return atan2(y, x);
+}
+
+static inline double hypot_f64(double x, double y)
+{
+    return hypot(x, y);
 }
 
 static inline double sigmoid_f64(double x)

@@ -47,6 +47,12 @@ struct flex_row_kernels {
     void (*rms_norm)(void *out, const void *x, const void *weight,
                      double epsilon, int64_t n);
     struct flex_moments (*moments)(const void *x, double epsilon, int64_t n);
+    /* The gradient of layer_norm, or, if not IS_CENTRED, of rms_norm, into OUT,
+     * which is no input; what the row adds to those of WEIGHT, which is there,
+     * and bias is added to D_WEIGHT and D_BIAS. */
+    void (*norm_backward)(void *out, double *d_weight, double *d_bias,
+                          const void *x, const void *grad, const void *weight,
+                          double epsilon, int is_centred, int64_t n);
     /* (x - mean) * scale + shift. */
     void (*affine)(void *out, const void *x, double mean, double scale,
                    double shift, int64_t n);

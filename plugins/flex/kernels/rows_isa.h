@@ -18,7 +18,14 @@ enum { LANES = 16, CHAINS = 4 };
 enum { PIECE = 8192 };
 
 /* What a sum is over. */
-enum term { TERM_PLAIN, TERM_REST, TERM_SQUARE, TERM_PRODUCT, TERM_EXP };
+enum term {
+    TERM_PLAIN,
+    TERM_REST,
+    TERM_SQUARE,
+    TERM_PRODUCT,
+    TERM_MOMENT,
+    TERM_EXP
+};
 
 #define TYPE float
 #define NAME(x) f32_##x
@@ -40,9 +47,9 @@ enum term { TERM_PLAIN, TERM_REST, TERM_SQUARE, TERM_PRODUCT, TERM_EXP };
         .cross_entropy = t##_cross_entropy,                                    \
         .cross_entropy_backward = t##_cross_entropy_backward,                  \
         .layer_norm = t##_layer_norm, .rms_norm = t##_rms_norm,                \
-        .moments = t##_moments, .affine = t##_affine, .adam = t##_adam,        \
-        .add_scaled = t##_add_scaled, .add = t##_add, .max = t##_max,          \
-        .dot = t##_dot,                                                        \
+        .moments = t##_moments, .norm_backward = t##_norm_backward,            \
+        .affine = t##_affine, .adam = t##_adam, .add_scaled = t##_add_scaled,  \
+        .add = t##_add, .max = t##_max, .dot = t##_dot,                        \
     }
 
 const struct flex_row_kernels TABLE[FLEX_ROW_COUNT_] = {

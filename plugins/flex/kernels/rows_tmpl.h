@@ -59,6 +59,8 @@ NAME(term)(enum term term, TYPE *out, const TYPE *x, const TYPE *y, TYPE shift,
         return (x[i] - shift) * (x[i] - shift);
     case TERM_PRODUCT:
         return x[i] * y[i];
+    case TERM_MOMENT:
+        return (x[i] - shift) * y[i];
     default:
         value = EXP(x[i] - shift);
         if (out)
@@ -248,6 +250,49 @@ static void NAME(rms_norm)(void *out, const void *in, const void *weight,
 
     NAME(normalize)
     (out, in, 0, 0, (TYPE)(1 / sqrt(squares + epsilon)), weight, NULL, n);
+}
+
+/*
+ * With n = (x - mean) factor and h = grad * weight:
+ *     out = factor (h - mean(h) - n mean(h n))
+ * in the three steps h, its sums, and the rest; OUT is neither X nor GRAD.
+ */
+static void NAME(norm_backward)(void *out, double *d_weight, double *d_bias,
+                                const void *in, const void *gradient,
+                                const void *weights, double epsilon,
+                                int is_centred, int64_t n)
+{
+    const TYPE *x = in, *grad = gradient, *weight = weights;
+    struct flex_moments m = {0, 0, 0};
+    double h_mean = 0, hn_mean;
+    TYPE *o = out, mean, rest, factor, first, slope;
+
+    if (is_centred)
+        m = NAME(moments)(in, epsilon, n);
+    else
+        m.factor =
+            1 / sqrt(NAME(sum_of)(TERM_PRODUCT, NULL, x, x, 0, n) / (double)n +
+                     epsilon);
+    mean = (TYPE)m.mean;
+    rest = (TYPE)m.rest;
+    factor = (TYPE)m.factor;
+#pragma omp simd
+    for (int64_t i = 0; i < n; i++) {
+        const TYPE normal = ((x[i] - mean) - rest) * factor;
+
+        o[i] = grad[i] * weight[i];
+        d_weight[i] += (double)(grad[i] * normal);
+        d_bias[i] += (double)grad[i];
+    }
+    if (is_centred)
+        h_mean = NAME(sum_of)(TERM_PLAIN, NULL, o, NULL, 0, n) / (double)n;
+    hn_mean = NAME(sum_of)(TERM_MOMENT, NULL, x, o, mean, n) / (double)n;
+    hn_mean = (hn_mean - m.rest * h_mean) * m.factor;
+    first = (TYPE)h_mean;
+    slope = (TYPE)(hn_mean * m.factor);
+#pragma omp simd
+    for (int64_t i = 0; i < n; i++)
+        o[i] = factor * ((o[i] - first) - ((x[i] - mean) - rest) * slope);
 }
 
 static void NAME(affine)(void *out, const void *in, double mean, double scale,

@@ -98,6 +98,14 @@
 #define SUFFIX(name) PASTE(map_, name, _u8)
 #include "map_int_tmpl.h"
 
+#define OP sin
+#define EXPR sin_f32(x, 0)
+#include "map_trig.h"
+#define OP cos
+#define EXPR sin_f32(x, 1)
+#include "map_trig.h"
+#define OP tan
+#define EXPR tan_f32(x)
 #include "map_trig.h"
 
 /* bool: bytes of 0 and 1. */

@@ -2,6 +2,7 @@
 /*
  * norm.c - layer_norm, rms_norm, group_norm and batch_norm.
  */
+#include "norm_backward.h"
 #include "rows.h"
 
 #include <inttypes.h>
@@ -276,6 +277,23 @@ static const struct hob_entry entries[] = {
         .dtype_count = 2,
         .flags = HOB_ENTRY_IN_PLACE,
         .execute = rms_norm,
+    },
+    {
+        .op = "layer_norm_backward",
+        .signature = "(x: Float, weight: Float?, grad: Float, "
+                     "epsilon: f64 = 1e-5) -> (d_x: x, d_weight: x, "
+                     "d_bias: x)",
+        .dtypes = masks,
+        .dtype_count = 3,
+        .execute = flex_layer_norm_backward,
+    },
+    {
+        .op = "rms_norm_backward",
+        .signature = "(x: Float, weight: Float?, grad: Float, "
+                     "epsilon: f64 = 1e-5) -> (d_x: x, d_weight: x)",
+        .dtypes = masks,
+        .dtype_count = 3,
+        .execute = flex_rms_norm_backward,
     },
     {
         .op = "group_norm",
