@@ -6,7 +6,7 @@
  *   conv_strip.c     boxes of positions, and the strips that they read
  *   conv_gemm.c      implicit matrix products: any convolution
  *   conv_winograd.c  F(2 x 2, 3 x 3), f32
- *   conv_direct.c    one input channel a group, and its weight gradient
+ *   conv_direct.c    few channels, and the depthwise weight gradient
  *   conv_weight.c    the gradient of the weight
  *
  * One and two dimensions are three with sizes of 1: axis 0 is the depth, 1
@@ -167,9 +167,12 @@ hob_status flex_conv_gemm(const struct flex_conv *conv);
 int flex_conv_is_winograd(const struct flex_conv *conv);
 hob_status flex_conv_winograd(const struct flex_conv *conv);
 
-/* Nonzero if CONV has so few channels that sums row by row are best. */
+/* Nonzero if CONV has so few channels on a side that sums row by row, without
+ * columns, are best. */
 int flex_conv_is_direct(const struct flex_conv *conv);
 hob_status flex_conv_direct(const struct flex_conv *conv);
+/* Nonzero if flex_conv_depthwise_weight is better than flex_conv_weight. */
+int flex_conv_is_depthwise(const struct flex_conv *conv);
 
 /*
  * The gradient with respect to the weight, given GRAD, which has the shape of
@@ -178,7 +181,7 @@ hob_status flex_conv_direct(const struct flex_conv *conv);
  */
 hob_status flex_conv_weight(const struct flex_conv *conv, const char *grad,
                             char *out);
-hob_status flex_conv_direct_weight(const struct flex_conv *conv,
-                                   const char *grad, char *out);
+hob_status flex_conv_depthwise_weight(const struct flex_conv *conv,
+                                      const char *grad, char *out);
 
 #endif

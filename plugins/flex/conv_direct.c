@@ -1,30 +1,37 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * conv_direct.c - convolution with one input channel a group (depthwise), and
- * the gradient of its weight: rows of results are sums of weighted rows of the
- * strip, a vector at a time. A task is a plane of one sample; its memory is a
- * strip of some rows.
+ * conv_direct.c - convolution with few channels on a side: rows of results are
+ * sums of weighted rows of the strip, some vectors of a few planes at a time,
+ * without columns. And the gradient of the weight of a depthwise one.
  */
 #include "conv.h"
 
 #include <string.h>
 
 enum {
-    /* Positions of a strip, about: it stays in the first-level cache. */
+    HEIGHT = FLEX_CONV_DIRECT_HEIGHT,
+    /* Positions of a box, about, and elements of a strip. */
     POSITIONS = 4096,
-    /* More taps or more results from one channel are for conv_gemm.c. */
-    TAPS = 64,
-    OUT_CHANNELS = 4
+    STRIP = 32 << 10,
+    /* Panels of columns pay with more output channels than these, and so many
+     * taps of all channels: the more, the fuller the vectors of a row are. */
+    CHANNELS_FEW = 16,
+    TAPS_FEW = 80,
+    TAPS_FEW_FULL = 160,
+    /* Of all channels: the strip of a few positions must not be huge. */
+    TAPS_MOST = 8192,
+    /* Of the gradient of the weight. */
+    WEIGHT_TAPS_MOST = 64
 };
 
 struct direct {
     const struct flex_conv *conv;
     struct flex_conv_boxes boxes;
     struct flex_conv_strip strip;
-    int64_t taps;
-    int64_t *offsets; /* of each tap in the strip */
-    char *weights;    /* [groups * out_channels, taps] */
-    int scattered;    /* results do not lie in order */
+    int64_t taps, deep; /* deep: taps of all channels of a group */
+    int64_t *offsets;   /* of each of these in the strip */
+    char *weights;      /* by HEIGHT channels or what is left: [deep, height] */
+    int scattered;      /* results do not lie in order */
     int64_t strip_bytes, task_bytes;
     const char *grad; /* of the weight's gradient */
     char *sums;       /* [batch, channels, taps] in double */
@@ -33,8 +40,26 @@ struct direct {
 
 int flex_conv_is_direct(const struct flex_conv *conv)
 {
-    return conv->in_channels == 1 && conv->out_channels <= OUT_CHANNELS &&
-           flex_conv_taps(conv) <= TAPS;
+    const int64_t columns = conv->axis[2].positions;
+    const int64_t taps = flex_conv_taps(conv);
+    const int64_t deep = conv->in_channels * taps;
+    const int64_t lanes =
+        conv->kernels->lanes * flex_divide_up(columns, conv->kernels->lanes);
+
+    if (deep == 0 || deep > TAPS_MOST)
+        return 0;
+    if (conv->out_channels <= HEIGHT)
+        return 1;
+    if (taps == 1 || 4 * columns < 3 * lanes)
+        return 0;
+    return conv->out_channels <= CHANNELS_FEW ||
+           deep <= (16 * columns < 15 * lanes ? TAPS_FEW : TAPS_FEW_FULL);
+}
+
+int flex_conv_is_depthwise(const struct flex_conv *conv)
+{
+    return conv->in_channels == 1 && conv->out_channels <= HEIGHT &&
+           flex_conv_taps(conv) <= WEIGHT_TAPS_MOST;
 }
 
 /* The first result of slice Z of BOX in the plane at PLANE. */
@@ -66,23 +91,27 @@ static double number_at(const struct flex_conv *conv, const char *list,
     return value;
 }
 
-/* Results of output channel CHANNEL in BOX. */
+/* Results of COUNT output channels from CHANNEL on, in BOX. */
 static void sum_box(const struct direct *direct,
                     const struct flex_conv_box *box, int64_t channel,
-                    const char *strip, char *results)
+                    int64_t count, const char *strip, char *results)
 {
     const struct flex_conv *conv = direct->conv;
     const int64_t plane =
         box->first[0] * conv->groups * conv->out_channels + channel;
     struct flex_conv_direct job = {
-        .weights = direct->weights + channel * direct->taps * conv->size,
+        .weights = direct->weights + channel * direct->deep * conv->size,
         .offsets = direct->offsets,
-        .taps = direct->taps,
+        .taps = direct->deep,
+        .height = count,
         .rows = box->count[2],
         .columns = box->count[3],
         .strip_row = direct->strip.row * conv->axis[1].step,
-        .bias = conv->bias ? number_at(conv, conv->bias, channel) : 0};
+        .plane = direct->scattered ? direct->boxes.positions
+                                   : flex_conv_out_plane(conv)};
 
+    for (int64_t j = 0; j < count && conv->bias; j++)
+        job.bias[j] = number_at(conv, conv->bias, channel + j);
     for (int64_t z = 0; z < box->count[1]; z++) {
         job.strip =
             strip + z * conv->axis[0].step * direct->strip.slice * conv->size;
@@ -90,11 +119,14 @@ static void sum_box(const struct direct *direct,
                       ? results
                       : slice_at(conv, box, plane, z, 0, conv->out);
         conv->kernels->direct(&job);
-        for (int64_t y = 0; y < job.rows && direct->scattered; y++)
-            conv->kernels->spread(job.columns,
-                                  results + y * job.columns * conv->size,
-                                  conv->axis[2].spread,
-                                  slice_at(conv, box, plane, z, y, conv->out));
+        for (int64_t i = 0; i < count * job.rows && direct->scattered; i++) {
+            const int64_t j = i / job.rows, y = i % job.rows;
+            conv->kernels->spread(
+                job.columns,
+                results + (j * job.plane + y * job.columns) * conv->size,
+                conv->axis[2].spread,
+                slice_at(conv, box, plane + j, z, y, conv->out));
+        }
     }
 }
 
@@ -122,30 +154,40 @@ static void weigh_box(const struct direct *direct,
     }
 }
 
-/* A task is one input plane of one sample. */
-static void run_task(const struct direct *direct, int64_t index, char *scratch)
+/* A box of one group. */
+static void sum_task(const struct direct *direct, int64_t index, char *scratch)
+{
+    const struct flex_conv *conv = direct->conv;
+    const int64_t group = index / direct->boxes.count % conv->groups;
+    const int64_t sample = index / direct->boxes.count / conv->groups;
+    const int64_t end = (group + 1) * conv->out_channels;
+    struct flex_conv_box box;
+
+    flex_conv_box(&direct->boxes, index % direct->boxes.count, sample, &box);
+    flex_conv_strip_fill(&direct->strip, conv, &box, group * conv->in_channels,
+                         (group + 1) * conv->in_channels, scratch);
+    for (int64_t c = group * conv->out_channels; c < end; c += HEIGHT)
+        sum_box(direct, &box, c, flex_least(HEIGHT, end - c), scratch,
+                scratch + direct->strip_bytes);
+}
+
+/* An input plane of one sample. */
+static void weigh_task(const struct direct *direct, int64_t index,
+                       char *scratch)
 {
     const struct flex_conv *conv = direct->conv;
     const int64_t group = index % conv->groups;
-    const int64_t sample = index / conv->groups;
-    double *sums = (double *)(void *)direct->sums;
+    double *sums = (double *)(void *)direct->sums +
+                   index * conv->out_channels * direct->taps;
     struct flex_conv_box box;
 
-    if (sums)
-        sums += index * conv->out_channels * direct->taps;
     for (int64_t i = 0; i < direct->boxes.count; i++) {
-        flex_conv_box(&direct->boxes, i, sample, &box);
+        flex_conv_box(&direct->boxes, i, index / conv->groups, &box);
         flex_conv_strip_fill(&direct->strip, conv, &box, group, group + 1,
                              scratch);
-        for (int64_t c = 0; c < conv->out_channels; c++) {
-            const int64_t channel = group * conv->out_channels + c;
-            if (sums)
-                weigh_box(direct, &box, channel, scratch,
-                          sums + c * direct->taps);
-            else
-                sum_box(direct, &box, channel, scratch,
-                        scratch + direct->strip_bytes);
-        }
+        for (int64_t c = 0; c < conv->out_channels; c++)
+            weigh_box(direct, &box, group * conv->out_channels + c, scratch,
+                      sums + c * direct->taps);
     }
 }
 
@@ -162,7 +204,10 @@ static void task_range(void *context, int64_t first, int64_t last,
         return;
     }
     for (int64_t i = first; i < last; i++)
-        run_task(direct, i, scratch);
+        if (direct->sums)
+            weigh_task(direct, i, scratch);
+        else
+            sum_task(direct, i, scratch);
     flex_scratch_give(device, scratch, (uint64_t)direct->task_bytes);
 }
 
@@ -170,50 +215,69 @@ static hob_status plan(struct direct *direct)
 {
     const struct flex_conv *conv = direct->conv;
     const int64_t size = conv->size;
-    hob_status st;
 
-    flex_conv_cut(&direct->boxes, conv, 0, POSITIONS, 1);
-    st = flex_conv_strip_init(&direct->strip, conv, direct->boxes.take, 1);
-    direct->strip_bytes =
-        flex_divide_up(direct->strip.elements * size, FLEX_ALIGN) * FLEX_ALIGN;
+    flex_conv_cut(&direct->boxes, conv, 0,
+                  flex_clamp(STRIP / conv->in_channels, 64, POSITIONS), 1);
+    if (flex_conv_strip_init(&direct->strip, conv, direct->boxes.take,
+                             conv->in_channels))
+        return HOB_ERR_MEMORY;
+    direct->strip_bytes = flex_aligned(direct->strip.elements * size);
     direct->task_bytes = direct->strip_bytes + FLEX_ALIGN;
     if (direct->scattered)
-        direct->task_bytes += direct->boxes.positions * size;
-    return st;
+        direct->task_bytes += HEIGHT * direct->boxes.positions * size;
+    return HOB_OK;
 }
 
 static void run(struct direct *direct)
 {
     const struct flex_conv *conv = direct->conv;
-    const int64_t work =
-        flex_conv_positions(conv) * conv->out_channels * (direct->taps + 2);
+    const int64_t boxes = direct->sums ? 1 : direct->boxes.count;
+    const int64_t work = flex_conv_positions(conv) / boxes *
+                         conv->out_channels * (direct->deep + 2);
 
-    flex_parallel(conv->device, conv->batch * conv->groups,
+    flex_parallel(conv->device, conv->batch * conv->groups * boxes,
                   1 + 4 * FLEX_GRAIN_CHEAP / (work + 1), task_range, direct);
 }
 
-/* The weights, taps in the order in which the strip's offsets are listed. */
+/* The offsets of all taps of all channels in the strip. */
+static void list_offsets(const struct direct *direct)
+{
+    flex_conv_strip_taps(&direct->strip, direct->conv, direct->offsets);
+    for (int64_t i = direct->taps; i < direct->deep; i++)
+        direct->offsets[i] =
+            direct->offsets[i - direct->taps] + direct->strip.channel;
+}
+
+/* The weights, taps in the order of their offsets. */
 static void list_weights(const struct direct *direct)
 {
     const struct flex_conv *conv = direct->conv;
     const struct flex_conv_axis *axis = conv->axis;
+    const int64_t row = axis[2].taps, slice = axis[1].taps * row;
     char *out = direct->weights;
 
-    for (int64_t c = 0; c < conv->groups * conv->out_channels; c++) {
-        const int64_t from = c / conv->out_channels * conv->weight_group +
-                             c % conv->out_channels * conv->weight_out +
-                             axis[0].weight_first + axis[1].weight_first +
-                             axis[2].weight_first;
-        for (int64_t z = 0; z < axis[0].taps; z++)
-            for (int64_t y = 0; y < axis[1].taps; y++)
-                for (int64_t x = 0; x < axis[2].taps; x++) {
-                    const int64_t at = from + z * axis[0].weight_pace +
-                                       y * axis[1].weight_pace +
-                                       x * axis[2].weight_pace;
-                    memcpy(out, conv->weight + at * conv->size,
-                           (size_t)conv->size);
-                    out += conv->size;
-                }
+    for (int64_t i = 0; i < conv->groups * conv->out_channels;) {
+        const int64_t group = i / conv->out_channels;
+        const int64_t first = i % conv->out_channels;
+        const int64_t height = flex_least(HEIGHT, conv->out_channels - first);
+
+        for (int64_t k = 0; k < direct->deep; k++) {
+            const int64_t t = k % direct->taps;
+            const int64_t at =
+                group * conv->weight_group +
+                k / direct->taps * conv->weight_in + axis[0].weight_first +
+                t / slice * axis[0].weight_pace + axis[1].weight_first +
+                t / row % axis[1].taps * axis[1].weight_pace +
+                axis[2].weight_first + t % row * axis[2].weight_pace;
+            for (int64_t j = 0; j < height; j++) {
+                memcpy(out,
+                       conv->weight +
+                           (at + (first + j) * conv->weight_out) * conv->size,
+                       (size_t)conv->size);
+                out += conv->size;
+            }
+        }
+        i += height;
     }
 }
 
@@ -221,9 +285,10 @@ hob_status flex_conv_direct(const struct flex_conv *conv)
 {
     struct direct direct = {.conv = conv,
                             .taps = flex_conv_taps(conv),
+                            .deep = conv->in_channels * flex_conv_taps(conv),
                             .scattered = !flex_conv_in_order(conv)};
     const uint64_t bytes =
-        (uint64_t)(direct.taps *
+        (uint64_t)(direct.deep *
                    (8 + conv->size * conv->groups * conv->out_channels)) +
         1;
 
@@ -234,8 +299,8 @@ hob_status flex_conv_direct(const struct flex_conv *conv)
     direct.offsets = flex_scratch_take(conv->device, bytes);
     if (!direct.offsets)
         return HOB_ERR_MEMORY;
-    direct.weights = (char *)(direct.offsets + direct.taps);
-    flex_conv_strip_taps(&direct.strip, conv, direct.offsets);
+    direct.weights = (char *)(direct.offsets + direct.deep);
+    list_offsets(&direct);
     list_weights(&direct);
     run(&direct);
     flex_scratch_give(conv->device, direct.offsets, bytes);
@@ -262,11 +327,13 @@ static void add_samples(const struct direct *direct, char *out)
     }
 }
 
-hob_status flex_conv_direct_weight(const struct flex_conv *conv,
-                                   const char *grad, char *out)
+hob_status flex_conv_depthwise_weight(const struct flex_conv *conv,
+                                      const char *grad, char *out)
 {
-    struct direct direct = {
-        .conv = conv, .taps = flex_conv_taps(conv), .grad = grad};
+    struct direct direct = {.conv = conv,
+                            .taps = flex_conv_taps(conv),
+                            .grad = grad,
+                            .deep = flex_conv_taps(conv)};
     const int64_t sums =
         conv->batch * conv->groups * conv->out_channels * direct.taps;
     const uint64_t bytes = (uint64_t)(8 * (direct.taps + sums)) + 1;
@@ -279,7 +346,7 @@ hob_status flex_conv_direct_weight(const struct flex_conv *conv,
     direct.sums = (char *)(direct.offsets + direct.taps);
     memset(direct.sums, 0, (size_t)(8 * sums));
     if (flex_conv_positions(conv) > 0) {
-        flex_conv_strip_taps(&direct.strip, conv, direct.offsets);
+        list_offsets(&direct);
         run(&direct);
     }
     add_samples(&direct, out);

@@ -30,16 +30,21 @@ struct flex_conv_pieces {
     int64_t offset[FLEX_CONV_WIDTH_MAX];
 };
 
-/* Output rows of one plane as weighted sums of a strip's rows. */
+/* The most output channels that loops sum at once. */
+enum { FLEX_CONV_DIRECT_HEIGHT = 4 };
+
+/* Output rows of some planes as weighted sums of a strip's rows. */
 struct flex_conv_direct {
     const void *strip;
-    const void *weights;    /* one a tap */
+    const void *weights;    /* HEIGHT for each tap */
     const int64_t *offsets; /* of each tap in the strip */
-    int64_t taps;
-    int64_t rows, columns; /* of the output */
-    int64_t strip_row;     /* elements between output rows in the strip */
-    void *out;             /* rows * columns, contiguous */
-    double bias;
+    int64_t taps;           /* of all channels */
+    int64_t height;         /* planes, at most FLEX_CONV_DIRECT_HEIGHT */
+    int64_t rows, columns;  /* of the output */
+    int64_t strip_row;      /* elements between output rows in the strip */
+    void *out;              /* rows * columns, contiguous */
+    int64_t plane;          /* elements between planes */
+    double bias[FLEX_CONV_DIRECT_HEIGHT];
 };
 
 /* Rows: BEFORE zeros, in[0], in[step] .. COUNT elements, BEHIND zeros. */

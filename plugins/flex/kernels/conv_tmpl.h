@@ -161,59 +161,78 @@ static void NAME(lines)(const struct flex_conv_lines *job, int64_t row_count,
     }
 }
 
-/* VECTORS vectors of an output row; AT is where they begin in the strip. */
+/* VECTORS vectors of a row of HEIGHT planes, PLANE apart; AT is where they
+ * begin in the strip. */
 static inline __attribute__((always_inline)) void
-NAME(direct_part)(const int vectors, const struct flex_conv_direct *job,
-                  const int64_t taps, const TYPE *at, TYPE *out)
+NAME(direct_part)(const int height, const int vectors,
+                  const struct flex_conv_direct *job, const int64_t taps,
+                  const TYPE *at, TYPE *out, int64_t plane)
 {
     const TYPE *weights = job->weights;
-    NAME(vector) sums[4];
+    NAME(vector) sums[FLEX_CONV_DIRECT_HEIGHT][4];
 
 #pragma GCC unroll 4
-    for (int i = 0; i < vectors; i++)
-        sums[i] = (NAME(vector)){0} + (TYPE)job->bias;
+    for (int j = 0; j < height; j++)
+#pragma GCC unroll 4
+        for (int i = 0; i < vectors; i++)
+            sums[j][i] = (NAME(vector)){0} + (TYPE)job->bias[j];
 #pragma GCC unroll 9
     for (int64_t t = 0; t < taps; t++) {
         const TYPE *from = at + job->offsets[t];
-        const TYPE weight = weights[t];
+        NAME(vector) x[4];
+
 #pragma GCC unroll 4
         for (int i = 0; i < vectors; i++)
-            sums[i] += weight * NAME(load)(from + i * NAME(lanes));
+            x[i] = NAME(load)(from + i * NAME(lanes));
+#pragma GCC unroll 4
+        for (int j = 0; j < height; j++) {
+            const TYPE weight = weights[t * height + j];
+#pragma GCC unroll 4
+            for (int i = 0; i < vectors; i++)
+                sums[j][i] += weight * x[i];
+        }
     }
 #pragma GCC unroll 4
-    for (int i = 0; i < vectors; i++)
-        NAME(store)(out + i * NAME(lanes), sums[i]);
+    for (int j = 0; j < height; j++)
+#pragma GCC unroll 4
+        for (int i = 0; i < vectors; i++)
+            NAME(store)(out + j * plane + i * NAME(lanes), sums[j][i]);
 }
 
 /* Row after row, by whole vectors: what one writes too much is overwritten by
  * the next, except at the end. */
 static inline __attribute__((always_inline)) void
-NAME(direct_rows)(const struct flex_conv_direct *job, const int64_t taps)
+NAME(direct_rows)(const int height, const struct flex_conv_direct *job,
+                  const int64_t taps)
 {
-    enum { BLOCK = 4 * NAME(lanes) };
+    /* Sums must stay in 16 registers, or 32 of the widest. */
+    enum { MOST = 4 * NAME(lanes) };
+    const int block = (VECTOR_BYTES == 64 || height == 1 ? 4 : 2) * NAME(lanes);
     const TYPE *strip = job->strip;
     TYPE *out = job->out;
     const TYPE *end = out + job->rows * job->columns;
 
     for (int64_t y = 0; y < job->rows; y++) {
-        for (int64_t x = 0; x < job->columns; x += BLOCK) {
+        for (int64_t x = 0; x < job->columns; x += block) {
             const int64_t left = job->columns - x;
-            const int64_t count = left < BLOCK ? left : BLOCK;
+            const int64_t count = left < block ? left : block;
             const int64_t vectors = (count + NAME(lanes) - 1) / NAME(lanes);
-            TYPE edge[BLOCK];
-            TYPE *to = end - (out + x) < vectors * NAME(lanes) ? edge : out + x;
+            TYPE edge[FLEX_CONV_DIRECT_HEIGHT * MOST];
+            const int is_edge = end - (out + x) < vectors * NAME(lanes);
+            TYPE *to = is_edge ? edge : out + x;
+            const int64_t plane = is_edge ? MOST : job->plane;
 
             if (vectors == 4)
-                NAME(direct_part)(4, job, taps, strip + x, to);
+                NAME(direct_part)
+            (height, 4, job, taps, strip + x, to, plane);
             else if (vectors == 3)
-                NAME(direct_part)(3, job, taps, strip + x, to);
+                NAME(direct_part)(height, 3, job, taps, strip + x, to, plane);
             else if (vectors == 2)
-                NAME(direct_part)(2, job, taps, strip + x, to);
-            else
-                NAME(direct_part)(1, job, taps, strip + x, to);
-            if (to == edge)
+                NAME(direct_part)(height, 2, job, taps, strip + x, to, plane);
+            else NAME(direct_part)(height, 1, job, taps, strip + x, to, plane);
+            for (int64_t j = 0; is_edge && j < height; j++)
                 for (int64_t i = 0; i < count; i++)
-                    out[x + i] = edge[i];
+                    out[j * job->plane + x + i] = edge[j * MOST + i];
         }
         out += job->columns;
         strip += job->strip_row;
@@ -222,10 +241,16 @@ NAME(direct_rows)(const struct flex_conv_direct *job, const int64_t taps)
 
 static void NAME(direct)(const struct flex_conv_direct *job)
 {
-    if (job->taps == 9)
-        NAME(direct_rows)(job, 9);
+    if (job->height == 4)
+        NAME(direct_rows)(4, job, job->taps);
+    else if (job->height == 3)
+        NAME(direct_rows)(3, job, job->taps);
+    else if (job->height == 2)
+        NAME(direct_rows)(2, job, job->taps);
+    else if (job->taps == 9)
+        NAME(direct_rows)(1, job, 9);
     else
-        NAME(direct_rows)(job, job->taps);
+        NAME(direct_rows)(1, job, job->taps);
 }
 
 /* TAPS, at most 9, taps at once, so that GRAD is read once for all. */
