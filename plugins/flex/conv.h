@@ -6,7 +6,7 @@
  *   conv_strip.c     boxes of positions, and the strips that they read
  *   conv_gemm.c      implicit matrix products: any convolution
  *   conv_winograd.c  F(2 x 2, 3 x 3), f32
- *   conv_direct.c    few channels, and the depthwise weight gradient
+ *   conv_direct.c    few channels, without columns
  *   conv_weight.c    the gradient of the weight
  *
  * One and two dimensions are three with sizes of 1: axis 0 is the depth, 1
@@ -171,8 +171,8 @@ hob_status flex_conv_winograd(const struct flex_conv *conv);
  * columns, are best. */
 int flex_conv_is_direct(const struct flex_conv *conv);
 hob_status flex_conv_direct(const struct flex_conv *conv);
-/* Nonzero if flex_conv_depthwise_weight is better than flex_conv_weight. */
-int flex_conv_is_depthwise(const struct flex_conv *conv);
+/* Nonzero if flex_conv_direct_weight is better than flex_conv_weight. */
+int flex_conv_is_direct_weight(const struct flex_conv *conv);
 
 /*
  * The gradient with respect to the weight, given GRAD, which has the shape of
@@ -181,7 +181,7 @@ int flex_conv_is_depthwise(const struct flex_conv *conv);
  */
 hob_status flex_conv_weight(const struct flex_conv *conv, const char *grad,
                             char *out);
-hob_status flex_conv_depthwise_weight(const struct flex_conv *conv,
-                                      const char *grad, char *out);
+hob_status flex_conv_direct_weight(const struct flex_conv *conv,
+                                   const char *grad, char *out);
 
 #endif

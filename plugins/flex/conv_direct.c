@@ -2,7 +2,7 @@
 /*
  * conv_direct.c - convolution with few channels on a side: rows of results are
  * sums of weighted rows of the strip, some vectors of a few planes at a time,
- * without columns. And the gradient of the weight of a depthwise one.
+ * without columns. And the gradient of the weight with few output channels.
  */
 #include "conv.h"
 
@@ -21,7 +21,8 @@ enum {
     /* Of all channels: the strip of a few positions must not be huge. */
     TAPS_MOST = 8192,
     /* Of the gradient of the weight. */
-    WEIGHT_TAPS_MOST = 64
+    WEIGHT_TAPS_MOST = 64,
+    WEIGHT_BYTES_MOST = 32 << 20
 };
 
 struct direct {
@@ -34,7 +35,7 @@ struct direct {
     int scattered;      /* results do not lie in order */
     int64_t strip_bytes, task_bytes;
     const char *grad; /* of the weight's gradient */
-    char *sums;       /* [batch, channels, taps] in double */
+    char *sums;       /* [batch, groups * out_channels, deep] in double */
     int32_t failed;   /* set from any thread */
 };
 
@@ -56,10 +57,18 @@ int flex_conv_is_direct(const struct flex_conv *conv)
            deep <= (16 * columns < 15 * lanes ? TAPS_FEW : TAPS_FEW_FULL);
 }
 
-int flex_conv_is_depthwise(const struct flex_conv *conv)
+/* Sums of every sample, in doubles. */
+static int64_t sum_bytes(const struct flex_conv *conv)
 {
-    return conv->in_channels == 1 && conv->out_channels <= HEIGHT &&
-           flex_conv_taps(conv) <= WEIGHT_TAPS_MOST;
+    return 8 * conv->batch * conv->groups * conv->out_channels *
+           conv->in_channels * flex_conv_taps(conv);
+}
+
+int flex_conv_is_direct_weight(const struct flex_conv *conv)
+{
+    return conv->out_channels <= HEIGHT &&
+           flex_conv_taps(conv) <= WEIGHT_TAPS_MOST &&
+           sum_bytes(conv) <= WEIGHT_BYTES_MOST;
 }
 
 /* The first result of slice Z of BOX in the plane at PLANE. */
@@ -171,23 +180,27 @@ static void sum_task(const struct direct *direct, int64_t index, char *scratch)
                 scratch + direct->strip_bytes);
 }
 
-/* An input plane of one sample. */
+/* A group of one sample. */
 static void weigh_task(const struct direct *direct, int64_t index,
                        char *scratch)
 {
     const struct flex_conv *conv = direct->conv;
-    const int64_t group = index % conv->groups;
+    const int64_t first = index % conv->groups * conv->in_channels;
     double *sums = (double *)(void *)direct->sums +
-                   index * conv->out_channels * direct->taps;
+                   index * conv->out_channels * direct->deep;
     struct flex_conv_box box;
 
-    for (int64_t i = 0; i < direct->boxes.count; i++) {
-        flex_conv_box(&direct->boxes, i, index / conv->groups, &box);
-        flex_conv_strip_fill(&direct->strip, conv, &box, group, group + 1,
-                             scratch);
+    for (int64_t i = 0; i < direct->boxes.count * conv->in_channels; i++) {
+        const int64_t channel = i % conv->in_channels;
+
+        flex_conv_box(&direct->boxes, i / conv->in_channels,
+                      index / conv->groups, &box);
+        flex_conv_strip_fill(&direct->strip, conv, &box, first + channel,
+                             first + channel + 1, scratch);
         for (int64_t c = 0; c < conv->out_channels; c++)
-            weigh_box(direct, &box, group * conv->out_channels + c, scratch,
-                      sums + c * direct->taps);
+            weigh_box(direct, &box,
+                      index % conv->groups * conv->out_channels + c, scratch,
+                      sums + c * direct->deep + channel * direct->taps);
     }
 }
 
@@ -211,15 +224,16 @@ static void task_range(void *context, int64_t first, int64_t last,
     flex_scratch_give(device, scratch, (uint64_t)direct->task_bytes);
 }
 
-static hob_status plan(struct direct *direct)
+/* The strip has CHANNELS channels at a time. */
+static hob_status plan(struct direct *direct, int64_t channels)
 {
     const struct flex_conv *conv = direct->conv;
     const int64_t size = conv->size;
 
     flex_conv_cut(&direct->boxes, conv, 0,
-                  flex_clamp(STRIP / conv->in_channels, 64, POSITIONS), 1);
+                  flex_clamp(STRIP / channels, 64, POSITIONS), 1);
     if (flex_conv_strip_init(&direct->strip, conv, direct->boxes.take,
-                             conv->in_channels))
+                             channels))
         return HOB_ERR_MEMORY;
     direct->strip_bytes = flex_aligned(direct->strip.elements * size);
     direct->task_bytes = direct->strip_bytes + FLEX_ALIGN;
@@ -294,7 +308,7 @@ hob_status flex_conv_direct(const struct flex_conv *conv)
 
     if (flex_conv_positions(conv) * conv->batch == 0)
         return HOB_OK;
-    if (plan(&direct))
+    if (plan(&direct, conv->in_channels))
         return HOB_ERR_MEMORY;
     direct.offsets = flex_scratch_take(conv->device, bytes);
     if (!direct.offsets)
@@ -311,7 +325,7 @@ hob_status flex_conv_direct(const struct flex_conv *conv)
 static void add_samples(const struct direct *direct, char *out)
 {
     const struct flex_conv *conv = direct->conv;
-    const int64_t count = conv->groups * conv->out_channels * direct->taps;
+    const int64_t count = conv->groups * conv->out_channels * direct->deep;
     const double *sums = (const double *)(const void *)direct->sums;
 
     for (int64_t i = 0; i < count; i++) {
@@ -327,26 +341,25 @@ static void add_samples(const struct direct *direct, char *out)
     }
 }
 
-hob_status flex_conv_depthwise_weight(const struct flex_conv *conv,
-                                      const char *grad, char *out)
+hob_status flex_conv_direct_weight(const struct flex_conv *conv,
+                                   const char *grad, char *out)
 {
     struct direct direct = {.conv = conv,
                             .taps = flex_conv_taps(conv),
-                            .grad = grad,
-                            .deep = flex_conv_taps(conv)};
-    const int64_t sums =
-        conv->batch * conv->groups * conv->out_channels * direct.taps;
-    const uint64_t bytes = (uint64_t)(8 * (direct.taps + sums)) + 1;
+                            .deep = conv->in_channels * flex_conv_taps(conv),
+                            .grad = grad};
+    const int64_t sums = sum_bytes(conv);
+    const uint64_t bytes = (uint64_t)(8 * direct.taps + sums) + 1;
 
-    if (flex_conv_positions(conv) > 0 && plan(&direct))
+    if (flex_conv_positions(conv) > 0 && plan(&direct, 1))
         return HOB_ERR_MEMORY;
     direct.offsets = flex_scratch_take(conv->device, bytes);
     if (!direct.offsets)
         return HOB_ERR_MEMORY;
     direct.sums = (char *)(direct.offsets + direct.taps);
-    memset(direct.sums, 0, (size_t)(8 * sums));
+    memset(direct.sums, 0, (size_t)sums);
     if (flex_conv_positions(conv) > 0) {
-        list_offsets(&direct);
+        flex_conv_strip_taps(&direct.strip, conv, direct.offsets);
         run(&direct);
     }
     add_samples(&direct, out);

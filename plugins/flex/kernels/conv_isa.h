@@ -23,8 +23,8 @@
 
 #define TYPE_ENTRY(t)                                                          \
     .lanes = t##_lanes, .pad = t##_pad, .spread = t##_spread,                  \
-    .pack = t##_pack, .lines = t##_lines, .direct = t##_direct,                \
-    .direct_weight = t##_direct_weight
+    .pack = t##_pack, .lines = t##_lines, .turn = t##_turn,                    \
+    .direct = t##_direct, .direct_weight = t##_direct_weight
 
 const struct flex_conv_kernels TABLE[FLEX_CONV_TYPE_COUNT_] = {
     [FLEX_CONV_F32] = {TYPE_ENTRY(f32), .winograd_weight = winograd_weight,

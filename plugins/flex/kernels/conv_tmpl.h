@@ -161,6 +161,26 @@ static void NAME(lines)(const struct flex_conv_lines *job, int64_t row_count,
     }
 }
 
+static void NAME(turn)(int64_t rows, int64_t columns, int64_t parts,
+                       const void *in, int64_t in_row, int64_t part, void *out,
+                       int64_t out_row)
+{
+    TYPE block[FLEX_CONV_TURN][FLEX_CONV_TURN];
+    const TYPE *from = in;
+    TYPE *to = out;
+
+    for (int64_t i = 0; i < rows; i++, from += in_row) {
+        for (int64_t j = 0; j < columns; j++)
+            block[i][j] = from[j];
+        for (int64_t k = 1; k < parts; k++)
+            for (int64_t j = 0; j < columns; j++)
+                block[i][j] += from[k * part + j];
+    }
+    for (int64_t j = 0; j < columns; j++, to += out_row)
+        for (int64_t i = 0; i < rows; i++)
+            to[i] = block[i][j];
+}
+
 /* VECTORS vectors of a row of HEIGHT planes, PLANE apart; AT is where they
  * begin in the strip. */
 static inline __attribute__((always_inline)) void

@@ -322,8 +322,8 @@ static hob_status conv2d_weight_backward(void *instance, struct hob_call *call)
     st = take(device, x, grad, NULL, out, &o);
     if (!st) {
         give(&conv, &o);
-        st = flex_conv_is_depthwise(&conv)
-                 ? flex_conv_depthwise_weight(&conv, o.weight.data, conv.out)
+        st = flex_conv_is_direct_weight(&conv)
+                 ? flex_conv_direct_weight(&conv, o.weight.data, conv.out)
                  : flex_conv_weight(&conv, o.weight.data, conv.out);
     }
     if (!st)
