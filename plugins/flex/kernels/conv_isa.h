@@ -7,15 +7,19 @@
  */
 #include "conv.h"
 
+#include <string.h>
+
 #define TYPE float
 #define BITS int32_t
 #define LANES (VECTOR_BYTES / 4)
+#define NARROW_LANES 4
 #define NAME(x) f32_##x
 #include "conv_tmpl.h"
 
 #define TYPE double
 #define BITS int64_t
 #define LANES (VECTOR_BYTES / 8)
+#define NARROW_LANES 2
 #define NAME(x) f64_##x
 #include "conv_tmpl.h"
 

@@ -1,60 +1,53 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * conv_tmpl.h - one type's inner loops of convolution. Included by
- * conv_isa.h with TYPE, BITS, LANES and NAME(x) defined.
+ * conv_isa.h with what vector_tmpl.h needs defined.
  */
 
 #include "vector_tmpl.h"
 
 enum { NAME(width) = 2 * NAME(lanes) };
 
-/* A vector of in[0], in[2] .. and nothing that lies behind the last. */
-static inline NAME(vector) NAME(load_even)(const TYPE *in)
-{
-    const NAME(vector) a = NAME(load)(in), b = NAME(load)(in + LANES - 1);
-
-#if LANES == 2
-    return __builtin_shufflevector(a, b, 0, 3);
-#elif LANES == 4
-    return __builtin_shufflevector(a, b, 0, 2, 5, 7);
-#elif LANES == 8
-    return __builtin_shufflevector(a, b, 0, 2, 4, 6, 9, 11, 13, 15);
-#else
-    return __builtin_shufflevector(a, b, 0, 2, 4, 6, 8, 10, 12, 14, 17, 19, 21,
-                                   23, 25, 27, 29, 31);
-#endif
-}
-
-/* Every second element of IN, COUNT of them. */
-static inline void NAME(copy_even)(int64_t count, const TYPE *in, TYPE *out)
-{
-    int64_t i = 0;
-
-    if (count < LANES) {
-        for (; i < count; i++)
-            out[i] = in[2 * i];
-        return;
-    }
-    for (; i + LANES < count; i += LANES)
-        NAME(store)(out + i, NAME(load_even)(in + 2 * i));
-    i = count - LANES; /* the last vector overlaps the one before */
-    NAME(store)(out + i, NAME(load_even)(in + 2 * i));
-}
-
-/* One row, exactly: its last vector overlaps the one before. */
+/* Copies of COUNT elements, exactly: by vectors, of which the last overlaps the
+ * one before. Every element of IN, and every second one. */
 static inline void NAME(copy)(int64_t count, const TYPE *in, TYPE *out)
 {
     int64_t i = 0;
 
-    if (count < NAME(lanes)) {
+    if (count >= NAME(lanes)) {
+        for (; i + NAME(lanes) < count; i += NAME(lanes))
+            NAME(store)(out + i, NAME(load)(in + i));
+        i = count - NAME(lanes);
+        NAME(store)(out + i, NAME(load)(in + i));
+    } else if (count >= NAME(narrow_lanes)) {
+        for (; i + NAME(narrow_lanes) < count; i += NAME(narrow_lanes))
+            memcpy(out + i, in + i, 16);
+        i = count - NAME(narrow_lanes);
+        memcpy(out + i, in + i, 16);
+    } else {
         for (; i < count; i++)
             out[i] = in[i];
-        return;
     }
-    for (; i + NAME(lanes) < count; i += NAME(lanes))
-        NAME(store)(out + i, NAME(load)(in + i));
-    NAME(store)
-    (out + count - NAME(lanes), NAME(load)(in + count - NAME(lanes)));
+}
+
+static inline void NAME(copy_even)(int64_t count, const TYPE *in, TYPE *out)
+{
+    int64_t i = 0;
+
+    if (count >= NAME(lanes)) {
+        for (; i + NAME(lanes) < count; i += NAME(lanes))
+            NAME(store)(out + i, NAME(load_even)(in + 2 * i));
+        i = count - NAME(lanes);
+        NAME(store)(out + i, NAME(load_even)(in + 2 * i));
+    } else if (count >= NAME(narrow_lanes)) {
+        for (; i + NAME(narrow_lanes) < count; i += NAME(narrow_lanes))
+            NAME(narrow_even)(in + 2 * i, out + i);
+        i = count - NAME(narrow_lanes);
+        NAME(narrow_even)(in + 2 * i, out + i);
+    } else {
+        for (; i < count; i++)
+            out[i] = in[2 * i];
+    }
 }
 
 static void NAME(pad)(const struct flex_conv_pad *job, const void *in,
@@ -91,6 +84,15 @@ static void NAME(spread)(int64_t count, const void *in, int64_t step, void *out)
         to[i * step] = from[i];
 }
 
+/* Nonzero if no piece is longer than a vector. */
+static inline int NAME(are_short)(const struct flex_conv_pieces *pieces)
+{
+    for (int32_t i = 0; i < pieces->count; i++)
+        if (pieces->column[i + 1] - pieces->column[i] > NAME(lanes))
+            return 0;
+    return 1;
+}
+
 /* Pieces are copied by whole vectors: what is too much of one is overwritten
  * by the next, the last one's by the next row, or lies in the slack. */
 static void NAME(pack)(int64_t depth, const int64_t *rows, const void *strip,
@@ -124,6 +126,13 @@ static void NAME(pack)(int64_t depth, const int64_t *rows, const void *strip,
                 (to + column + NAME(lanes),
                  NAME(load)(row + second + NAME(lanes)));
             }
+        }
+    } else if (NAME(are_short)(pieces)) {
+        for (int64_t k = 0; k < depth; k++, to += NAME(width)) {
+            const TYPE *row = from + rows[k];
+            for (int32_t i = 0; i < pieces->count; i++)
+                NAME(store)
+            (to + pieces->column[i], NAME(load)(row + pieces->offset[i]));
         }
     } else {
         for (int64_t k = 0; k < depth; k++, to += NAME(width)) {
@@ -337,4 +346,5 @@ static void NAME(direct_weight)(const struct flex_conv_direct *job,
 #undef TYPE
 #undef BITS
 #undef LANES
+#undef NARROW_LANES
 #undef NAME
