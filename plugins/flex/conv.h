@@ -148,6 +148,14 @@ hob_status flex_conv_strip_init(struct flex_conv_strip *strip,
 /* Each tap's offset, taps in row-major order. */
 void flex_conv_strip_taps(const struct flex_conv_strip *strip,
                           const struct flex_conv *conv, int64_t *offsets);
+/* Each tap's place among a channel's weights, in elements, in the same order.
+ */
+void flex_conv_weight_taps(const struct flex_conv *conv, int64_t *offsets);
+/* Where BOX's row Y of slice Z of its sample N begins in output channel CHANNEL
+ * (of all groups), in elements. */
+int64_t flex_conv_place(const struct flex_conv *conv,
+                        const struct flex_conv_box *box, int64_t channel,
+                        int64_t n, int64_t z, int64_t y);
 /* Copy what BOX takes from channels FIRST .. LAST - 1 (of the whole input). */
 void flex_conv_strip_fill(const struct flex_conv_strip *strip,
                           const struct flex_conv *conv,

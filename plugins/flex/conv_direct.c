@@ -71,21 +71,6 @@ int flex_conv_is_direct_weight(const struct flex_conv *conv)
            sum_bytes(conv) <= WEIGHT_BYTES_MOST;
 }
 
-/* The first result of slice Z of BOX in the plane at PLANE. */
-static char *slice_at(const struct flex_conv *conv,
-                      const struct flex_conv_box *box, int64_t plane, int64_t z,
-                      int64_t y, char *base)
-{
-    const struct flex_conv_axis *axis = conv->axis;
-    int64_t at = plane * axis[0].out + axis[0].place +
-                 (box->first[1] + z) * axis[0].spread;
-
-    at =
-        at * axis[1].out + axis[1].place + (box->first[2] + y) * axis[1].spread;
-    at = at * axis[2].out + axis[2].place + box->first[3] * axis[2].spread;
-    return base + at * conv->size;
-}
-
 static double number_at(const struct flex_conv *conv, const char *list,
                         int64_t index)
 {
@@ -106,8 +91,6 @@ static void sum_box(const struct direct *direct,
                     int64_t count, const char *strip, char *results)
 {
     const struct flex_conv *conv = direct->conv;
-    const int64_t plane =
-        box->first[0] * conv->groups * conv->out_channels + channel;
     struct flex_conv_direct job = {
         .weights = direct->weights + channel * direct->deep * conv->size,
         .offsets = direct->offsets,
@@ -124,9 +107,11 @@ static void sum_box(const struct direct *direct,
     for (int64_t z = 0; z < box->count[1]; z++) {
         job.strip =
             strip + z * conv->axis[0].step * direct->strip.slice * conv->size;
-        job.out = direct->scattered
-                      ? results
-                      : slice_at(conv, box, plane, z, 0, conv->out);
+        job.out =
+            direct->scattered
+                ? results
+                : conv->out +
+                      flex_conv_place(conv, box, channel, 0, z, 0) * conv->size;
         conv->kernels->direct(&job);
         for (int64_t i = 0; i < count * job.rows && direct->scattered; i++) {
             const int64_t j = i / job.rows, y = i % job.rows;
@@ -134,7 +119,8 @@ static void sum_box(const struct direct *direct,
                 job.columns,
                 results + (j * job.plane + y * job.columns) * conv->size,
                 conv->axis[2].spread,
-                slice_at(conv, box, plane + j, z, y, conv->out));
+                conv->out + flex_conv_place(conv, box, channel + j, 0, z, y) *
+                                conv->size);
         }
     }
 }
@@ -144,8 +130,6 @@ static void weigh_box(const struct direct *direct,
                       const char *strip, double *sums)
 {
     const struct flex_conv *conv = direct->conv;
-    const int64_t plane =
-        box->first[0] * conv->groups * conv->out_channels + channel;
     struct flex_conv_direct job = {.offsets = direct->offsets,
                                    .taps = direct->taps,
                                    .rows = box->count[2],
@@ -158,7 +142,8 @@ static void weigh_box(const struct direct *direct,
             strip + z * conv->axis[0].step * direct->strip.slice * conv->size;
         conv->kernels->direct_weight(
             &job,
-            slice_at(conv, box, plane, z, 0, (char *)(uintptr_t)direct->grad),
+            direct->grad +
+                flex_conv_place(conv, box, channel, 0, z, 0) * conv->size,
             sums);
     }
 }
@@ -262,35 +247,28 @@ static void list_offsets(const struct direct *direct)
             direct->offsets[i - direct->taps] + direct->strip.channel;
 }
 
-/* The weights, taps in the order of their offsets. */
-static void list_weights(const struct direct *direct)
+/* The weights, taps in the order of their offsets; TAPS has room for those of
+ * a channel. */
+static void list_weights(const struct direct *direct, int64_t *taps)
 {
     const struct flex_conv *conv = direct->conv;
-    const struct flex_conv_axis *axis = conv->axis;
-    const int64_t row = axis[2].taps, slice = axis[1].taps * row;
     char *out = direct->weights;
 
+    flex_conv_weight_taps(conv, taps);
     for (int64_t i = 0; i < conv->groups * conv->out_channels;) {
-        const int64_t group = i / conv->out_channels;
         const int64_t first = i % conv->out_channels;
         const int64_t height = flex_least(HEIGHT, conv->out_channels - first);
+        const int64_t from = i / conv->out_channels * conv->weight_group +
+                             first * conv->weight_out;
 
-        for (int64_t k = 0; k < direct->deep; k++) {
-            const int64_t t = k % direct->taps;
-            const int64_t at =
-                group * conv->weight_group +
-                k / direct->taps * conv->weight_in + axis[0].weight_first +
-                t / slice * axis[0].weight_pace + axis[1].weight_first +
-                t / row % axis[1].taps * axis[1].weight_pace +
-                axis[2].weight_first + t % row * axis[2].weight_pace;
+        for (int64_t k = 0; k < direct->deep; k++)
             for (int64_t j = 0; j < height; j++) {
-                memcpy(out,
-                       conv->weight +
-                           (at + (first + j) * conv->weight_out) * conv->size,
-                       (size_t)conv->size);
+                const int64_t at = from + j * conv->weight_out +
+                                   k / direct->taps * conv->weight_in +
+                                   taps[k % direct->taps];
+                memcpy(out, conv->weight + at * conv->size, (size_t)conv->size);
                 out += conv->size;
             }
-        }
         i += height;
     }
 }
@@ -314,8 +292,8 @@ hob_status flex_conv_direct(const struct flex_conv *conv)
     if (!direct.offsets)
         return HOB_ERR_MEMORY;
     direct.weights = (char *)(direct.offsets + direct.deep);
+    list_weights(&direct, direct.offsets); /* there for the time being */
     list_offsets(&direct);
-    list_weights(&direct);
     run(&direct);
     flex_scratch_give(conv->device, direct.offsets, bytes);
     return direct.failed ? HOB_ERR_MEMORY : HOB_OK;
