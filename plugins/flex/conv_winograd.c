@@ -28,8 +28,10 @@ enum {
     /* Bytes of the transformed input of a task, about, and its panels. */
     INPUT_BYTES = 384 << 10,
     PANELS_MOST = 4,
-    /* Tasks are made smaller while they are fewer. */
+    /* Tasks are made smaller while they are fewer. One is worth handing to a
+     * thread from about 4 us on. */
     TASKS_WANTED = 16,
+    TASK_FLOPS = 1 << 19,
     /* Tiles of one sample below which boxes may hold several samples. */
     SMALL_PLANE = 128
 };
@@ -354,6 +356,7 @@ hob_status flex_conv_winograd(const struct flex_conv *conv)
     struct winograd job = {.conv = conv, .width = conv->gemm->width};
     int64_t packs, tasks;
     uint64_t bytes;
+    double flops;
 
     if (flex_conv_positions(conv) * conv->batch == 0)
         return HOB_OK;
@@ -369,7 +372,12 @@ hob_status flex_conv_winograd(const struct flex_conv *conv)
     flex_parallel(conv->device, packs,
                   1 + FLEX_GRAIN_DEAR / (conv->in_channels * job.height),
                   weight_range, &job);
-    flex_parallel(conv->device, tasks, 1, task_range, &job);
+    flops = 2.0 * POINTS * (double)(conv->in_channels * conv->out_channels) *
+            (double)(conv->groups * conv->batch) *
+            (double)flex_conv_positions(&job.tiles);
+    flex_parallel(conv->device, tasks,
+                  1 + (int64_t)(TASK_FLOPS * (double)tasks / flops), task_range,
+                  &job);
     flex_scratch_give(conv->device, job.weights, bytes);
     if (job.not_finite && !job.failed)
         return flex_conv_gemm(conv);
