@@ -16,16 +16,6 @@ struct tally {
     uint32_t counts[3]; /* by enum outcome */
     cJSON *failures;    /* [{"id", "message"}] */
     cJSON *missing;     /* op name -> number of cases that need it */
-    int as_json;        /* print nothing on the way */
-};
-
-/* What does not change from case to case. */
-struct cases {
-    const char *path;
-    const char *folder; /* of the arrays that the programs name */
-    hob_device *device;
-    const struct names *names; /* or NULL */
-    const char *only;          /* a part of the id, or NULL for all */
 };
 
 static void count_missing(struct tally *tally, const char *op)
@@ -39,7 +29,7 @@ static void count_missing(struct tally *tally, const char *op)
 }
 
 static void add_failure(struct tally *tally, const char *id,
-                        const char *message)
+                        const char *message, int as_json)
 {
     cJSON *failure = cJSON_CreateObject();
 
@@ -47,7 +37,7 @@ static void add_failure(struct tally *tally, const char *id,
     cJSON_AddStringToObject(failure, "message",
                             message ? message : "no message");
     cJSON_AddItemToArray(tally->failures, failure);
-    if (!tally->as_json)
+    if (!as_json)
         printf("FAILED %s: %s\n", id, message ? message : "no message");
 }
 
@@ -97,8 +87,10 @@ enum outcome judge_program(const struct program *program, hob_device *device,
     return status ? PASSED : FAILED;
 }
 
-static void run_line(const struct cases *cases, uint32_t number,
-                     const char *line, size_t size, struct tally *tally)
+/* FOLDER is where the arrays lie that the programs name. */
+static void run_line(const struct cases *cases, const char *folder,
+                     uint32_t number, const char *line, size_t size,
+                     struct tally *tally)
 {
     hob_error error = HOB_ERROR_INIT;
     struct program program;
@@ -116,7 +108,9 @@ static void run_line(const struct cases *cases, uint32_t number,
         if (cases->only && !strstr(name, cases->only))
             goto out;
         if (!program_read(json, &program, &error)) {
-            program.folder = cases->folder;
+            program.folder = folder;
+            if (cases->layout)
+                program.layout = *cases->layout;
             outcome = judge_program(&program, cases->device, cases->names,
                                     &missing, &error);
         }
@@ -125,7 +119,7 @@ static void run_line(const struct cases *cases, uint32_t number,
     }
     tally->counts[outcome]++;
     if (outcome == FAILED)
-        add_failure(tally, name, error.message);
+        add_failure(tally, name, error.message, cases->as_json);
     else if (outcome == SKIPPED)
         count_missing(tally, missing);
 out:
@@ -134,12 +128,12 @@ out:
     cJSON_Delete(json);
 }
 
-static void print_tally(struct tally *tally)
+static void print_tally(struct tally *tally, int as_json)
 {
     const cJSON *item;
     cJSON *json;
 
-    if (tally->as_json) {
+    if (as_json) {
         json = cJSON_CreateObject();
         cJSON_AddNumberToObject(json, "passed", tally->counts[PASSED]);
         cJSON_AddNumberToObject(json, "failed", tally->counts[FAILED]);
@@ -158,20 +152,19 @@ static void print_tally(struct tally *tally)
            tally->counts[SKIPPED]);
 }
 
-int run_cases(const struct cmd *cmd, hob_device *device, const char *path,
-              const struct names *names, const char *only, int as_json)
+int run_cases(const struct cmd *cmd, const struct cases *cases)
 {
-    char *folder = file_folder(path);
-    const struct cases cases = {path, folder, device, names, only};
+    char *folder = file_folder(cases->path);
     hob_error error = HOB_ERROR_INIT;
-    struct tally tally = {{0, 0, 0}, NULL, NULL, as_json};
+    struct tally tally = {{0, 0, 0}, NULL, NULL};
     char *text = NULL;
     size_t size = 0;
     uint32_t number = 0;
 
     if (!folder)
-        hob_error_set(&error, HOB_ERR_MEMORY, "%s: no memory to read it", path);
-    if (!folder || file_load(path, &text, &size, &error)) {
+        hob_error_set(&error, HOB_ERR_MEMORY, "%s: no memory to read it",
+                      cases->path);
+    if (!folder || file_load(cases->path, &text, &size, &error)) {
         free(folder);
         return cmd_failed(cmd, &error);
     }
@@ -184,12 +177,12 @@ int run_cases(const struct cmd *cmd, hob_device *device, const char *path,
 
         number++;
         if (length)
-            run_line(&cases, number, line, length, &tally);
+            run_line(cases, folder, number, line, length, &tally);
         line += length + 1;
     }
     free(text);
     free(folder);
-    print_tally(&tally);
+    print_tally(&tally, cases->as_json);
     cJSON_Delete(tally.failures);
     cJSON_Delete(tally.missing);
     return tally.counts[FAILED] ? EXIT_FAILED : EXIT_DONE;

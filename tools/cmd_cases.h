@@ -20,12 +20,20 @@ enum outcome judge_program(const struct program *program, hob_device *device,
                            const struct names *names, char **out_missing,
                            hob_error *error);
 
+/* A file of cases, one a line, and how to run them. All is borrowed. */
+struct cases {
+    const char *path;
+    hob_device *device;
+    const struct names *names; /* or NULL */
+    const char *only;          /* a part of the id, or NULL for all */
+    const enum layout *layout; /* of the inputs, or NULL as the cases say */
+    int as_json;               /* print nothing on the way */
+};
+
 /*
- * Run the cases in file PATH, one a line, those whose id holds ONLY if that is
- * not NULL. Prints each that fails and a last line "N passed, N failed,
+ * Run CASES. Prints each that fails and a last line "N passed, N failed,
  * N skipped", or one JSON object. Returns the exit code.
  */
-int run_cases(const struct cmd *cmd, hob_device *device, const char *path,
-              const struct names *names, const char *only, int as_json);
+int run_cases(const struct cmd *cmd, const struct cases *cases);
 
 #endif

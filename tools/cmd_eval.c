@@ -226,6 +226,8 @@ struct call {
     const char *cases;
     const char *names;
     const char *only;
+    const char *layout_name; /* or NULL */
+    enum layout layout;
     const char *devices[MAX_DEVICES];
     uint32_t device_count;
     int as_json;
@@ -248,6 +250,8 @@ static int run_file(const struct cmd *cmd, const struct call *call,
     if (!status) {
         status = program_read(json, &program, &error);
         program.folder = folder;
+        if (call->layout_name)
+            program.layout = call->layout;
         if (call->tolerance)
             program.tolerance =
                 (struct tolerance){TOLERANCE_APPROX, call->rel, call->rel};
@@ -300,6 +304,7 @@ static int read_call(struct call *call, int *argc, char **argv)
     call->names = cmd_value(argc, argv, "--names");
     call->only = cmd_value(argc, argv, "--only");
     call->tolerance = cmd_value(argc, argv, "--tolerance");
+    call->layout_name = cmd_value(argc, argv, "--layout");
     call->bisect = cmd_flag(argc, argv, "--bisect");
     while (call->device_count < MAX_DEVICES) {
         const char *spec = cmd_value(argc, argv, "--device");
@@ -314,6 +319,11 @@ static int read_call(struct call *call, int *argc, char **argv)
         return -1;
     if (call->cases ? *argc != 0 || call->device_count > 1 : *argc != 1)
         return -1;
+    if (call->layout_name) {
+        call->layout = layout_from_name(call->layout_name);
+        if (call->layout == LAYOUT_COUNT_)
+            return -1;
+    }
     if (read_tolerance(call) || (call->cases && call->tolerance) ||
         (call->bisect && (call->cases || call->device_count != 2)))
         return -1;
@@ -341,8 +351,14 @@ static int run_call(const struct cmd *cmd, hob_runtime *runtime,
     if (status)
         cmd_failed(cmd, &error);
     else if (call->cases)
-        code = run_cases(cmd, devices[0], call->cases,
-                         names.root ? &names : NULL, call->only, call->as_json);
+        code = run_cases(
+            cmd,
+            &(struct cases){.path = call->cases,
+                            .device = devices[0],
+                            .names = names.root ? &names : NULL,
+                            .only = call->only,
+                            .layout = call->layout_name ? &call->layout : NULL,
+                            .as_json = call->as_json});
     else
         code = run_file(cmd, call, devices, path, names.root ? &names : NULL);
     for (uint32_t i = 0; i < call->device_count; i++)

@@ -20,11 +20,11 @@ static const struct cmd commands[] = {
      cmd_config},
     {"eval",
      "PROGRAM.json [--device D]... [--names MAP.json] [--tolerance REL] "
-     "[--json]\n"
+     "[--layout L] [--json]\n"
      "   or: hob eval --bisect PROGRAM.json --device A --device B "
-     "[--names MAP.json] [--tolerance REL] [--json]\n"
+     "[--names MAP.json] [--tolerance REL] [--layout L] [--json]\n"
      "   or: hob eval --cases FILE.jsonl [--names MAP.json] [--device D] "
-     "[--only TEXT] [--json]",
+     "[--only TEXT] [--layout L] [--json]",
      "run a program, compare devices, or run a file of cases", cmd_eval},
     {"install", "FOLDER | MANIFEST | PACKAGE [--user | --system] [--json]",
      "check a plugin and install it", cmd_install},

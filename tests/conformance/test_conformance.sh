@@ -17,13 +17,14 @@ passed=0
 failed=0
 skipped=0
 
-# run_cases FILE DEVICE: print what fails, and add up the closing line.
+# run_cases FILE DEVICE [LAYOUT]: print what fails, and add up the closing line.
 run_cases()
 {
     names="--names $here/names.json"
     [ "$1" != own.jsonl ] || names= # its names are Hob's
     # shellcheck disable=SC2086
-    "$hob" eval --cases "$here/$1" $names --device "$2" >"$work/log" 2>&1
+    "$hob" eval --cases "$here/$1" $names --device "$2" \
+        --layout "${3-contiguous}" >"$work/log" 2>&1
     grep '^not there yet: ' "$work/log" >>"$work/missing"
     line=$(grep '^[0-9]* passed, [0-9]* failed, [0-9]* skipped$' "$work/log")
     if [ -z "$line" ]; then
@@ -42,11 +43,11 @@ run_cases()
             echo "skipped $id: $why"
         else
             failed=$((failed + 1))
-            echo "FAILED exceptions.txt: $id passes on $2"
+            echo "FAILED exceptions.txt: $id passes on $2${3:+, $3}"
         fi
     done <"$work/expected"
     cat "$work/failed"
-    echo "$1 on $2: $line, $meant of them on purpose"
+    echo "$1 on $2${3:+, $3}: $line, $meant of them on purpose"
     # shellcheck disable=SC2086
     set -- $line
     passed=$((passed + $1))
@@ -89,6 +90,13 @@ run_cases quant.jsonl 'flex'
 run_cases quant.jsonl 'autodiff(flex)'
 run_cases own.jsonl 'autodiff(flex)'
 run_cases own.jsonl 'autodiff{checkpoint=balanced}(flex)'
+# How the inputs lie in memory must not matter.
+for layout in reversed transposed gaps offset; do
+    run_cases tensor.jsonl 'flex' $layout
+    run_cases autodiff.jsonl 'autodiff(flex)' $layout
+    run_cases quant.jsonl 'flex' $layout
+    run_cases own.jsonl 'autodiff(flex)' $layout
+done
 
 if cmp -s "$work/list" "$work/readme"; then
     passed=$((passed + 1))

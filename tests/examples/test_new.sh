@@ -107,7 +107,7 @@ build=$(cd "$HOB_TEST_BUILDDIR/.." && pwd)
 outside()
 {
     sed -e "s#$stage/#STAGE/#g" -e "s#$prefix/#PREFIX/#g" \
-        -e "s#$prefix\$#PREFIX#" | grep -o -e "$source/[^ ]*" -e "$build/[^ ]*"
+        -e "s#$prefix\$#PREFIX#" | grep -o -E "(^|[ =:,\"]|-[IL])($source|$build)/[^ ]*"
 }
 
 find . -name '*.d' -exec cat {} + >"$work/read"

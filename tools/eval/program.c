@@ -175,6 +175,8 @@ hob_status program_read(const cJSON *json, struct program *program,
         status = tolerance_read(json, &program->tolerance, error);
     if (!status)
         status = read_expect(json, program, error);
+    if (!status)
+        status = layout_read(json, &program->layout, error);
     if (status)
         return status;
     if (backward && !cJSON_IsNull(backward)) {

@@ -9,6 +9,8 @@
 #ifndef TOOLS_EVAL_PROGRAM_H
 #define TOOLS_EVAL_PROGRAM_H
 
+#include "layout.h"
+
 #include <hob/status.h>
 #include <hob/types.h>
 
@@ -35,6 +37,7 @@ struct program {
     const char *backward; /* the value to differentiate, or NULL */
     struct tolerance tolerance;
     enum expectation expect;
+    enum layout layout; /* of inputs that say none */
 };
 
 /* Read JSON. Fails with HOB_ERR_FORMAT, naming what is wrong and where. */
