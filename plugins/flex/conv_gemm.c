@@ -139,23 +139,6 @@ static void pack_range(void *context, int64_t from, int64_t to, uint32_t worker)
     }
 }
 
-/* The result of output channel CHANNEL at BOX's first position. */
-static char *out_at(const struct flex_conv *conv,
-                    const struct flex_conv_box *box, int64_t channel, int64_t n,
-                    int64_t z, int64_t y)
-{
-    const struct flex_conv_axis *axis = conv->axis;
-    const int64_t channels = conv->groups * conv->out_channels;
-    int64_t at = (box->first[0] + n) * channels + channel;
-
-    at =
-        at * axis[0].out + axis[0].place + (box->first[1] + z) * axis[0].spread;
-    at =
-        at * axis[1].out + axis[1].place + (box->first[2] + y) * axis[1].spread;
-    at = at * axis[2].out + axis[2].place + box->first[3] * axis[2].spread;
-    return conv->out + at * conv->size;
-}
-
 /* Put the results of a box, rows LDC apart, where they belong. */
 static void scatter(const struct product *job, const struct flex_conv_box *box,
                     int64_t group, const char *from, int64_t ldc)
@@ -170,7 +153,9 @@ static void scatter(const struct product *job, const struct flex_conv_box *box,
         for (int64_t n = 0; n < box->count[0]; n++)
             for (int64_t z = 0; z < box->count[1]; z++)
                 for (int64_t y = 0; y < box->count[2]; y++) {
-                    char *out = out_at(conv, box, channel, n, z, y);
+                    char *out = conv->out +
+                                flex_conv_place(conv, box, channel, n, z, y) *
+                                    conv->size;
                     if (spread == 1)
                         memcpy(out, row, (size_t)(box->count[3] * conv->size));
                     else
@@ -270,8 +255,10 @@ static void run_task(const struct product *job, int64_t index, char *scratch)
     task.strip = scratch;
     task.columns = scratch + job->strip_bytes;
     task.rows = (int64_t *)(void *)(results + job->result_bytes);
-    task.out =
-        job->scattered ? results : out_at(conv, &task.box, channel, 0, 0, 0);
+    task.out = job->scattered ? results
+                              : conv->out + flex_conv_place(conv, &task.box,
+                                                            channel, 0, 0, 0) *
+                                                conv->size;
     task.ldc = job->scattered ? job->panels_box * conv->gemm->width
                               : flex_conv_out_plane(conv);
     for (int64_t i = 0; i < job->blocks; i++)
@@ -368,19 +355,6 @@ static hob_status plan(struct product *job)
     return HOB_OK;
 }
 
-/* Each tap's place among the weights, taps in row-major order. */
-static void list_weights(const struct flex_conv *conv, int64_t *out)
-{
-    const struct flex_conv_axis *axis = conv->axis;
-
-    for (int64_t z = 0; z < axis[0].taps; z++)
-        for (int64_t y = 0; y < axis[1].taps; y++)
-            for (int64_t x = 0; x < axis[2].taps; x++)
-                *out++ = axis[0].weight_first + z * axis[0].weight_pace +
-                         axis[1].weight_first + y * axis[1].weight_pace +
-                         axis[2].weight_first + x * axis[2].weight_pace;
-}
-
 hob_status flex_conv_gemm(const struct flex_conv *given)
 {
     struct flex_conv conv = *given;
@@ -405,7 +379,7 @@ hob_status flex_conv_gemm(const struct flex_conv *given)
     job.packed = shared;
     job.offsets = (int64_t *)(void *)(shared + packed_bytes);
     job.weight_offsets = job.offsets + job.taps;
-    list_weights(&conv, job.weight_offsets);
+    flex_conv_weight_taps(&conv, job.weight_offsets);
     if (!job.pointwise && job.deep > 0)
         flex_conv_strip_taps(&job.strip, &conv, job.offsets);
 

@@ -169,58 +169,30 @@ static void task_range(void *context, int64_t first, int64_t last,
     flex_scratch_give(device, scratch, (uint64_t)job->task_bytes);
 }
 
-static float f32_sum(const struct gradient *job, int64_t at, int64_t share)
-{
-    const float *sums = (const float *)(const void *)job->sums + at;
-    float sum = sums[0];
-
-    for (int64_t i = 1; i < job->shares; i++)
-        sum += sums[i * share];
-    return sum;
-}
-
-static double f64_sum(const struct gradient *job, int64_t at, int64_t share)
-{
-    const double *sums = (const double *)(const void *)job->sums + at;
-    double sum = sums[0];
-
-    for (int64_t i = 1; i < job->shares; i++)
-        sum += sums[i * share];
-    return sum;
-}
-
-/* Add the shares and turn them: blocks of BLOCK out channels of a group. */
-enum { BLOCK = 16 };
-
+/* Add the shares and turn them: blocks of out channels of a group. */
 static void turn_range(void *context, int64_t from, int64_t to, uint32_t worker)
 {
     const struct gradient *job = context;
     const struct flex_conv *conv = job->conv;
-    const int64_t blocks = flex_divide_up(conv->out_channels, BLOCK);
+    const int64_t blocks = flex_divide_up(conv->out_channels, FLEX_CONV_TURN);
     const int64_t share = conv->groups * job->deep * job->out_columns;
 
     (void)worker;
     for (int64_t i = from; i < to; i++) {
         const int64_t group = i / blocks;
-        const int64_t first = i % blocks * BLOCK;
-        const int64_t last = flex_least(first + BLOCK, conv->out_channels);
+        const int64_t first = i % blocks * FLEX_CONV_TURN;
+        const char *in =
+            job->sums +
+            (group * job->deep * job->out_columns + first) * conv->size;
+        char *out = job->out + (group * conv->out_channels + first) *
+                                   job->deep * conv->size;
 
-        for (int64_t k = 0; k < job->deep; k++) {
-            const int64_t at = (group * job->deep + k) * job->out_columns;
-            char *out = job->out +
-                        ((group * conv->out_channels + first) * job->deep + k) *
-                            conv->size;
-            for (int64_t c = first; c < last; c++) {
-                if (conv->size == 4) {
-                    const float sum = f32_sum(job, at + c, share);
-                    memcpy(out, &sum, 4);
-                } else {
-                    const double sum = f64_sum(job, at + c, share);
-                    memcpy(out, &sum, 8);
-                }
-                out += job->deep * conv->size;
-            }
-        }
+        for (int64_t k = 0; k < job->deep; k += FLEX_CONV_TURN)
+            conv->kernels->turn(
+                flex_least(FLEX_CONV_TURN, job->deep - k),
+                flex_least(FLEX_CONV_TURN, conv->out_channels - first),
+                job->shares, in + k * job->out_columns * conv->size,
+                job->out_columns, share, out + k * conv->size, job->deep);
     }
 }
 
@@ -301,10 +273,11 @@ hob_status flex_conv_weight(const struct flex_conv *conv, const char *grad,
                                 (2 * products * (double)job.deep)),
                   task_range, &job);
     if (!job.failed)
-        flex_parallel(conv->device,
-                      conv->groups * flex_divide_up(conv->out_channels, BLOCK),
-                      1 + FLEX_GRAIN_CHEAP / (BLOCK * job.deep * job.shares),
-                      turn_range, &job);
+        flex_parallel(
+            conv->device,
+            conv->groups * flex_divide_up(conv->out_channels, FLEX_CONV_TURN),
+            1 + FLEX_GRAIN_CHEAP / (FLEX_CONV_TURN * job.deep * job.shares),
+            turn_range, &job);
     flex_scratch_give(conv->device, job.sums, (uint64_t)total_bytes);
     return job.failed ? HOB_ERR_MEMORY : HOB_OK;
 }
