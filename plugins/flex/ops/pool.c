@@ -256,16 +256,18 @@ static hob_status max_pool2d_backward(void *device, struct hob_call *call)
     const struct hob_view *grad = hob_arg_view(call, 1);
     const struct hob_view *out = hob_ret_view(call, 0);
     struct pool pool;
+    const int64_t *list;
     uint64_t bytes;
     hob_status st;
 
     pool_init(&pool, device, grad->dtype, out->shape, grad->shape);
     st = flex_index_take(call, device, hob_arg_view(call, 2),
-                         out->shape[2] * out->shape[3], &pool.indices, &bytes);
+                         out->shape[2] * out->shape[3], &list, &bytes);
     if (st)
         return st;
+    pool.indices = (int64_t *)(uintptr_t)list; /* read only, from here on */
     st = run(call, &pool, grad, max_back_range);
-    flex_scratch_give(device, pool.indices, bytes);
+    flex_index_give(device, list, bytes);
     return st;
 }
 
