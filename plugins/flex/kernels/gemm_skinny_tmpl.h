@@ -150,5 +150,3 @@ INSTANCE(8)
 #undef BITS
 #undef NAME
 #undef IS_FLOAT
-#undef DEPTH
-#undef A_PAD
