@@ -20,6 +20,8 @@ enum {
     /* Operands up to so large are read where they lie, if they can be. */
     DIRECT_BYTES = 2 << 20,
     DIRECT_LONG_BYTES = 5 << 20, /* if read along its rows */
+    /* A result up to so large is in the caches anyway. */
+    NEAR_BYTES = 128 << 10,
     /* Panels of B in a task, at most. */
     TASK_PANELS_B = 32,
     /* A task is worth handing to a thread from about 4 us on. */
@@ -266,17 +268,24 @@ static void run_block(const struct blocked *job, int64_t block, int64_t k,
     const int64_t depth = least(job->depth, job->last_k - k);
     struct flex_gemm_tile tile = {
         .c_stride = gemm->ldc,
+        .fetch = gemm->m * gemm->n * kernels->size > NEAR_BYTES,
         .accumulate = k > 0 || gemm->beta != 0,
         .relu = gemm->relu && k + depth == gemm->k,
         .scaled = gemm->alpha != 1,
         .alpha = gemm->alpha,
     };
 
+    tile.plain = !tile.accumulate && !tile.relu && !tile.scaled && !gemm->bias;
     for (int64_t j = range[2]; j < range[3]; j++) {
         const int64_t column = j * kernels->width;
         const struct panel b = panel_b(job, block, k, j);
         const char *next_b =
             j + 1 < range[3] ? panel_b(job, block, k, j + 1).at : b.at;
+
+        const flex_gemm_kernel_fn *const tiles =
+            gemm->n - column <= kernels->width / 2
+                ? kernels->narrow[job->layout]
+                : kernels->tile[job->layout];
 
         tile.b_stride = b.stride;
         tile.columns = (int32_t)least(kernels->width, gemm->n - column);
@@ -295,7 +304,7 @@ static void run_block(const struct blocked *job, int64_t block, int64_t k,
             tile.next = done < job->panel_b_bytes ? next_b + done : a.at;
             if (j == range[2] && i + 1 < range[1])
                 tile.next = panel_a(job, block, k, i + 1, 0).at;
-            kernels->tile[job->layout][rows - 1](depth, a.at, b.at, &tile);
+            tiles[rows - 1](depth, a.at, b.at, &tile);
         }
     }
 }
@@ -385,7 +394,8 @@ static void plan_panels(struct blocked *job)
                             : gemm->a_row == 1 && a_bytes <= DIRECT_BYTES)
         job->direct_a = job->panels_a;
     if (gemm->b_column == 1 && b_bytes <= DIRECT_BYTES)
-        job->direct_b = gemm->n / kernels->width;
+        job->direct_b = gemm->n / kernels->width +
+                        (gemm->n % kernels->width == kernels->width / 2);
     job->depth =
         divide_up(gemm->k, gemm->k ? divide_up(gemm->k, kernels->depth) : 1);
     job->depth += !job->depth;

@@ -31,10 +31,12 @@ enum flex_gemm_layout { FLEX_GEMM_ROWS, FLEX_GEMM_COLUMNS };
 /* The tile of C that a kernel writes. */
 struct flex_gemm_tile {
     void *c;
-    int64_t c_stride;   /* elements between rows */
-    int64_t a_stride;   /* between rows (FLEX_GEMM_ROWS) or columns of A */
-    int64_t b_stride;   /* between rows of B, whose columns are dense */
-    int32_t columns;    /* <= width; a panel of B always has WIDTH */
+    int64_t c_stride; /* elements between rows */
+    int64_t a_stride; /* between rows (FLEX_GEMM_ROWS) or columns of A */
+    int64_t b_stride; /* between rows of B, whose columns are dense */
+    int32_t columns;  /* <= width; a panel of B always has WIDTH */
+    int32_t fetch;    /* C is far away: fetch it while the sums are computed */
+    int32_t plain;    /* neither accumulate nor relu, scaled or bias */
     int32_t accumulate; /* add to what C holds */
     int32_t relu;
     int32_t scaled;   /* the sums are multiplied by alpha first */
@@ -81,8 +83,9 @@ struct flex_gemm_kernels {
     flex_gemm_pack_fn pack_rows;
     flex_gemm_pack_fn pack_columns;
     flex_gemm_pack_fn pack_close;
-    /* By layout and height - 1. */
+    /* By layout and height - 1; narrow: for at most half of WIDTH. */
     flex_gemm_kernel_fn tile[2][FLEX_GEMM_HEIGHT_MAX];
+    flex_gemm_kernel_fn narrow[2][FLEX_GEMM_HEIGHT_MAX];
     /* By rows - 1. */
     flex_gemm_stream_fn stream[FLEX_SKINNY_ROWS];
     flex_gemm_dot_fn dot[FLEX_SKINNY_ROWS];

@@ -64,6 +64,7 @@
         .size = VECTOR_BYTES / t##_lanes, .pack_rows = t##_pack_rows,          \
         .pack_columns = t##_pack_columns, .pack_close = t##_pack_close,        \
         .tile = {ROW_LIST(t, rows), ROW_LIST(t, columns)},                     \
+        .narrow = {ROW_LIST(t, narrow_rows), ROW_LIST(t, narrow_columns)},     \
         .stream = SKINNY_LIST(t, stream), .dot = SKINNY_LIST(t, dot),          \
     }
 

@@ -23,36 +23,26 @@ enum {
     NAME(width) = 2 * VECTOR_BYTES / sizeof(TYPE)
 };
 
-/* Finish one row of a tile, at C, whose sums are LOW and HIGH. */
+/* Finish one vector of a tile, at C, whose sums are SUM. */
 static inline __attribute__((always_inline)) void
-NAME(finish_row)(const struct flex_gemm_tile *tile, const TYPE *bias, TYPE *c,
-                 NAME(vector) low, NAME(vector) high)
+NAME(finish)(const struct flex_gemm_tile *tile, const TYPE *bias, TYPE *c,
+             NAME(vector) sum)
 {
 #if IS_FLOAT
-    if (tile->scaled) {
-        const TYPE alpha = (TYPE)tile->alpha;
-        low *= alpha;
-        high *= alpha;
-    }
+    if (tile->scaled)
+        sum *= (TYPE)tile->alpha;
 #endif
-    if (tile->accumulate) {
-        low += *(const NAME(vector_at) *)c;
-        high += *(const NAME(vector_at) *)(c + NAME(lanes));
-    }
+    if (tile->accumulate)
+        sum += *(const NAME(vector_at) *)c;
 #if IS_FLOAT
-    if (bias) {
-        low += *(const NAME(vector_at) *)bias;
-        high += *(const NAME(vector_at) *)(bias + NAME(lanes));
-    }
-    if (tile->relu) { /* written so that NaN stays NaN */
-        low = (NAME(vector))((NAME(bits))low & ~(low <= 0));
-        high = (NAME(vector))((NAME(bits))high & ~(high <= 0));
-    }
+    if (bias)
+        sum += *(const NAME(vector_at) *)bias;
+    if (tile->relu) /* written so that NaN stays NaN */
+        sum = (NAME(vector))((NAME(bits))sum & ~(sum <= 0));
 #else
     (void)bias;
 #endif
-    *(NAME(vector_at) *)c = low;
-    *(NAME(vector_at) *)(c + NAME(lanes)) = high;
+    *(NAME(vector_at) *)c = sum;
 }
 
 /* Copy COUNT elements, a few. */
@@ -71,8 +61,9 @@ NAME(copy_few)(TYPE *to, const TYPE *from, int64_t count)
             to[i] = from[i];
 }
 
-/* Finish a tile narrower than a panel, whose SUMS are HEIGHT rows: in a row
- * of full width, of which COLUMNS elements come from C and go there. */
+/* Finish a tile whose columns fill no vector, and whose SUMS are two vectors a
+ * row: in a row of full width, of which what counts comes from C and goes
+ * there. */
 static __attribute__((noinline)) void
 NAME(finish_narrow)(const struct flex_gemm_tile *tile, int height,
                     const NAME(vector) * sums)
@@ -86,22 +77,25 @@ NAME(finish_narrow)(const struct flex_gemm_tile *tile, int height,
     for (int i = 0; i < height; i++) {
         if (tile->accumulate)
             NAME(copy_few)(row, c, tile->columns);
-        NAME(finish_row)
-        (tile, tile->bias ? bias : NULL, row, sums[2 * i], sums[2 * i + 1]);
+        for (int j = 0; j < 2; j++)
+            NAME(finish)
+        (tile, tile->bias ? bias + j * NAME(lanes) : NULL,
+         row + j * NAME(lanes), sums[2 * i + j]);
         NAME(copy_few)(c, row, tile->columns);
         c += tile->c_stride;
     }
 }
 
 /*
- * The tile of HEIGHT rows, a constant at every place of inlining, so all sums
- * stay in registers. Rows of A (IS_ROWS) are read through a pointer to every
- * fourth, which leaves offsets that an instruction can hold. C is fetched
- * early, since its lines are used once; both panels come from the L2 in time.
+ * The tile of HEIGHT rows and one or two VECTORS of columns, constants at every
+ * place of inlining, so all sums stay in registers. Rows of A (IS_ROWS) are
+ * read through a pointer to every fourth, which leaves offsets that an
+ * instruction can hold.
  */
 static inline __attribute__((always_inline)) void
-NAME(tile)(const int height, const int is_rows, int64_t depth, const TYPE *a,
-           const TYPE *b, const struct flex_gemm_tile *tile)
+NAME(tile)(const int height, const int vectors, const int is_rows,
+           int64_t depth, const TYPE *a, const TYPE *b,
+           const struct flex_gemm_tile *tile)
 {
     NAME(vector) sums[HEIGHT][2];
     const int64_t a_stride = tile->a_stride;
@@ -112,24 +106,29 @@ NAME(tile)(const int height, const int is_rows, int64_t depth, const TYPE *a,
 #pragma GCC unroll 14
     for (int i = 0; i < height; i++) {
         const TYPE *c = (const TYPE *)tile->c + i * tile->c_stride;
-        __builtin_prefetch(c, 1, 3);
-        __builtin_prefetch(c + tile->columns - 1, 1, 3);
         sums[i][0] = sums[i][1] = (NAME(vector)){0};
+        if (tile->fetch) {
+            __builtin_prefetch(c, 1, 3);
+            __builtin_prefetch(c + tile->columns - 1, 1, 3);
+        }
     }
 #pragma GCC unroll 4
     for (int i = 0; 4 * i < height; i++)
         fourth[i] = a + 4 * i * a_stride;
     for (int64_t k = 0; k < depth; k++) {
-        const NAME(vector) low = *(const NAME(vector_at) *)b;
-        const NAME(vector) high = *(const NAME(vector_at) *)(b + NAME(lanes));
+        NAME(vector) from_b[2];
+#pragma GCC unroll 2
+        for (int j = 0; j < vectors; j++)
+            from_b[j] = *(const NAME(vector_at) *)(b + j * NAME(lanes));
         __builtin_prefetch(next, 0, 2);
         next += 64;
 #pragma GCC unroll 14
         for (int i = 0; i < height; i++) {
             const TYPE factor =
                 is_rows ? fourth[i / 4][i % 4 * a_stride] : a[i];
-            sums[i][0] += factor * low;
-            sums[i][1] += factor * high;
+#pragma GCC unroll 2
+            for (int j = 0; j < vectors; j++)
+                sums[i][j] += factor * from_b[j];
         }
 #pragma GCC unroll 4
         for (int i = 0; 4 * i < height; i++)
@@ -137,11 +136,25 @@ NAME(tile)(const int height, const int is_rows, int64_t depth, const TYPE *a,
         a += a_stride;
         b += b_stride;
     }
-    if (tile->columns == NAME(width)) {
+    if (tile->columns == vectors * NAME(lanes) && tile->plain) {
         TYPE *c = tile->c;
 #pragma GCC unroll 14
         for (int i = 0; i < height; i++) {
-            NAME(finish_row)(tile, tile->bias, c, sums[i][0], sums[i][1]);
+#pragma GCC unroll 2
+            for (int j = 0; j < vectors; j++)
+                *(NAME(vector_at) *)(c + j * NAME(lanes)) = sums[i][j];
+            c += tile->c_stride;
+        }
+    } else if (tile->columns == vectors * NAME(lanes)) {
+        TYPE *c = tile->c;
+#pragma GCC unroll 14
+        for (int i = 0; i < height; i++) {
+            const TYPE *bias = tile->bias;
+            NAME(finish)(tile, bias, c, sums[i][0]);
+            if (vectors > 1)
+                NAME(finish)
+            (tile, bias ? bias + NAME(lanes) : NULL, c + NAME(lanes),
+             sums[i][1]);
             c += tile->c_stride;
         }
     } else {
@@ -233,18 +246,18 @@ static void NAME(pack_columns)(int64_t depth, int64_t columns, const void *in,
     }
 }
 
-/* One function a height and layout, for the table. */
-#define INSTANCE(h)                                                            \
-    static void NAME(rows_##h)(int64_t depth, const void *a, const void *b,    \
-                               const struct flex_gemm_tile *tile)              \
+/* One function a height, width and layout, for the table. */
+#define VARIANT(name, h, vectors, is_rows)                                     \
+    static void NAME(name)(int64_t depth, const void *a, const void *b,        \
+                           const struct flex_gemm_tile *tile)                  \
     {                                                                          \
-        NAME(tile)(h, 1, depth, a, b, tile);                                   \
-    }                                                                          \
-    static void NAME(columns_##h)(int64_t depth, const void *a, const void *b, \
-                                  const struct flex_gemm_tile *tile)           \
-    {                                                                          \
-        NAME(tile)(h, 0, depth, a, b, tile);                                   \
+        NAME(tile)(h, vectors, is_rows, depth, a, b, tile);                    \
     }
+#define INSTANCE(h)                                                            \
+    VARIANT(rows_##h, h, 2, 1)                                                 \
+    VARIANT(columns_##h, h, 2, 0)                                              \
+    VARIANT(narrow_rows_##h, h, 1, 1)                                          \
+    VARIANT(narrow_columns_##h, h, 1, 0)
 INSTANCE(1)
 INSTANCE(2)
 INSTANCE(3)
@@ -262,3 +275,4 @@ INSTANCE(13)
 INSTANCE(14)
 #endif
 #undef INSTANCE
+#undef VARIANT
