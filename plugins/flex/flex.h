@@ -5,6 +5,7 @@
  *   plugin.c   the entry and the tables
  *   device.c   opening, ISA choice, the flex.compute interface
  *   memory.c   the caching allocator
+ *   parallel.c work on fewer threads than the host has
  *   scalar.c   scalar arguments
  *   loop.c     views as loops: collapsing, gathering, scattering
  *   move.c     whole copies from one layout to another
@@ -40,6 +41,7 @@ struct flex_device {
     struct flex_blas *blas;
     uint32_t isa;      /* enum flex_isa */
     uint32_t gemm;     /* enum flex_gemm_choice of options.h */
+    uint32_t threads;  /* at most so many at work; 0: all that the host has */
     uint64_t l2_bytes; /* of one core */
     uint64_t l3_bytes; /* of the machine's last level */
 };
@@ -85,7 +87,7 @@ extern const struct flex_entries flex_grid_sample_entries;
 
 /* Open and close a device; OPTIONS is a JSON object or NULL and knows
  * {"isa": "base" | "v2" | "v3" | "v4", "gemm": "auto" | "own" | "openblas",
- * "cache_bytes": N}. */
+ * "cache_bytes": N, "threads": N}. */
 hob_status flex_device_open(void *instance, uint32_t ordinal,
                             const char *options, void **out_device,
                             char **out_message);
@@ -187,7 +189,12 @@ void flex_scalar_store(const hob_value *scalar, uint32_t dtype, void *out);
  * an element. */
 enum { FLEX_GRAIN_CHEAP = 1 << 17, FLEX_GRAIN_DEAR = 1 << 13 };
 
-/* host->parallel_for in pieces of GRAIN, but inline below two pieces. */
+/* parallel.c: at least two pieces of GRAIN, on device->threads threads. */
+void flex_parallel_limited(const struct flex_device *device, int64_t count,
+                           int64_t grain, hob_range_fn fn, void *context);
+
+/* host->parallel_for in pieces of GRAIN, but inline below two pieces, and on
+ * no more threads than the device may use. */
 static inline void flex_parallel(const struct flex_device *device,
                                  int64_t count, int64_t grain, hob_range_fn fn,
                                  void *context)
@@ -196,6 +203,8 @@ static inline void flex_parallel(const struct flex_device *device,
         return;
     if (count < 2 * grain)
         fn(context, 0, count, 0);
+    else if (device->threads)
+        flex_parallel_limited(device, count, grain, fn, context);
     else
         device->host->parallel_for(device->host, count, grain, fn, context);
 }
