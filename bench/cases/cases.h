@@ -15,7 +15,9 @@ extern const struct bench_family bench_graphs;
 extern const struct bench_family bench_layout;
 extern const struct bench_family bench_matmul;
 extern const struct bench_family bench_nms;
+extern const struct bench_family bench_opening;
 extern const struct bench_family bench_reduce;
+extern const struct bench_family bench_threads;
 extern const struct bench_family bench_training;
 
 #endif
