@@ -118,6 +118,7 @@ void report_row(const struct bench_ceilings *ceilings,
             if (row->ways[i].state > MEASURE_NONE)
                 printf("; %s: %s", row->ways[i].who, row->ways[i].message);
         printf("\n");
+        (void)fflush(stdout);
         return;
     }
     printf("%9s", time_text(own->median_ns, text));

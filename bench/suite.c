@@ -29,6 +29,7 @@ static const double smoke_bytes = 3e6, smoke_flops = 2e7;
 
 struct settings {
     struct measure_options measure;
+    int is_check; /* nothing is timed, as in the smoke test */
     const char *markdown;
     const char *json;
     const char *commit;
@@ -44,6 +45,7 @@ static const char usage[] =
     "text after the colon is part of its name. None: all.\n"
     "  --list           tell the cases and end\n"
     "  --smoke          check the results of the small cases, time nothing\n"
+    "  --check          the same at all sizes, and of the peers too\n"
     "  --seconds=S      for the samples of one way of a case (0.4)\n"
     "  --threads=one    on one thread only; all: on all only\n"
     "  --markdown=FILE  write the tables there\n"
@@ -88,7 +90,7 @@ static int is_chosen(const struct settings *settings,
     const char *threads = settings->threads;
 
     if (!is_wanted(settings, c) || (c->is_smoke_only && !is_smoke) ||
-        (is_smoke && !is_small(c)))
+        (is_smoke && !settings->is_check && !is_small(c)))
         return 0;
     if (is_all)
         return !c->is_serial && !(threads && strcmp(threads, "one") == 0);
@@ -344,12 +346,13 @@ static void keep_command(struct settings *settings, int argc, char **argv)
 int main(int argc, char **argv)
 {
     static const struct option options[] = {
-        {"list", 0, NULL, 'l'},     {"smoke", 0, NULL, 's'},
-        {"seconds", 1, NULL, 'S'},  {"threads", 1, NULL, 't'},
-        {"markdown", 1, NULL, 'm'}, {"json", 1, NULL, 'j'},
-        {"peer", 1, NULL, 'p'},     {"python", 1, NULL, 'P'},
-        {"count", 1, NULL, 'c'},    {"commit", 1, NULL, 'C'},
-        {"help", 0, NULL, 'h'},     {NULL, 0, NULL, 0}};
+        {"list", 0, NULL, 'l'},    {"check", 0, NULL, 'k'},
+        {"smoke", 0, NULL, 's'},   {"seconds", 1, NULL, 'S'},
+        {"threads", 1, NULL, 't'}, {"markdown", 1, NULL, 'm'},
+        {"json", 1, NULL, 'j'},    {"peer", 1, NULL, 'p'},
+        {"python", 1, NULL, 'P'},  {"count", 1, NULL, 'c'},
+        {"commit", 1, NULL, 'C'},  {"help", 0, NULL, 'h'},
+        {NULL, 0, NULL, 0}};
     struct settings settings = {.commit = "none"};
     char program[400];
     ssize_t length;
@@ -367,6 +370,9 @@ int main(int argc, char **argv)
             break;
         case 's':
             settings.measure.is_smoke = 1;
+            break;
+        case 'k':
+            settings.is_check = settings.measure.is_smoke = 1;
             break;
         case 'S':
             settings.measure.seconds = atof(optarg);
