@@ -46,7 +46,7 @@ static const char usage[] =
     "  --list           tell the cases and end\n"
     "  --smoke          check the results of the small cases, time nothing\n"
     "  --check          the same at all sizes, and of the peers too\n"
-    "  --seconds=S      for the samples of one way of a case (0.4)\n"
+    "  --seconds=S      for the samples of one way of a case (0.3)\n"
     "  --threads=one    on one thread only; all: on all only\n"
     "  --markdown=FILE  write the tables there\n"
     "  --json=FILE      write the results there\n"
@@ -361,7 +361,7 @@ int main(int argc, char **argv)
     if (argc == 7 && strcmp(argv[1], "--way") == 0)
         return serve(argv);
     keep_command(&settings, argc, argv);
-    settings.measure.seconds = 0.4;
+    settings.measure.seconds = 0.3;
     settings.measure.python = "/usr/bin/python3";
     while ((option = getopt_long(argc, argv, "", options, NULL)) >= 0)
         switch (option) {
