@@ -99,6 +99,16 @@ static void print_targets(FILE *file, const struct verdict *verdict)
     }
 }
 
+/* Peers that failed, in the row's own line. */
+static void print_failures(const struct measure_row *row)
+{
+    for (int i = 1; i < row->way_count; i++)
+        if (row->ways[i].state > MEASURE_NONE)
+            printf("; %s %s: %s", row->ways[i].who,
+                   row->ways[i].state == MEASURE_WRONG ? "WRONG" : "FAILED",
+                   row->ways[i].message);
+}
+
 void report_row(const struct bench_ceilings *ceilings,
                 const struct measure_row *row)
 {
@@ -114,9 +124,7 @@ void report_row(const struct bench_ceilings *ceilings,
     }
     if (own->median_ns <= 0) {
         printf("right");
-        for (int i = 1; i < row->way_count; i++)
-            if (row->ways[i].state > MEASURE_NONE)
-                printf("; %s: %s", row->ways[i].who, row->ways[i].message);
+        print_failures(row);
         printf("\n");
         (void)fflush(stdout);
         return;
@@ -131,9 +139,7 @@ void report_row(const struct bench_ceilings *ceilings,
     if (v.limit_ns > 0)
         printf("  %s of %s", ratio_text(v.of_limit, limit), v.limit);
     printf("  %s", verdict_word(row, &v));
-    for (int i = 1; i < row->way_count; i++)
-        if (row->ways[i].state > MEASURE_NONE)
-            printf("; %s: %s", row->ways[i].who, row->ways[i].message);
+    print_failures(row);
     printf("\n");
     (void)fflush(stdout);
 }
@@ -218,7 +224,7 @@ static void print_head(FILE *file, const struct bench_report *report)
     fprintf(file, "- Command: `%s`\n", report->command);
     fprintf(file, "- Load at the end: %s\n", load);
     for (int i = 0; i < PEER_COUNT; i++) {
-        const struct measure_peer *peer = &report->options->peers[i];
+        const struct bench_peer *peer = &report->options->peers[i];
 
         if (i == PEER_TORCH_COUNTED || (!peer->version[0] && !peer->missing[0]))
             continue;

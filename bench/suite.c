@@ -122,41 +122,6 @@ static void list_cases(const struct settings *settings)
 
 /* ---- running ---- */
 
-static void make_peers(struct measure_options *options)
-{
-    static const char blas[] =
-        "/usr/lib/x86_64-linux-gnu/openblas-openmp/libblas.so.3";
-    static const char *const kept[] = {"MALLOC_TRIM_THRESHOLD_=1000000000",
-                                       "MALLOC_MMAP_THRESHOLD_=1000000000",
-                                       "MALLOC_TOP_PAD_=100000000"};
-    struct measure_peer *peers = options->peers;
-    static char preload[400];
-
-    peers[PEER_TORCH].who = "torch";
-    peers[PEER_TORCH_TUNED].who = "torch tuned";
-    peers[PEER_TORCH_COUNTED].who = "torch counted";
-    peers[PEER_NUMEXPR].who = "numexpr";
-    for (int i = 0; i < PEER_COUNT; i++)
-        peers[i].library = i == PEER_NUMEXPR       ? "numexpr"
-                           : i == PEER_TORCH_TUNED ? "torch-tuned"
-                                                   : "torch";
-    for (int i = 0; i < 3; i++)
-        peers[PEER_TORCH_TUNED].environment[i] = kept[i];
-    /* One thread pool instead of two, if that build is installed. */
-    if (access(blas, R_OK) == 0)
-        peers[PEER_TORCH_TUNED].environment[3] =
-            "LD_PRELOAD=/usr/lib/x86_64-linux-gnu/openblas-openmp/"
-            "libblas.so.3";
-    if (options->count_calls) {
-        (void)snprintf(preload, sizeof(preload), "LD_PRELOAD=%s",
-                       options->count_calls);
-        peers[PEER_TORCH_COUNTED].environment[0] = preload;
-    }
-    for (int i = 0; i < PEER_COUNT && !options->peer; i++)
-        (void)snprintf(peers[i].missing, sizeof(peers[i].missing),
-                       "not asked for");
-}
-
 static void print_estimate(const struct settings *settings)
 {
     const struct bench_case *c;
@@ -299,7 +264,8 @@ static int run(struct settings *settings)
         free(rows);
         return 1;
     }
-    make_peers(&settings->measure);
+    peers_init(settings->measure.peers, settings->measure.peer,
+               settings->measure.count_calls);
     bench_ceilings_read(&ceilings, settings->measure.is_smoke);
     report.ceilings = &ceilings;
     report.rows = rows;
@@ -343,7 +309,8 @@ static void keep_command(struct settings *settings, int argc, char **argv)
                 "%s%s", i ? " " : "", i ? argv[i] : "./quickstart bench");
 }
 
-int main(int argc, char **argv)
+/* 0 to go on, 1 if help was all that was wanted, 2 if OPTIONs are wrong. */
+static int parse(struct settings *settings, int argc, char **argv, int *is_list)
 {
     static const struct option options[] = {
         {"list", 0, NULL, 'l'},    {"check", 0, NULL, 'k'},
@@ -353,57 +320,67 @@ int main(int argc, char **argv)
         {"python", 1, NULL, 'P'},  {"count", 1, NULL, 'c'},
         {"commit", 1, NULL, 'C'},  {"help", 0, NULL, 'h'},
         {NULL, 0, NULL, 0}};
+    int option;
+
+    while ((option = getopt_long(argc, argv, "", options, NULL)) >= 0)
+        switch (option) {
+        case 'l':
+            *is_list = 1;
+            break;
+        case 's':
+            settings->measure.is_smoke = 1;
+            break;
+        case 'k':
+            settings->is_check = settings->measure.is_smoke = 1;
+            break;
+        case 'S':
+            settings->measure.seconds = atof(optarg);
+            break;
+        case 't':
+            settings->threads = optarg;
+            break;
+        case 'm':
+            settings->markdown = optarg;
+            break;
+        case 'j':
+            settings->json = optarg;
+            break;
+        case 'p':
+            settings->measure.peer = optarg;
+            break;
+        case 'P':
+            settings->measure.python = optarg;
+            break;
+        case 'c':
+            settings->measure.count_calls = optarg;
+            break;
+        case 'C':
+            settings->commit = optarg;
+            break;
+        default:
+            (void)fputs(usage, option == 'h' ? stdout : stderr);
+            return option == 'h' ? 1 : 2;
+        }
+    settings->wanted = argv + optind;
+    settings->wanted_count = argc - optind;
+    return 0;
+}
+
+int main(int argc, char **argv)
+{
     struct settings settings = {.commit = "none"};
     char program[400];
     ssize_t length;
-    int option, is_list = 0;
+    int is_list = 0, end;
 
     if (argc == 7 && strcmp(argv[1], "--way") == 0)
         return serve(argv);
     keep_command(&settings, argc, argv);
     settings.measure.seconds = 0.3;
     settings.measure.python = "/usr/bin/python3";
-    while ((option = getopt_long(argc, argv, "", options, NULL)) >= 0)
-        switch (option) {
-        case 'l':
-            is_list = 1;
-            break;
-        case 's':
-            settings.measure.is_smoke = 1;
-            break;
-        case 'k':
-            settings.is_check = settings.measure.is_smoke = 1;
-            break;
-        case 'S':
-            settings.measure.seconds = atof(optarg);
-            break;
-        case 't':
-            settings.threads = optarg;
-            break;
-        case 'm':
-            settings.markdown = optarg;
-            break;
-        case 'j':
-            settings.json = optarg;
-            break;
-        case 'p':
-            settings.measure.peer = optarg;
-            break;
-        case 'P':
-            settings.measure.python = optarg;
-            break;
-        case 'c':
-            settings.measure.count_calls = optarg;
-            break;
-        case 'C':
-            settings.commit = optarg;
-            break;
-        default:
-            (void)fputs(usage, option == 'h' ? stdout : stderr);
-            return option == 'h' ? 0 : 2;
-        }
-    settings.wanted = argv + optind;
-    settings.wanted_count = argc - optind;
+    end = parse(&settings, argc, argv, &is_list);
+    if (end)
+        return end == 1 ? 0 : end;
     if (is_list) {
         list_cases(&settings);
         return 0;
