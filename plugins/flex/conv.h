@@ -192,4 +192,11 @@ hob_status flex_conv_weight(const struct flex_conv *conv, const char *grad,
 hob_status flex_conv_direct_weight(const struct flex_conv *conv,
                                    const char *grad, char *out);
 
+/* Elements between the rows of a packed panel of DEPTH elements of SIZE bytes
+ * each: an odd number of lines, so that rows share no sets of the caches. */
+static inline int64_t flex_conv_row_stride(int64_t depth, int64_t size)
+{
+    return (flex_divide_up(depth * size, FLEX_ALIGN) | 1) * FLEX_ALIGN / size;
+}
+
 #endif

@@ -36,6 +36,7 @@ struct product {
     int64_t depth, blocks;  /* of the product, cut into equal blocks */
     int64_t channels_block; /* channels that a block may touch, at most */
     int64_t height, panels; /* of the packed weights */
+    int64_t row_stride;     /* elements between their rows */
     int64_t panel_bytes;
     char *packed;
     int64_t *offsets, *weight_offsets; /* of each tap */
@@ -105,7 +106,7 @@ static void pack_range(void *context, int64_t from, int64_t to, uint32_t worker)
 {
     const struct product *job = context;
     const struct flex_conv *conv = job->conv;
-    const int64_t row_bytes = conv->gemm->a_stride * conv->size;
+    const int64_t row_bytes = job->row_stride * conv->size;
 
     (void)worker;
     for (int64_t i = from; i < to; i++) {
@@ -207,10 +208,12 @@ static void run_block(const struct product *job, const struct task *task,
     const int64_t positions = flex_conv_box_positions(&task->box);
     const int64_t width = conv->gemm->width;
     const int ones = has_ones(job, block);
-    const flex_gemm_kernel_fn tile_fn =
-        conv->gemm->tile[FLEX_GEMM_ROWS][job->height - 1];
-    struct flex_gemm_tile tile = {
-        .c_stride = task->ldc, .accumulate = block > 0, .alpha = 1};
+    struct flex_gemm_tile tile = {.c_stride = task->ldc,
+                                  .a_stride = job->row_stride,
+                                  .b_stride = width,
+                                  .plain = block == 0,
+                                  .accumulate = block > 0,
+                                  .alpha = 1};
 
     if (!job->pointwise && depth > 0) {
         const int64_t base = task->group * conv->in_channels;
@@ -233,11 +236,15 @@ static void run_block(const struct product *job, const struct task *task,
             fill_ones(job, task->columns + depth * width * conv->size, width);
         for (int64_t i = 0; i < job->panels; i++) {
             const int64_t row = i * job->height;
-            tile.rows =
-                (int32_t)flex_least(job->height, conv->out_channels - row);
+            const int64_t rows =
+                flex_least(job->height, conv->out_channels - row);
+
             tile.c = task->out + (row * task->ldc + from) * conv->size;
-            tile_fn(depth + ones, packed_at(job, task->group, block, i),
-                    task->columns, &tile);
+            tile.next = packed_at(job, task->group, block,
+                                  i + 1 < job->panels ? i + 1 : 0);
+            conv->gemm->tile[FLEX_GEMM_ROWS][rows - 1](
+                depth + ones, packed_at(job, task->group, block, i),
+                task->columns, &tile);
         }
     }
 }
@@ -336,8 +343,8 @@ static hob_status plan(struct product *job)
     job->panels = flex_divide_up(conv->out_channels, conv->gemm->height);
     job->height = flex_divide_up(conv->out_channels, job->panels);
     job->panels = flex_divide_up(conv->out_channels, job->height);
-    job->panel_bytes =
-        flex_aligned(job->height * conv->gemm->a_stride * conv->size);
+    job->row_stride = flex_conv_row_stride(job->depth + 1, conv->size);
+    job->panel_bytes = flex_aligned(job->height * job->row_stride * conv->size);
 
     if (!job->pointwise && job->deep > 0) {
         if (flex_conv_strip_init(&job->strip, conv, job->boxes.take,

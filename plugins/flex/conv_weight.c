@@ -39,6 +39,7 @@ struct gradient {
     int64_t shares, ranges;
     int64_t range_channels, strip_channels;
     int64_t height;              /* of a panel of columns */
+    int64_t row_stride;          /* elements between its rows */
     int64_t panels, out_columns; /* of the gradient, in a group; padded */
     char *sums;                  /* [shares, groups, deep, out_columns] */
     /* Bytes of the parts of a task's scratch. */
@@ -95,7 +96,10 @@ static void add_channels(const struct gradient *job, const struct task *task,
         .step = {job->strip.sample, job->strip.slice * conv->axis[0].step,
                  job->strip.row * conv->axis[1].step}};
     struct flex_gemm_tile tile = {.c_stride = job->out_columns,
+                                  .a_stride = job->row_stride,
+                                  .b_stride = width,
                                   .columns = (int32_t)width,
+                                  .plain = task->is_first,
                                   .accumulate = !task->is_first,
                                   .alpha = 1};
     int64_t rows[FLEX_GEMM_HEIGHT_MAX];
@@ -103,16 +107,19 @@ static void add_channels(const struct gradient *job, const struct task *task,
     flex_conv_strip_fill(&job->strip, conv, &task->box, base + first,
                          base + last, task->strip);
     for (int64_t k = first * job->taps; k < end; k += job->height) {
-        tile.rows = (int32_t)flex_least(job->height, end - k);
-        for (int64_t i = 0; i < tile.rows; i++)
+        const int64_t height = flex_least(job->height, end - k);
+
+        for (int64_t i = 0; i < height; i++)
             rows[i] = ((k + i) / job->taps - first) * job->strip.channel +
                       job->offsets[(k + i) % job->taps];
-        conv->kernels->lines(&lines, tile.rows, rows, task->strip,
-                             task->columns, conv->gemm->a_stride);
+        conv->kernels->lines(&lines, height, rows, task->strip, task->columns,
+                             job->row_stride);
         for (int64_t j = 0; j < job->panels; j++) {
             tile.c =
                 task->sums + (k * job->out_columns + j * width) * conv->size;
-            conv->gemm->tile[FLEX_GEMM_ROWS][tile.rows - 1](
+            tile.next = task->panels +
+                        (j + 1 < job->panels ? j + 1 : 0) * job->panel_bytes;
+            conv->gemm->tile[FLEX_GEMM_ROWS][height - 1](
                 depth, task->columns, task->panels + j * job->panel_bytes,
                 &tile);
         }
@@ -224,8 +231,9 @@ static hob_status plan(struct gradient *job)
         return HOB_ERR_MEMORY;
     job->height = gemm->height;
     job->strip_bytes = flex_aligned(job->strip.elements * conv->size);
+    job->row_stride = flex_conv_row_stride(gemm->depth, conv->size);
     job->columns_bytes = flex_aligned(
-        (job->height * gemm->a_stride + FLEX_CONV_SLACK) * conv->size);
+        (job->height * job->row_stride + FLEX_CONV_SLACK) * conv->size);
     job->panel_bytes =
         flex_aligned(job->boxes.positions * gemm->width * conv->size);
     job->task_bytes =

@@ -219,9 +219,10 @@ static void run_panel(const struct task *task, int64_t channels, int64_t tiles)
     const float *input = panel_input(task, tiles);
     const float *bias = (const float *)(const void *)conv->bias;
     const flex_gemm_kernel_fn tile_fn =
-        conv->gemm->tile[FLEX_GEMM_COLUMNS][job->height - 1];
+        conv->gemm->tile[FLEX_GEMM_COLUMNS][rows - 1];
     struct flex_gemm_tile tile = {.c_stride = job->width,
-                                  .rows = (int32_t)rows,
+                                  .a_stride = job->height,
+                                  .b_stride = job->width,
                                   .columns = (int32_t)job->width,
                                   .alpha = 1};
 
@@ -229,6 +230,9 @@ static void run_panel(const struct task *task, int64_t channels, int64_t tiles)
         for (int64_t k = 0; k < conv->in_channels; k += conv->gemm->depth) {
             tile.c = task->sums + p * point;
             tile.accumulate = k > 0;
+            tile.plain = k == 0;
+            tile.next =
+                weights + (p + 1 < POINTS ? p + 1 : 0) * job->point_weights;
             tile_fn(flex_least(conv->gemm->depth, conv->in_channels - k),
                     weights + p * job->point_weights + k * job->height,
                     input + (p * conv->in_channels + k) * job->width, &tile);
