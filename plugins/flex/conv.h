@@ -89,11 +89,6 @@ static inline int64_t flex_aligned(int64_t bytes)
     return flex_divide_up(bytes, FLEX_ALIGN) * FLEX_ALIGN;
 }
 
-static inline int64_t flex_clamp(int64_t x, int64_t low, int64_t high)
-{
-    return x < low ? low : x > high ? high : x;
-}
-
 static inline int64_t flex_least(int64_t a, int64_t b)
 {
     return a < b ? a : b;

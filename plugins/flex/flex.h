@@ -171,6 +171,11 @@ static inline int flex_is_contiguous(const struct hob_view *view)
     return (view->flags & HOB_VIEW_CONTIGUOUS) != 0;
 }
 
+static inline int64_t flex_clamp(int64_t x, int64_t low, int64_t high)
+{
+    return x < low ? low : x > high ? high : x;
+}
+
 /* The numeric value of a scalar argument as a double or an integer. */
 static inline double flex_scalar_f64(const hob_value *value)
 {

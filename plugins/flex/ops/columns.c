@@ -5,66 +5,15 @@
  */
 #include "../rows.h"
 #include "../wide.h"
-#include "flex.h"
+#include "../window.h"
 
 #include <inttypes.h>
 #include <string.h>
 
-/* ---- windows: index 0 is the height, 1 the width ---- */
-
-static int64_t clamp(int64_t x, int64_t low, int64_t high)
-{
-    return x < low ? low : x > high ? high : x;
-}
-
-struct window {
-    int64_t size[2];
-    int64_t stride[2];
-    int64_t padding[2];
-    int64_t dilation[2];
-    int64_t in[2];  /* sizes of the plane that windows lie over */
-    int64_t out[2]; /* how many windows */
-};
-
-/* List argument INDEX, one or two numbers; FALLBACK for an empty one. */
-static void window_pair(const struct hob_call *call, uint32_t index,
-                        const int64_t fallback[2], int64_t out[2])
-{
-    const hob_value *list = &call->args[index];
-
-    if (list->tag != HOB_TAG_I64S || list->count == 0) {
-        out[0] = fallback[0];
-        out[1] = fallback[1];
-    } else {
-        out[0] = list->u.i64s[0];
-        out[1] = list->u.i64s[list->count - 1];
-    }
-}
-
-/*
- * The windows along AXIS whose tap TAP lies inside the plane: *OUT_FIRST up
- * to but not including *OUT_LAST.
- */
-static void window_valid(const struct window *window, int axis, int64_t tap,
-                         int64_t *out_first, int64_t *out_last)
-{
-    const int64_t stride = window->stride[axis];
-    /* Window i reads position i * stride + offset. */
-    const int64_t offset = tap * window->dilation[axis] - window->padding[axis];
-    const int64_t first = offset >= 0 ? 0 : (-offset + stride - 1) / stride;
-    const int64_t room = window->in[axis] - 1 - offset;
-    const int64_t last = room < 0 ? 0 : room / stride + 1;
-
-    *out_first = clamp(first, 0, window->out[axis]);
-    *out_last = clamp(last, *out_first, window->out[axis]);
-}
-
-/* ---- planes ---- */
-
 struct columns {
     struct flex_device *device;
     const struct flex_row_kernels *kernels;
-    struct window window;
+    struct flex_window window;
     const char *in;
     char *out;
     int64_t area, taps, windows; /* of a plane */
@@ -76,13 +25,13 @@ struct columns {
 static int meet(const struct columns *c, int64_t ky, int64_t kx, int64_t y,
                 int64_t *out_at, int64_t *out_first, int64_t *out_last)
 {
-    const struct window *w = &c->window;
+    const struct flex_window *w = &c->window;
     const int64_t row = y * w->stride[0] + ky * w->dilation[0] - w->padding[0];
 
     *out_first = *out_last = 0;
     if (row < 0 || row >= w->in[0])
         return 0;
-    window_valid(w, 1, kx, out_first, out_last);
+    flex_window_valid(w, 1, kx, out_first, out_last);
     *out_at = row * w->in[1] + *out_first * w->stride[1] + kx * w->dilation[1] -
               w->padding[1];
     return *out_first < *out_last;
@@ -90,7 +39,7 @@ static int meet(const struct columns *c, int64_t ky, int64_t kx, int64_t y,
 
 static void im2col_plane(const struct columns *c, const char *plane, char *out)
 {
-    const struct window *w = &c->window;
+    const struct flex_window *w = &c->window;
     const int64_t size = c->size;
 
     for (int64_t tap = 0; tap < c->taps; tap++)
@@ -127,7 +76,7 @@ static void add_strided(const struct columns *c, char *plane, const char *in,
 
 static void col2im_plane(const struct columns *c, const char *in, char *plane)
 {
-    const struct window *w = &c->window;
+    const struct flex_window *w = &c->window;
     const int64_t size = c->size;
 
     memset(plane, 0, (size_t)(c->area * size));
@@ -170,15 +119,15 @@ static void columns_init(struct columns *c, struct flex_device *device,
                          const int64_t *sizes, uint32_t dtype)
 {
     static const int64_t ones[2] = {1, 1}, zeros[2] = {0, 0};
-    struct window *w = &c->window;
+    struct flex_window *w = &c->window;
 
     *c = (struct columns){.device = device,
                           .kernels = flex_row_kernels(device, dtype),
                           .area = sizes[0] * sizes[1]};
-    window_pair(call, first, ones, w->size);
-    window_pair(call, first + 1, ones, w->stride);
-    window_pair(call, first + 2, zeros, w->padding);
-    window_pair(call, first + 3, ones, w->dilation);
+    flex_window_pair(call, first, ones, w->size);
+    flex_window_pair(call, first + 1, ones, w->stride);
+    flex_window_pair(call, first + 2, zeros, w->padding);
+    flex_window_pair(call, first + 3, ones, w->dilation);
     for (int i = 0; i < 2; i++) {
         w->in[i] = sizes[i];
         w->out[i] = (sizes[i] + 2 * w->padding[i] -
