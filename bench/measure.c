@@ -5,12 +5,10 @@
 
 #include "measure.h"
 
+#include "reference.h"
 #include "suite.h"
 
-#include <cjson/cJSON.h>
-
 #include <inttypes.h>
-#include <math.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,11 +23,8 @@ enum {
     LONG_NS = 200000000,
     WARM_NS = 30000000,
     READY_SECONDS = 120,
-    RUN_SECONDS = 60,
-    CHECKED_LEAST = 2000
+    RUN_SECONDS = 60
 };
-/* Flops that the reference may take, element by element. */
-static const double reference_flops = 1e9;
 
 /* A way at work. */
 struct runner {
@@ -41,14 +36,6 @@ struct runner {
     uint64_t repeats;
 };
 
-/* What the ways are compared with. */
-struct reference {
-    int64_t *indices; /* NULL: all elements */
-    double *values;
-    int64_t count;
-    double scale; /* the mean magnitude */
-};
-
 static void fail(struct measure_way *way, enum measure_state state,
                  const char *message)
 {
@@ -56,167 +43,7 @@ static void fail(struct measure_way *way, enum measure_state state,
     (void)snprintf(way->message, sizeof(way->message), "%.300s", message);
 }
 
-/* ---- the reference ---- */
-
-static void free_reference(struct reference *reference)
-{
-    free(reference->indices);
-    free(reference->values);
-}
-
-/* Some elements, spread over all, if all would take too long. */
-static int64_t checked_count(const struct bench_case *c)
-{
-    const double each = c->flops / (double)c->out_count + 1;
-    double count = reference_flops / each;
-
-    if (count < CHECKED_LEAST)
-        count = CHECKED_LEAST;
-    return count < (double)c->out_count ? (int64_t)count : c->out_count;
-}
-
-static int make_reference(const struct bench_case *c,
-                          const struct bench_array *in, struct reference *out)
-{
-    int64_t compared = 0;
-
-    memset(out, 0, sizeof(*out));
-    out->count = c->all ? c->out_count : c->at ? checked_count(c) : 0;
-    out->values = calloc((size_t)out->count + 1, sizeof(*out->values));
-    if (out->count < c->out_count)
-        out->indices = calloc((size_t)out->count + 1, sizeof(*out->indices));
-    if (!out->values || (out->count < c->out_count && !out->indices))
-        return 0;
-    if (c->all)
-        c->all(c, in, out->values);
-    for (int64_t k = 0; !c->all && k < out->count; k++) {
-        int64_t i = k;
-
-        if (out->indices) {
-            /* The golden ratio's multiples; and the first and the last. */
-            double part = fmod((double)k * 0.6180339887498949, 1);
-
-            i = k == 0   ? 0
-                : k == 1 ? c->out_count - 1
-                         : (int64_t)(part * (double)c->out_count);
-            out->indices[k] = i;
-        }
-        out->values[k] = c->at(c, in, i);
-    }
-    for (int64_t k = 0; k < out->count; k++)
-        if (!isnan(out->values[k])) {
-            out->scale += fabs(out->values[k]);
-            compared++;
-        }
-    out->scale /= compared > 0 ? (double)compared : 1;
-    return 1;
-}
-
-/* Compare the result in file PATH. */
-static void compare(const struct bench_case *c, const struct reference *wanted,
-                    const char *path, struct measure_way *way)
-{
-    const double tolerance = c->tolerance > 0 ? c->tolerance : 1e-5;
-    double *got = calloc((size_t)c->out_count + 1, sizeof(*got));
-    FILE *file = fopen(path, "r");
-    const size_t count = (size_t)c->out_count;
-    char message[160];
-
-    if (!got || !file || fread(got, sizeof(*got), count, file) != count)
-        fail(way, MEASURE_ERROR, "the result cannot be read");
-    for (int64_t k = 0; !way->state && k < wanted->count; k++) {
-        const int64_t i = wanted->indices ? wanted->indices[k] : k;
-        const double want = wanted->values[k];
-        double error = fabs(got[i] - want) / (fabs(want) + wanted->scale);
-
-        if (got[i] == want || isnan(want))
-            error = 0;
-        if (!(error <= (c->is_exact ? 0 : tolerance))) {
-            (void)snprintf(message, sizeof(message),
-                           "wrong: element %" PRId64 " is %.9g, not %.9g", i,
-                           got[i], want);
-            fail(way, MEASURE_WRONG, message);
-        }
-        if (error > way->error)
-            way->error = error;
-    }
-    if (file)
-        (void)fclose(file);
-    free(got);
-}
-
 /* ---- talking ---- */
-
-static int start_peer(struct measure_options *options,
-                      struct measure_peer *peer)
-{
-    const char *argv[] = {options->python, options->peer, peer->library, NULL};
-    char line[200];
-
-    if (peer->process.pid || peer->missing[0])
-        return !peer->missing[0];
-    if (!bench_process_start(&peer->process, argv, peer->environment) ||
-        !bench_process_hear(&peer->process, line, sizeof(line),
-                            READY_SECONDS)) {
-        (void)snprintf(peer->missing, sizeof(peer->missing), "%s does not run",
-                       options->peer);
-    } else if (strncmp(line, "hello ", 6) == 0) {
-        (void)snprintf(peer->version, sizeof(peer->version), "%.90s", line + 6);
-    } else {
-        (void)snprintf(peer->missing, sizeof(peer->missing), "%.190s", line);
-    }
-    if (peer->missing[0])
-        bench_process_end(&peer->process);
-    return !peer->missing[0];
-}
-
-/* The case as a line for peer.py; the caller frees it. */
-static char *describe(const struct measure_options *options,
-                      const struct measure_row *row, const char *work,
-                      const char *path)
-{
-    static const char *const names[] = {
-        [HOB_DTYPE_F64] = "f64",   [HOB_DTYPE_F32] = "f32",
-        [HOB_DTYPE_F16] = "f16",   [HOB_DTYPE_BF16] = "bf16",
-        [HOB_DTYPE_I64] = "i64",   [HOB_DTYPE_I32] = "i32",
-        [HOB_DTYPE_BOOL] = "bool",
-    };
-    const struct bench_case *c = row->c;
-    cJSON *json = cJSON_CreateObject();
-    cJSON *inputs = cJSON_AddArrayToObject(json, "inputs");
-    cJSON *numbers = cJSON_AddArrayToObject(json, "n");
-    const int is_torch = work == c->torch;
-    char *text;
-
-    for (int i = 0; i < bench_input_count(c); i++) {
-        cJSON *input = cJSON_CreateObject();
-        cJSON *shape = cJSON_AddArrayToObject(input, "shape");
-        char file[240];
-
-        for (int32_t d = 0; d < bench_rank(&c->in[i]); d++)
-            cJSON_AddItemToArray(shape,
-                                 cJSON_CreateNumber((double)c->in[i].shape[d]));
-        (void)snprintf(file, sizeof(file), "%s/in%d", options->folder, i);
-        cJSON_AddStringToObject(input, "path", file);
-        cJSON_AddStringToObject(input, "dtype", names[c->in[i].dtype]);
-        cJSON_AddItemToArray(inputs, input);
-    }
-    for (int i = 0; i < BENCH_NUMBERS; i++)
-        cJSON_AddItemToArray(numbers, cJSON_CreateNumber((double)c->n[i]));
-    cJSON_AddNumberToObject(json, "x", c->x);
-    cJSON_AddNumberToObject(json, "threads", row->threads);
-    cJSON_AddNumberToObject(json, "sets", bench_sets(c));
-    cJSON_AddBoolToObject(json, "training", c->is_training);
-    cJSON_AddStringToObject(json, "setup",
-                            is_torch && c->torch_setup ? c->torch_setup : "");
-    cJSON_AddStringToObject(json, "work", work);
-    cJSON_AddStringToObject(json, "check",
-                            is_torch && c->torch_check ? c->torch_check : "");
-    cJSON_AddStringToObject(json, "out", path);
-    text = cJSON_PrintUnformatted(json);
-    cJSON_Delete(json);
-    return text;
-}
 
 /* Hear the line that ends a way's start, and check its result. */
 static void hear_ready(const struct bench_case *c, struct runner *runner,
@@ -242,7 +69,8 @@ static void hear_ready(const struct bench_case *c, struct runner *runner,
         if (count != c->out_count)
             fail(way, MEASURE_WRONG, "wrong number of elements");
         else
-            compare(c, reference, path, way);
+            way->state = reference_compare(c, reference, path, &way->error,
+                                           way->message, sizeof(way->message));
         return;
     }
     if (strncmp(line, "none ", 5) == 0)
@@ -280,16 +108,16 @@ static void start_own(struct measure_options *options, struct measure_row *row,
 
 static void start_python(struct measure_options *options,
                          struct measure_row *row, struct runner *runner,
-                         struct measure_peer *peer, const char *work,
+                         struct bench_peer *peer, const char *work,
                          const char *path)
 {
     char *text;
 
-    if (!start_peer(options, peer)) {
+    if (!peer_start(peer, options->python, options->peer)) {
         fail(runner->way, MEASURE_NONE, "not installed");
         return;
     }
-    text = describe(options, row, work, path);
+    text = peer_describe(row->c, row->threads, work, options->folder, path);
     runner->process = &peer->process;
     if (!text || !bench_process_say(&peer->process, text))
         fail(runner->way, MEASURE_ERROR, "it ended");
@@ -592,11 +420,11 @@ void measure_row(struct measure_options *options, struct measure_row *row)
     memset(runners, 0, sizeof(runners));
     list_ways(row);
     (void)snprintf(path, sizeof(path), "%s/out", options->folder);
-    if (!bench_make_inputs(c, in) || !make_reference(c, in, &reference) ||
+    if (!bench_make_inputs(c, in) || !reference_make(c, in, &reference) ||
         ((c->torch || c->numexpr) &&
          !write_inputs(options, in, bench_input_count(c)))) {
         fail(&row->ways[0], MEASURE_ERROR, "no memory, or no room for files");
-        free_reference(&reference);
+        reference_free(&reference);
         return;
     }
     bench_free_inputs(in, bench_input_count(c));
@@ -608,7 +436,7 @@ void measure_row(struct measure_options *options, struct measure_row *row)
         if (!row->ways[i].state)
             bench_process_pause(runners[i].process);
     }
-    free_reference(&reference);
+    reference_free(&reference);
     /* What computes something else is not faster, it is wrong. */
     if (!row->ways[0].state && !options->is_smoke)
         take_turns(options, c, runners, row->way_count);

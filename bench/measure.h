@@ -5,7 +5,7 @@
 #ifndef BENCH_MEASURE_H
 #define BENCH_MEASURE_H
 
-#include "process.h"
+#include "peers.h"
 
 #include <stdint.h>
 
@@ -43,23 +43,6 @@ struct measure_row {
     int way_count;
 };
 
-/* A peer in Python; its process is kept from case to case. */
-struct measure_peer {
-    const char *who;     /* "torch" */
-    const char *library; /* what peer.py is told */
-    const char *environment[8];
-    struct bench_process process;
-    char version[96]; /* once it has been started */
-    char missing[200];
-};
-enum {
-    PEER_TORCH,
-    PEER_TORCH_TUNED,   /* see peer.py */
-    PEER_TORCH_COUNTED, /* its allocations; it is not timed */
-    PEER_NUMEXPR,
-    PEER_COUNT
-};
-
 struct measure_options {
     const char *program; /* of this suite, to be started again */
     const char *peer;    /* the path of peer.py */
@@ -68,7 +51,7 @@ struct measure_options {
     char folder[200];        /* for files, private */
     double seconds;          /* for the samples of each way of a row */
     int is_smoke;            /* results are checked, nothing is timed */
-    struct measure_peer peers[PEER_COUNT];
+    struct bench_peer peers[PEER_COUNT];
 };
 
 /* How long that may take, in seconds. */

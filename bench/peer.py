@@ -107,7 +107,7 @@ class Torch:
         self.torch.set_num_threads(threads)
 
     def numbers(self, result):
-        if isinstance(result, (tuple, list)):
+        if isinstance(result, tuple):
             result = result[0]
         if not self.torch.is_tensor(result):
             return np.asarray(result, np.float64)

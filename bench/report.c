@@ -74,29 +74,42 @@ static const char *rate_text(const struct bench_case *c, double ns, char *out)
     return out;
 }
 
+static const char *amount_text(enum verdict_unit unit, double amount, char *out)
+{
+    if (unit == VERDICT_BYTES)
+        return bytes_text((int64_t)amount, out);
+    if (unit == VERDICT_NS && amount >= 0)
+        return time_text(amount, out);
+    (void)snprintf(out, TEXT, "%.2f%s", amount,
+                   unit == VERDICT_NS ? " ns" : "");
+    return out;
+}
+
+/* What was wanted, and what came. */
 static void print_targets(FILE *file, const struct verdict *verdict)
 {
     for (int i = 0; i < verdict->target_count; i++) {
-        char wanted[TEXT];
+        const struct verdict_target *t = &verdict->targets[i];
+        char wanted[TEXT], got[TEXT];
 
-        const char *who = verdict->targets[i].who;
-
-        if (strcmp(verdict->targets[i].what, "ns") == 0)
-            fprintf(file, "%sat most %s", i ? ", " : "",
-                    time_text(verdict->targets[i].wanted, wanted));
-        else if (strcmp(verdict->targets[i].what, "bytes of memory") == 0)
-            fprintf(file, "%sat most %s", i ? ", " : "",
-                    bytes_text((int64_t)verdict->targets[i].wanted, wanted));
-        else
-            fprintf(file, "%s%.3g %s%s%s", i ? ", " : "",
-                    verdict->targets[i].wanted, verdict->targets[i].what,
-                    who ? " " : "", who ? who : "");
-        if (verdict->target_count > 1 && !verdict->targets[i].is_known)
-            fprintf(file, " (not known)");
-        else if (verdict->target_count > 1 || who)
-            fprintf(file, " (%.2f: %s)", verdict->targets[i].got,
-                    verdict->targets[i].is_met ? "met" : "missed");
+        fprintf(file, "%s%s%s%s%s%s%s: %s", i ? "; " : "",
+                t->unit == VERDICT_RATIO ? "" : "at most ",
+                amount_text(t->unit, t->wanted, wanted), *t->what ? " " : "",
+                t->what, t->who ? " " : "", t->who ? t->who : "",
+                t->is_known ? amount_text(t->unit, t->got, got) : "not known");
+        if (verdict->target_count > 1 && t->is_known)
+            fprintf(file, ", %s", t->is_met ? "met" : "missed");
     }
+}
+
+/* Peers that failed, in the row's own line. */
+static void print_failures(const struct measure_row *row)
+{
+    for (int i = 1; i < row->way_count; i++)
+        if (row->ways[i].state > MEASURE_NONE)
+            printf("; %s %s: %s", row->ways[i].who,
+                   row->ways[i].state == MEASURE_WRONG ? "WRONG" : "FAILED",
+                   row->ways[i].message);
 }
 
 void report_row(const struct bench_ceilings *ceilings,
@@ -114,10 +127,9 @@ void report_row(const struct bench_ceilings *ceilings,
     }
     if (own->median_ns <= 0) {
         printf("right");
-        for (int i = 1; i < row->way_count; i++)
-            if (row->ways[i].state > MEASURE_NONE)
-                printf("; %s: %s", row->ways[i].who, row->ways[i].message);
+        print_failures(row);
         printf("\n");
+        (void)fflush(stdout);
         return;
     }
     printf("%9s", time_text(own->median_ns, text));
@@ -130,9 +142,7 @@ void report_row(const struct bench_ceilings *ceilings,
     if (v.limit_ns > 0)
         printf("  %s of %s", ratio_text(v.of_limit, limit), v.limit);
     printf("  %s", verdict_word(row, &v));
-    for (int i = 1; i < row->way_count; i++)
-        if (row->ways[i].state > MEASURE_NONE)
-            printf("; %s: %s", row->ways[i].who, row->ways[i].message);
+    print_failures(row);
     printf("\n");
     (void)fflush(stdout);
 }
@@ -217,7 +227,7 @@ static void print_head(FILE *file, const struct bench_report *report)
     fprintf(file, "- Command: `%s`\n", report->command);
     fprintf(file, "- Load at the end: %s\n", load);
     for (int i = 0; i < PEER_COUNT; i++) {
-        const struct measure_peer *peer = &report->options->peers[i];
+        const struct bench_peer *peer = &report->options->peers[i];
 
         if (i == PEER_TORCH_COUNTED || (!peer->version[0] && !peer->missing[0]))
             continue;
@@ -314,25 +324,47 @@ static void print_group(FILE *file, const struct bench_report *report,
             print_way(file, &rows[i], &rows[i].ways[k]);
 }
 
+/* How many rows meet their targets; a table of those that do not. */
+static void print_summary(FILE *file, const struct bench_report *report)
+{
+    size_t met = 0, missed = 0;
+    struct verdict v;
+
+    for (size_t i = 0; i < report->row_count; i++) {
+        const char *word;
+
+        verdict_of(report->ceilings, &report->rows[i], &v);
+        word = verdict_word(&report->rows[i], &v);
+        met += strcmp(word, "met") == 0;
+        missed += strcmp(word, "missed") == 0;
+    }
+    fprintf(file, "\n%zu rows meet their targets, %zu miss one%s\n", met,
+            missed,
+            missed ? ":\n\n| case | threads | target: what came "
+                     "|\n|---|---:|---|"
+                   : ".");
+    for (size_t i = 0; i < report->row_count; i++) {
+        const struct measure_row *row = &report->rows[i];
+
+        verdict_of(report->ceilings, row, &v);
+        if (strcmp(verdict_word(row, &v), "missed") != 0)
+            continue;
+        fprintf(file, "| %s %s | %d | ", row->c->id, row->c->name,
+                row->threads);
+        print_targets(file, &v);
+        fprintf(file, " |\n");
+    }
+}
+
 int report_markdown(const struct bench_report *report, const char *path)
 {
     FILE *file = fopen(path, "w");
-    size_t met = 0, missed = 0;
     int is_bad;
 
     if (!file)
         return 0;
     print_head(file, report);
-    for (size_t i = 0; i < report->row_count; i++) {
-        const struct measure_row *row = &report->rows[i];
-        struct verdict v;
-
-        verdict_of(report->ceilings, row, &v);
-        met += strcmp(verdict_word(row, &v), "met") == 0;
-        missed += strcmp(verdict_word(row, &v), "missed") == 0;
-    }
-    fprintf(file, "\n%zu rows meet their targets, %zu miss one.\n", met,
-            missed);
+    print_summary(file, report);
     for (size_t i = 0; i < report->row_count;) {
         const size_t count = count_same(report, i);
 
@@ -410,7 +442,10 @@ static cJSON *row_json(const struct bench_report *report,
     for (int i = 0; i < v.target_count; i++) {
         cJSON *target = cJSON_CreateObject();
 
+        static const char *const units[] = {"ratio", "ns", "bytes"};
+
         cJSON_AddStringToObject(target, "what", v.targets[i].what);
+        cJSON_AddStringToObject(target, "unit", units[v.targets[i].unit]);
         if (v.targets[i].who)
             cJSON_AddStringToObject(target, "who", v.targets[i].who);
         cJSON_AddNumberToObject(target, "wanted", v.targets[i].wanted);

@@ -43,6 +43,17 @@ for module in torch numexpr; do
         echo "no $module beside it: apt-get install python3-$module" >&2
 done
 
+# PyTorch from C++ for the cost of a call: half a minute to compile, once.
+torch_add=$build/bench/torch_add.so
+if [ -e /usr/include/torch/csrc/api/include/torch/torch.h ] &&
+    [ ! "$torch_add" -nt "$root/bench/peer_torch_add.cpp" ]; then
+    g++ -std=c++17 -O2 -fPIC -shared -o "$torch_add" \
+        -isystem /usr/include/torch/csrc/api/include \
+        "$root/bench/peer_torch_add.cpp" -ltorch -ltorch_cpu -lc10 \
+        >"$work/log" 2>&1 || tail -n 3 "$work/log" >&2
+fi
+[ ! -e "$torch_add" ] || export HOB_BENCH_TORCH_ADD="$torch_add"
+
 report=$build/bench/last
 if [ "$has_cases" = no ]; then
     model=$(sed -n 's/^model name[^:]*: *//p' /proc/cpuinfo | head -n 1)

@@ -29,6 +29,7 @@ static const double smoke_bytes = 3e6, smoke_flops = 2e7;
 
 struct settings {
     struct measure_options measure;
+    int is_check; /* nothing is timed, as in the smoke test */
     const char *markdown;
     const char *json;
     const char *commit;
@@ -44,7 +45,8 @@ static const char usage[] =
     "text after the colon is part of its name. None: all.\n"
     "  --list           tell the cases and end\n"
     "  --smoke          check the results of the small cases, time nothing\n"
-    "  --seconds=S      for the samples of one way of a case (0.4)\n"
+    "  --check          the same at all sizes, and of the peers too\n"
+    "  --seconds=S      for the samples of one way of a case (0.3)\n"
     "  --threads=one    on one thread only; all: on all only\n"
     "  --markdown=FILE  write the tables there\n"
     "  --json=FILE      write the results there\n"
@@ -88,7 +90,7 @@ static int is_chosen(const struct settings *settings,
     const char *threads = settings->threads;
 
     if (!is_wanted(settings, c) || (c->is_smoke_only && !is_smoke) ||
-        (is_smoke && !is_small(c)))
+        (is_smoke && !settings->is_check && !is_small(c)))
         return 0;
     if (is_all)
         return !c->is_serial && !(threads && strcmp(threads, "one") == 0);
@@ -119,41 +121,6 @@ static void list_cases(const struct settings *settings)
 }
 
 /* ---- running ---- */
-
-static void make_peers(struct measure_options *options)
-{
-    static const char blas[] =
-        "/usr/lib/x86_64-linux-gnu/openblas-openmp/libblas.so.3";
-    static const char *const kept[] = {"MALLOC_TRIM_THRESHOLD_=1000000000",
-                                       "MALLOC_MMAP_THRESHOLD_=1000000000",
-                                       "MALLOC_TOP_PAD_=100000000"};
-    struct measure_peer *peers = options->peers;
-    static char preload[400];
-
-    peers[PEER_TORCH].who = "torch";
-    peers[PEER_TORCH_TUNED].who = "torch tuned";
-    peers[PEER_TORCH_COUNTED].who = "torch counted";
-    peers[PEER_NUMEXPR].who = "numexpr";
-    for (int i = 0; i < PEER_COUNT; i++)
-        peers[i].library = i == PEER_NUMEXPR       ? "numexpr"
-                           : i == PEER_TORCH_TUNED ? "torch-tuned"
-                                                   : "torch";
-    for (int i = 0; i < 3; i++)
-        peers[PEER_TORCH_TUNED].environment[i] = kept[i];
-    /* One thread pool instead of two, if that build is installed. */
-    if (access(blas, R_OK) == 0)
-        peers[PEER_TORCH_TUNED].environment[3] =
-            "LD_PRELOAD=/usr/lib/x86_64-linux-gnu/openblas-openmp/"
-            "libblas.so.3";
-    if (options->count_calls) {
-        (void)snprintf(preload, sizeof(preload), "LD_PRELOAD=%s",
-                       options->count_calls);
-        peers[PEER_TORCH_COUNTED].environment[0] = preload;
-    }
-    for (int i = 0; i < PEER_COUNT && !options->peer; i++)
-        (void)snprintf(peers[i].missing, sizeof(peers[i].missing),
-                       "not asked for");
-}
 
 static void print_estimate(const struct settings *settings)
 {
@@ -297,7 +264,8 @@ static int run(struct settings *settings)
         free(rows);
         return 1;
     }
-    make_peers(&settings->measure);
+    peers_init(settings->measure.peers, settings->measure.peer,
+               settings->measure.count_calls);
     bench_ceilings_read(&ceilings, settings->measure.is_smoke);
     report.ceilings = &ceilings;
     report.rows = rows;
@@ -341,63 +309,78 @@ static void keep_command(struct settings *settings, int argc, char **argv)
                 "%s%s", i ? " " : "", i ? argv[i] : "./quickstart bench");
 }
 
-int main(int argc, char **argv)
+/* 0 to go on, 1 if help was all that was wanted, 2 if OPTIONs are wrong. */
+static int parse(struct settings *settings, int argc, char **argv, int *is_list)
 {
     static const struct option options[] = {
-        {"list", 0, NULL, 'l'},     {"smoke", 0, NULL, 's'},
-        {"seconds", 1, NULL, 'S'},  {"threads", 1, NULL, 't'},
-        {"markdown", 1, NULL, 'm'}, {"json", 1, NULL, 'j'},
-        {"peer", 1, NULL, 'p'},     {"python", 1, NULL, 'P'},
-        {"count", 1, NULL, 'c'},    {"commit", 1, NULL, 'C'},
-        {"help", 0, NULL, 'h'},     {NULL, 0, NULL, 0}};
+        {"list", 0, NULL, 'l'},    {"check", 0, NULL, 'k'},
+        {"smoke", 0, NULL, 's'},   {"seconds", 1, NULL, 'S'},
+        {"threads", 1, NULL, 't'}, {"markdown", 1, NULL, 'm'},
+        {"json", 1, NULL, 'j'},    {"peer", 1, NULL, 'p'},
+        {"python", 1, NULL, 'P'},  {"count", 1, NULL, 'c'},
+        {"commit", 1, NULL, 'C'},  {"help", 0, NULL, 'h'},
+        {NULL, 0, NULL, 0}};
+    int option;
+
+    while ((option = getopt_long(argc, argv, "", options, NULL)) >= 0)
+        switch (option) {
+        case 'l':
+            *is_list = 1;
+            break;
+        case 's':
+            settings->measure.is_smoke = 1;
+            break;
+        case 'k':
+            settings->is_check = settings->measure.is_smoke = 1;
+            break;
+        case 'S':
+            settings->measure.seconds = atof(optarg);
+            break;
+        case 't':
+            settings->threads = optarg;
+            break;
+        case 'm':
+            settings->markdown = optarg;
+            break;
+        case 'j':
+            settings->json = optarg;
+            break;
+        case 'p':
+            settings->measure.peer = optarg;
+            break;
+        case 'P':
+            settings->measure.python = optarg;
+            break;
+        case 'c':
+            settings->measure.count_calls = optarg;
+            break;
+        case 'C':
+            settings->commit = optarg;
+            break;
+        default:
+            (void)fputs(usage, option == 'h' ? stdout : stderr);
+            return option == 'h' ? 1 : 2;
+        }
+    settings->wanted = argv + optind;
+    settings->wanted_count = argc - optind;
+    return 0;
+}
+
+int main(int argc, char **argv)
+{
     struct settings settings = {.commit = "none"};
     char program[400];
     ssize_t length;
-    int option, is_list = 0;
+    int is_list = 0, end;
 
     if (argc == 7 && strcmp(argv[1], "--way") == 0)
         return serve(argv);
     keep_command(&settings, argc, argv);
-    settings.measure.seconds = 0.4;
+    settings.measure.seconds = 0.3;
     settings.measure.python = "/usr/bin/python3";
-    while ((option = getopt_long(argc, argv, "", options, NULL)) >= 0)
-        switch (option) {
-        case 'l':
-            is_list = 1;
-            break;
-        case 's':
-            settings.measure.is_smoke = 1;
-            break;
-        case 'S':
-            settings.measure.seconds = atof(optarg);
-            break;
-        case 't':
-            settings.threads = optarg;
-            break;
-        case 'm':
-            settings.markdown = optarg;
-            break;
-        case 'j':
-            settings.json = optarg;
-            break;
-        case 'p':
-            settings.measure.peer = optarg;
-            break;
-        case 'P':
-            settings.measure.python = optarg;
-            break;
-        case 'c':
-            settings.measure.count_calls = optarg;
-            break;
-        case 'C':
-            settings.commit = optarg;
-            break;
-        default:
-            (void)fputs(usage, option == 'h' ? stdout : stderr);
-            return option == 'h' ? 0 : 2;
-        }
-    settings.wanted = argv + optind;
-    settings.wanted_count = argc - optind;
+    end = parse(&settings, argc, argv, &is_list);
+    if (end)
+        return end == 1 ? 0 : end;
     if (is_list) {
         list_cases(&settings);
         return 0;

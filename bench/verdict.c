@@ -9,18 +9,21 @@
 
 #include <string.h>
 
-/* GOT is at least WANTED, or at most where IS_MOST; no WANTED, no target. */
-static void add(struct verdict *v, const char *what, double wanted, double got,
-                int is_most, int is_known)
+/* No target if nothing is WANTED. */
+static void add(struct verdict *v, const char *what, enum verdict_unit unit,
+                double wanted, double got, int is_known)
 {
+    struct verdict_target *target = &v->targets[v->target_count];
+
     if (wanted == 0)
         return;
-    v->targets[v->target_count].what = what;
-    v->targets[v->target_count].wanted = wanted;
-    v->targets[v->target_count].got = got;
-    v->targets[v->target_count].is_known = is_known;
-    v->targets[v->target_count].is_met =
-        is_known && (is_most ? got <= wanted : got >= wanted);
+    target->what = what;
+    target->unit = unit;
+    target->wanted = wanted;
+    target->got = got;
+    target->is_known = is_known;
+    target->is_met =
+        is_known && (unit == VERDICT_RATIO ? got >= wanted : got <= wanted);
     v->target_count++;
 }
 
@@ -59,27 +62,27 @@ void verdict_of(const struct bench_ceilings *ceilings,
         return;
     out->of_peer = out->peer ? out->peer->median_ns / own : 0;
     out->of_limit = out->limit_ns / own;
-    add(out, "of the best peer's speed", target->peer, out->of_peer, 0,
-        out->peer != NULL);
+    add(out, "of the best peer's speed", VERDICT_RATIO, target->peer,
+        out->of_peer, out->peer != NULL);
     for (int i = 0; i < BENCH_PEERS && target->of[i].who; i++) {
         const struct measure_way *peer = NULL;
         int threads;
 
         find_best(row, target->of[i].who, &peer, &threads);
         find_best(row->one, target->of[i].who, &peer, &threads);
-        add(out, "of the speed of", target->of[i].ratio,
-            peer ? peer->median_ns / own : 0, 0, peer != NULL);
+        add(out, "of the speed of", VERDICT_RATIO, target->of[i].ratio,
+            peer ? peer->median_ns / own : 0, peer != NULL);
         out->targets[out->target_count - 1].who = target->of[i].who;
     }
-    add(out, "of the limit", target->limit, out->of_limit, 0,
+    add(out, "of the limit", VERDICT_RATIO, target->limit, out->of_limit,
         out->limit_ns > 0);
-    add(out, "ns", target->ns, own, 1, 1);
-    add(out, "ns above the base", target->above_base_ns,
-        out->base ? own - out->base->median_ns : 0, 1, out->base != NULL);
-    add(out, "bytes of memory", target->peak_bytes,
-        (double)row->ways[0].peak_bytes, 1, row->ways[0].peak_bytes >= 0);
-    add(out, "of the base's speed", target->base,
-        out->base ? out->base->median_ns / own : 0, 0, out->base != NULL);
+    add(out, "", VERDICT_NS, target->ns, own, 1);
+    add(out, "above the base", VERDICT_NS, target->above_base_ns,
+        out->base ? own - out->base->median_ns : 0, out->base != NULL);
+    add(out, "of the base's speed", VERDICT_RATIO, target->base,
+        out->base ? out->base->median_ns / own : 0, out->base != NULL);
+    add(out, "of memory", VERDICT_BYTES, target->peak_bytes,
+        (double)row->ways[0].peak_bytes, row->ways[0].peak_bytes >= 0);
 }
 
 const char *verdict_word(const struct measure_row *row,

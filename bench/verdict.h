@@ -10,6 +10,19 @@
 
 enum { VERDICT_TARGETS = 8 };
 
+enum verdict_unit { VERDICT_RATIO, VERDICT_NS, VERDICT_BYTES };
+
+/* At least a ratio; at most a time or a number of bytes. */
+struct verdict_target {
+    const char *what; /* it is of, or above; may be "" */
+    const char *who;  /* if what names a peer; else NULL */
+    enum verdict_unit unit;
+    double wanted;
+    double got;
+    int is_known; /* 0: what it is compared with is not there */
+    int is_met;
+};
+
 /*
  * Medians are compared. 0 where there is nothing to compare with. On all
  * threads a peer may be faster with one: then that is what it has to be
@@ -23,14 +36,7 @@ struct verdict {
     double limit_ns;
     const char *limit; /* what it is that limits */
     double of_limit;
-    struct {
-        const char *what;
-        const char *who; /* of the targets that name a peer; else NULL */
-        double wanted;
-        double got;
-        int is_known; /* 0: what it is compared with is not there */
-        int is_met;
-    } targets[VERDICT_TARGETS];
+    struct verdict_target targets[VERDICT_TARGETS];
     int target_count;
 };
 

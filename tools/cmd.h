@@ -23,6 +23,7 @@ struct cmd {
     int (*run)(const struct cmd *cmd, int argc, char **argv);
 };
 
+int cmd_doctor(const struct cmd *cmd, int argc, char **argv);
 int cmd_plugins(const struct cmd *cmd, int argc, char **argv);
 int cmd_why(const struct cmd *cmd, int argc, char **argv);
 int cmd_devices(const struct cmd *cmd, int argc, char **argv);

@@ -41,11 +41,15 @@ static void print_config(const cJSON *config)
     }
     cJSON_ArrayForEach(item, cJSON_GetObjectItemCaseSensitive(config, "notes"))
     {
-        const cJSON *file = cJSON_GetObjectItemCaseSensitive(item, "file");
+        const char *severity = cJSON_GetStringValue(
+            cJSON_GetObjectItemCaseSensitive(item, "severity"));
+        const cJSON *where = cJSON_GetObjectItemCaseSensitive(item, "where");
         const cJSON *detail = cJSON_GetObjectItemCaseSensitive(item, "detail");
 
-        printf("note: %s: %s\n", cJSON_IsString(file) ? file->valuestring : "",
-               cJSON_IsString(detail) ? detail->valuestring : "");
+        if (severity && strcmp(severity, "debug") != 0)
+            printf("note: %s: %s\n",
+                   cJSON_IsString(where) ? where->valuestring : "",
+                   cJSON_IsString(detail) ? detail->valuestring : "");
     }
 }
 

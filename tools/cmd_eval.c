@@ -5,6 +5,7 @@
 #include "cmd_bisect.h"
 #include "cmd_cases.h"
 #include "eval/compare.h"
+#include "eval/stats.h"
 #include "files.h"
 
 #include <inttypes.h>
@@ -130,11 +131,12 @@ static void print_values(const cJSON *values)
     }
 }
 
-/* Run on DEVICES, all of which stay open until the values are compared. */
+/* Run on DEVICES, all of which stay open until the values are compared. With
+ * STATS add to it what each run took of memory. */
 static hob_status run_on_devices(const struct program *program,
                                  hob_device **devices, uint32_t count,
                                  const struct names *names, cJSON *out,
-                                 hob_error *error)
+                                 cJSON *stats, hob_error *error)
 {
     struct tolerance tolerance = program->tolerance;
     struct run runs[MAX_DEVICES];
@@ -147,9 +149,14 @@ static hob_status run_on_devices(const struct program *program,
     for (; done < count && !status; done++) {
         cJSON *values =
             cJSON_AddObjectToObject(out, hob_device_name(devices[done]));
+        struct hob_memory_stats before;
 
+        stats_begin(devices[done], &before);
         status = run_program(program, devices[done], names, &runs[done],
                              &missing, error);
+        if (stats)
+            cJSON_AddItemToObject(stats, hob_device_name(devices[done]),
+                                  stats_end(devices[done], &before));
         free(missing);
         missing = NULL;
         if (!status)
@@ -197,11 +204,13 @@ static hob_status judge_on_devices(const struct program *program,
     return HOB_OK;
 }
 
-static void print_devices(cJSON *out, uint32_t count, int as_json)
+static void print_devices(cJSON *out, cJSON *stats, uint32_t count, int as_json)
 {
     const cJSON *values;
 
     if (as_json) {
+        if (stats)
+            cJSON_AddItemToObject(out, "memory", stats);
         cmd_print_json(out);
         return;
     }
@@ -215,6 +224,8 @@ static void print_devices(cJSON *out, uint32_t count, int as_json)
             printf("%s\n", values->string);
         print_values(values);
     }
+    stats_print(stats);
+    cJSON_Delete(stats);
     cJSON_Delete(out);
 }
 
@@ -230,6 +241,7 @@ struct call {
     enum layout layout;
     const char *devices[MAX_DEVICES];
     uint32_t device_count;
+    int stats;
     int as_json;
 };
 
@@ -243,6 +255,7 @@ static int run_file(const struct cmd *cmd, const struct call *call,
     struct program program;
     cJSON *json = NULL;
     cJSON *out = cJSON_CreateObject();
+    cJSON *stats = call->stats ? cJSON_CreateObject() : NULL;
     char *folder = file_folder(path);
     int code = EXIT_DONE;
     hob_status status = json_load(path, &json, &error);
@@ -261,16 +274,18 @@ static int run_file(const struct cmd *cmd, const struct call *call,
         else if (!status)
             status = program.expect == EXPECT_VALUES
                          ? run_on_devices(&program, devices, count, names, out,
-                                          &error)
+                                          stats, &error)
                          : judge_on_devices(&program, devices, count, names,
                                             out, &error);
         if (status)
             error_at(&error, "%s", path);
     }
-    if (cJSON_GetArraySize(out))
-        print_devices(out, count, call->as_json);
-    else
+    if (cJSON_GetArraySize(out)) {
+        print_devices(out, stats, count, call->as_json);
+    } else {
+        cJSON_Delete(stats);
         cJSON_Delete(out);
+    }
     cJSON_Delete(json);
     free(folder);
     return status ? cmd_failed(cmd, &error) : code;
@@ -306,6 +321,7 @@ static int read_call(struct call *call, int *argc, char **argv)
     call->tolerance = cmd_value(argc, argv, "--tolerance");
     call->layout_name = cmd_value(argc, argv, "--layout");
     call->bisect = cmd_flag(argc, argv, "--bisect");
+    call->stats = cmd_flag(argc, argv, "--stats");
     while (call->device_count < MAX_DEVICES) {
         const char *spec = cmd_value(argc, argv, "--device");
 
@@ -325,7 +341,8 @@ static int read_call(struct call *call, int *argc, char **argv)
             return -1;
     }
     if (read_tolerance(call) || (call->cases && call->tolerance) ||
-        (call->bisect && (call->cases || call->device_count != 2)))
+        (call->bisect && (call->cases || call->device_count != 2)) ||
+        (call->stats && (call->cases || call->bisect)))
         return -1;
     if (*argc && argv[0][0] == '-' && argv[0][1]) /* "-" is a file */
         return -1;

@@ -8,6 +8,8 @@
 #include <string.h>
 
 static const struct cmd commands[] = {
+    {"doctor", "[--json]",
+     "try all that is found and say what is wrong and what to do", cmd_doctor},
     {"plugins", "[--all] [--json]",
      "list the plugins that were found, and those refused with the reason",
      cmd_plugins},
@@ -20,7 +22,7 @@ static const struct cmd commands[] = {
      cmd_config},
     {"eval",
      "PROGRAM.json [--device D]... [--names MAP.json] [--tolerance REL] "
-     "[--layout L] [--json]\n"
+     "[--layout L] [--stats] [--json]\n"
      "   or: hob eval --bisect PROGRAM.json --device A --device B "
      "[--names MAP.json] [--tolerance REL] [--layout L] [--json]\n"
      "   or: hob eval --cases FILE.jsonl [--names MAP.json] [--device D] "

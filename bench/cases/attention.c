@@ -250,7 +250,7 @@ static void gradient_all(const struct bench_case *c,
         .n = {causal}, .hob = flash,                                           \
         .ways = {{.who = "hob, the op attention", .hob = built_in}},           \
         .torch = "nn.attention(a, b, c, " python ")", .all = forward_all,      \
-        .run_seconds = (length) > 1000 ? 0.5 : 0,                              \
+        .run_seconds = (length) > 1000 ? 0.35 : 0,                              \
         .flops = 4.0 * (batch) * (heads) * (length) * (length) * (width) /     \
                  (causal ? 2 : 1),                                             \
         .target = {.of = {{"torch", 1.7}, {"hob", 1}},                         \
@@ -271,7 +271,7 @@ static void gradient_all(const struct bench_case *c,
                   .is_tracked = 1}},                                           \
         .torch_setup = "run = nn.attention_gradient(a, b, c)",                 \
         .torch = "run()", .is_training = 1, .all = gradient_all,               \
-        .run_seconds = (length) > 1000 ? 1 : 0,                                \
+        .run_seconds = (length) > 1000 ? 0.6 : 0,                                \
         .flops = 12.0 * (batch) * (heads) * (length) * (length) * (width),     \
         .target = {                                                            \
             .of = {{"torch", 1}, {"hob", 1}}                                   \

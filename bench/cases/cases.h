@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cases.h - the tables of the files in this folder, for registry.c.
+ * cases.h - the tables of the files in this folder, for registry.c, and the
+ * way that two of them share.
  */
 #ifndef BENCH_CASES_H
 #define BENCH_CASES_H
@@ -15,7 +16,19 @@ extern const struct bench_family bench_graphs;
 extern const struct bench_family bench_layout;
 extern const struct bench_family bench_matmul;
 extern const struct bench_family bench_nms;
+extern const struct bench_family bench_opening;
 extern const struct bench_family bench_reduce;
+extern const struct bench_family bench_threads;
 extern const struct bench_family bench_training;
+
+/* torch_add.c: an add of one element by PyTorch from C++. */
+hob_status bench_torch_add_open(struct bench_job *job);
+hob_status bench_torch_add_check(struct bench_job *job, double *out);
+void bench_torch_add_run(struct bench_job *job, uint64_t repeats);
+void bench_torch_add_close(struct bench_job *job);
+#define BENCH_TORCH_ADD                                                        \
+    .who = "torch C++", .open = bench_torch_add_open,                          \
+    .check = bench_torch_add_check, .run = bench_torch_add_run,                \
+    .close = bench_torch_add_close
 
 #endif

@@ -239,15 +239,69 @@ static hob_status hand_out(struct hob_call *call, hob_tensor *const *out,
     return HOB_OK;
 }
 
+static int is_matrix(const hob_tensor *x)
+{
+    return x->view.rank == 2;
+}
+
+/* X times WEIGHT, if that is what a product can take by panels, else NULL. */
+static hob_tensor *by_panels(hob_scope *scope, hob_tensor *x,
+                             hob_tensor *weight, int is_turned)
+{
+    if (!is_matrix(weight) || !x->view.rank || !is_float(x) ||
+        x->view.shape[x->view.rank - 1] != weight->view.shape[is_turned])
+        return NULL;
+    return hob_matmul_quantized(scope, x, weight, is_turned);
+}
+
+/*
+ * A product with a quantized matrix does not make floats of all of it. Of two
+ * the right one is kept; a left one is the right one of the transposed
+ * product. NULL: it is none, or has to go the way of all ops.
+ */
+static hob_tensor *product(const struct hob_call *call,
+                           const struct rewrite *rewrite)
+{
+    hob_scope *scope = rewrite->scope;
+    hob_tensor *x = call->args[0].u.tensor, *weight, *y, *bias;
+
+    if (call->op != HOB_OP_MATMUL && call->op != HOB_OP_LINEAR)
+        return NULL;
+    weight = call->args[1].u.tensor;
+    if (call->op == HOB_OP_LINEAR) {
+        bias =
+            call->args[2].tag == HOB_TAG_TENSOR ? call->args[2].u.tensor : NULL;
+        if (rewrite->count != 1 || rewrite->first != weight)
+            return NULL;
+        y = by_panels(scope, x, weight, 0);
+        return y && bias ? hob_add(scope, y, bias) : y;
+    }
+    if (x->view.rank < 2 || weight->view.rank < 2)
+        return NULL;
+    if (rewrite->first == weight && rewrite->count == 1)
+        return by_panels(scope, x, weight, 0);
+    if (rewrite->count == 2 && is_matrix(weight))
+        return by_panels(scope, hob_dequantize(scope, x, HOB_DTYPE_F32), weight,
+                         0);
+    if (rewrite->count != 1 || !is_matrix(weight))
+        return NULL;
+    y = by_panels(scope, hob_swap_dims(scope, weight, 0, 1), x, 1);
+    return y ? hob_swap_dims(scope, y, 0, 1) : NULL;
+}
+
 /* The op on dequantized arguments; its results quantized again where the
  * rules say so. */
 static hob_status call_on_floats(const struct hob_call *call, hob_dtype dtype,
                                  struct rewrite *rewrite, hob_tensor **out,
                                  uint32_t capacity, uint32_t *count)
 {
-    hob_status status = replace(call, dtype, rewrite);
+    hob_status status = HOB_OK;
 
-    if (!status)
+    *count = 1;
+    out[0] = product(call, rewrite);
+    if (!out[0])
+        status = replace(call, dtype, rewrite);
+    if (!out[0] && !status)
         status =
             hob__call(rewrite->scope, call->op, rewrite->args, call->arg_count,
                       out, capacity, count, call->plains, call->plain_count);

@@ -88,18 +88,38 @@ static void put_plugins(struct hob__text *text, const struct hob__conf *conf)
     hob__text_puts(text, "}");
 }
 
-static void put_notes(struct hob__text *text, const struct hob__conf *conf)
+struct notes {
+    struct hob__text *text;
+    int is_later; /* there is one before it */
+};
+
+static bool put_note(void *context, const struct hob__note *note)
 {
+    struct notes *notes = context;
+    struct hob__text *text = notes->text;
+
+    hob__text_puts(text, notes->is_later ? ",{" : "{");
+    notes->is_later = 1;
+    put_string(text, "where", note->where);
+    hob__text_puts(text, ",");
+    put_string(text, "reason", hob__reason_name(note->reason));
+    hob__text_puts(text, ",");
+    put_string(text, "severity",
+               hob__severity_name(hob__reason_severity(note->reason)));
+    hob__text_puts(text, ",");
+    put_string(text, "detail", note->detail);
+    hob__text_puts(text, ",");
+    put_string(text, "hint", hob__reason_hint(note->reason));
+    hob__text_puts(text, "}");
+    return true;
+}
+
+static void put_notes(struct hob__text *text, const struct hob__loader *loader)
+{
+    struct notes notes = {text, 0};
+
     hob__text_puts(text, "\"notes\":[");
-    for (uint32_t i = 0; i < conf->note_count; i++) {
-        hob__text_puts(text, i ? ",{" : "{");
-        put_string(text, "file", conf->notes[i].path);
-        hob__text_puts(text, ",");
-        put_string(text, "reason", hob__reason_name(conf->notes[i].reason));
-        hob__text_puts(text, ",");
-        put_string(text, "detail", conf->notes[i].detail);
-        hob__text_puts(text, "}");
-    }
+    hob__loader_notes(loader, put_note, &notes);
     hob__text_puts(text, "]");
 }
 
@@ -123,7 +143,7 @@ hob_status hob_runtime_config(hob_runtime *runtime, char **out_json,
     hob__text_puts(&text, ",");
     put_string(&text, "cache_dir", conf->cache_dir);
     hob__text_puts(&text, ",");
-    put_notes(&text, conf);
+    put_notes(&text, runtime->loader);
     hob__text_puts(&text, "}");
     *out_json = hob__text_take(&text);
     return *out_json ? HOB_OK

@@ -285,6 +285,75 @@ void hob__param_release(struct hob__param *param)
     memset(param, 0, sizeof(*param));
 }
 
+/* Where a signature is written while it is parsed: all that there may be. */
+struct room {
+    struct hob__param params[HOB_MAX_PARAMS];
+    struct hob__result results[HOB_MAX_RESULTS];
+    struct hob__param plains[HOB_MAX_RESULTS];
+    struct hob__item items[HOB_MAX_PARAMS];
+    struct hob__item result_items[HOB_MAX_RESULTS];
+};
+
+/* Free what SIGNATURE names, of its first PARAM_COUNT parameters. */
+static void release_names(struct hob__signature *signature,
+                          uint32_t param_count)
+{
+    /* A plain item has its parameter's or result's name; a type its own. */
+    for (uint32_t i = 0; i < signature->item_count; i++)
+        if (signature->items[i].def)
+            free((void *)(uintptr_t)signature->items[i].name);
+    for (uint32_t i = 0; i < signature->result_item_count; i++)
+        if (signature->result_items[i].def)
+            free((void *)(uintptr_t)signature->result_items[i].name);
+    for (uint32_t i = 0; i < param_count; i++)
+        if (signature->params[i].name)
+            hob__param_release(&signature->params[i]);
+    for (uint32_t i = 0; i < signature->result_count; i++) {
+        free(signature->results[i].text);
+        free(signature->results[i].name);
+    }
+    for (uint32_t i = 0; i < signature->plain_count; i++)
+        hob__param_release(&signature->plains[i]);
+}
+
+/* Copy COUNT elements of SIZE bytes from FROM to *AT, and move it behind. */
+static void *pack(char **at, const void *from, uint32_t count, size_t size)
+{
+    void *to = *at;
+
+    memcpy(to, from, count * size);
+    *at += count * size;
+    return to;
+}
+
+/* SIGNATURE lies in a room: a runtime has hundreds, and most have three
+ * parameters of 32. Let it lie in a block of its size. */
+static hob_status leave_room(struct hob__cursor *c,
+                             struct hob__signature *signature)
+{
+    uint32_t results = signature->result_count ? signature->result_count : 1;
+    char *at = malloc((signature->param_count + signature->plain_count) *
+                          sizeof(struct hob__param) +
+                      results * sizeof(struct hob__result) +
+                      (signature->item_count + signature->result_item_count) *
+                          sizeof(struct hob__item));
+
+    if (!at)
+        return hob__scan_no_memory(c);
+    signature->params = pack(&at, signature->params, signature->param_count,
+                             sizeof(struct hob__param));
+    signature->plains = pack(&at, signature->plains, signature->plain_count,
+                             sizeof(struct hob__param));
+    signature->items = pack(&at, signature->items, signature->item_count,
+                            sizeof(struct hob__item));
+    signature->result_items =
+        pack(&at, signature->result_items, signature->result_item_count,
+             sizeof(struct hob__item));
+    signature->results =
+        pack(&at, signature->results, results, sizeof(struct hob__result));
+    return HOB_OK;
+}
+
 /* Say where and what, as the functions of this module do. */
 static hob_status finish(const struct hob__cursor *c, hob_status st,
                          int *out_column, const char **out_message)
@@ -300,16 +369,27 @@ hob_status hob__signature_parse_with(const char *text,
                                      int *out_column, const char **out_message)
 {
     struct hob__cursor c = {text, types, 0, 0, NULL, HOB_OK, 0};
+    struct room room;
     hob_status st;
 
     memset(out, 0, sizeof(*out));
+    memset(&room, 0, sizeof(room));
+    out->params = room.params;
+    out->results = room.results;
+    out->plains = room.plains;
+    out->items = room.items;
+    out->result_items = room.result_items;
     st = parse_params(&c, out);
     if (!st)
         st = hob__scan_results(&c, out);
     if (!st && hob__scan_peek(&c))
         st = hob__scan_fail(&c, c.at, "nothing expected after the results");
-    if (st)
-        hob__signature_release(out);
+    if (!st)
+        st = leave_room(&c, out);
+    if (st) { /* one more may be begun */
+        release_names(out, HOB_MAX_PARAMS);
+        memset(out, 0, sizeof(*out));
+    }
     return finish(&c, st, out_column, out_message);
 }
 
@@ -337,21 +417,7 @@ hob_status hob__signature_parse_type(const char *text, struct hob__param *out,
 
 void hob__signature_release(struct hob__signature *signature)
 {
-    /* A plain item has its parameter's or result's name; a type its own. */
-    for (uint32_t i = 0; i < signature->item_count; i++)
-        if (signature->items[i].def)
-            free((void *)(uintptr_t)signature->items[i].name);
-    for (uint32_t i = 0; i < signature->result_item_count; i++)
-        if (signature->result_items[i].def)
-            free((void *)(uintptr_t)signature->result_items[i].name);
-    for (uint32_t i = 0; i < HOB_MAX_PARAMS; i++)
-        if (signature->params[i].name)
-            hob__param_release(&signature->params[i]);
-    for (uint32_t i = 0; i < signature->result_count; i++) {
-        free(signature->results[i].text);
-        free(signature->results[i].name);
-    }
-    for (uint32_t i = 0; i < signature->plain_count; i++)
-        hob__param_release(&signature->plains[i]);
+    release_names(signature, signature->param_count);
+    free(signature->params);
     memset(signature, 0, sizeof(*signature));
 }

@@ -115,11 +115,13 @@ struct hob__signature {
     uint16_t plain_count;    /* results that are no tensors */
     uint16_t item_count;
     uint16_t result_item_count;
-    struct hob__param params[HOB_MAX_PARAMS];
-    struct hob__result results[HOB_MAX_RESULTS];
-    struct hob__param plains[HOB_MAX_RESULTS];
-    struct hob__item items[HOB_MAX_PARAMS];
-    struct hob__item result_items[HOB_MAX_RESULTS];
+    /* As many as there are, but at least one result; in one block, which
+     * begins with the parameters. */
+    struct hob__param *params;
+    struct hob__result *results;
+    struct hob__param *plains;
+    struct hob__item *items;
+    struct hob__item *result_items;
 };
 
 /*

@@ -43,6 +43,7 @@ hob_status check_runtime_open(const struct check_child *child,
     options.plugin_paths = paths;
     options.plugin_path_count = count + 1;
     options.threads = 2;
+    options.debug = 1; /* every tensor has a block of its own, so a fence */
     options.config = "{\"log\": \"off\"}";
     status = hob_runtime_open(&options, out_runtime, error);
     free(paths);

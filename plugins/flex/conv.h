@@ -6,7 +6,7 @@
  *   conv_strip.c     boxes of positions, and the strips that they read
  *   conv_gemm.c      implicit matrix products: any convolution
  *   conv_winograd.c  F(2 x 2, 3 x 3), f32
- *   conv_direct.c    one input channel a group, and its weight gradient
+ *   conv_direct.c    few channels, without columns
  *   conv_weight.c    the gradient of the weight
  *
  * One and two dimensions are three with sizes of 1: axis 0 is the depth, 1
@@ -89,11 +89,6 @@ static inline int64_t flex_aligned(int64_t bytes)
     return flex_divide_up(bytes, FLEX_ALIGN) * FLEX_ALIGN;
 }
 
-static inline int64_t flex_clamp(int64_t x, int64_t low, int64_t high)
-{
-    return x < low ? low : x > high ? high : x;
-}
-
 static inline int64_t flex_least(int64_t a, int64_t b)
 {
     return a < b ? a : b;
@@ -148,6 +143,14 @@ hob_status flex_conv_strip_init(struct flex_conv_strip *strip,
 /* Each tap's offset, taps in row-major order. */
 void flex_conv_strip_taps(const struct flex_conv_strip *strip,
                           const struct flex_conv *conv, int64_t *offsets);
+/* Each tap's place among a channel's weights, in elements, in the same order.
+ */
+void flex_conv_weight_taps(const struct flex_conv *conv, int64_t *offsets);
+/* Where BOX's row Y of slice Z of its sample N begins in output channel CHANNEL
+ * (of all groups), in elements. */
+int64_t flex_conv_place(const struct flex_conv *conv,
+                        const struct flex_conv_box *box, int64_t channel,
+                        int64_t n, int64_t z, int64_t y);
 /* Copy what BOX takes from channels FIRST .. LAST - 1 (of the whole input). */
 void flex_conv_strip_fill(const struct flex_conv_strip *strip,
                           const struct flex_conv *conv,
@@ -167,9 +170,12 @@ hob_status flex_conv_gemm(const struct flex_conv *conv);
 int flex_conv_is_winograd(const struct flex_conv *conv);
 hob_status flex_conv_winograd(const struct flex_conv *conv);
 
-/* Nonzero if CONV has so few channels that sums row by row are best. */
+/* Nonzero if CONV has so few channels on a side that sums row by row, without
+ * columns, are best. */
 int flex_conv_is_direct(const struct flex_conv *conv);
 hob_status flex_conv_direct(const struct flex_conv *conv);
+/* Nonzero if flex_conv_direct_weight is better than flex_conv_weight. */
+int flex_conv_is_direct_weight(const struct flex_conv *conv);
 
 /*
  * The gradient with respect to the weight, given GRAD, which has the shape of
@@ -180,5 +186,12 @@ hob_status flex_conv_weight(const struct flex_conv *conv, const char *grad,
                             char *out);
 hob_status flex_conv_direct_weight(const struct flex_conv *conv,
                                    const char *grad, char *out);
+
+/* Elements between the rows of a packed panel of DEPTH elements of SIZE bytes
+ * each: an odd number of lines, so that rows share no sets of the caches. */
+static inline int64_t flex_conv_row_stride(int64_t depth, int64_t size)
+{
+    return (flex_divide_up(depth * size, FLEX_ALIGN) | 1) * FLEX_ALIGN / size;
+}
 
 #endif

@@ -36,6 +36,7 @@ struct product {
     int64_t depth, blocks;  /* of the product, cut into equal blocks */
     int64_t channels_block; /* channels that a block may touch, at most */
     int64_t height, panels; /* of the packed weights */
+    int64_t row_stride;     /* elements between their rows */
     int64_t panel_bytes;
     char *packed;
     int64_t *offsets, *weight_offsets; /* of each tap */
@@ -105,7 +106,7 @@ static void pack_range(void *context, int64_t from, int64_t to, uint32_t worker)
 {
     const struct product *job = context;
     const struct flex_conv *conv = job->conv;
-    const int64_t row_bytes = conv->gemm->a_stride * conv->size;
+    const int64_t row_bytes = job->row_stride * conv->size;
 
     (void)worker;
     for (int64_t i = from; i < to; i++) {
@@ -139,23 +140,6 @@ static void pack_range(void *context, int64_t from, int64_t to, uint32_t worker)
     }
 }
 
-/* The result of output channel CHANNEL at BOX's first position. */
-static char *out_at(const struct flex_conv *conv,
-                    const struct flex_conv_box *box, int64_t channel, int64_t n,
-                    int64_t z, int64_t y)
-{
-    const struct flex_conv_axis *axis = conv->axis;
-    const int64_t channels = conv->groups * conv->out_channels;
-    int64_t at = (box->first[0] + n) * channels + channel;
-
-    at =
-        at * axis[0].out + axis[0].place + (box->first[1] + z) * axis[0].spread;
-    at =
-        at * axis[1].out + axis[1].place + (box->first[2] + y) * axis[1].spread;
-    at = at * axis[2].out + axis[2].place + box->first[3] * axis[2].spread;
-    return conv->out + at * conv->size;
-}
-
 /* Put the results of a box, rows LDC apart, where they belong. */
 static void scatter(const struct product *job, const struct flex_conv_box *box,
                     int64_t group, const char *from, int64_t ldc)
@@ -170,7 +154,9 @@ static void scatter(const struct product *job, const struct flex_conv_box *box,
         for (int64_t n = 0; n < box->count[0]; n++)
             for (int64_t z = 0; z < box->count[1]; z++)
                 for (int64_t y = 0; y < box->count[2]; y++) {
-                    char *out = out_at(conv, box, channel, n, z, y);
+                    char *out = conv->out +
+                                flex_conv_place(conv, box, channel, n, z, y) *
+                                    conv->size;
                     if (spread == 1)
                         memcpy(out, row, (size_t)(box->count[3] * conv->size));
                     else
@@ -222,10 +208,12 @@ static void run_block(const struct product *job, const struct task *task,
     const int64_t positions = flex_conv_box_positions(&task->box);
     const int64_t width = conv->gemm->width;
     const int ones = has_ones(job, block);
-    const flex_gemm_kernel_fn tile_fn =
-        conv->gemm->tile[FLEX_GEMM_ROWS][job->height - 1];
-    struct flex_gemm_tile tile = {
-        .c_stride = task->ldc, .accumulate = block > 0, .alpha = 1};
+    struct flex_gemm_tile tile = {.c_stride = task->ldc,
+                                  .a_stride = job->row_stride,
+                                  .b_stride = width,
+                                  .plain = block == 0,
+                                  .accumulate = block > 0,
+                                  .alpha = 1};
 
     if (!job->pointwise && depth > 0) {
         const int64_t base = task->group * conv->in_channels;
@@ -248,11 +236,15 @@ static void run_block(const struct product *job, const struct task *task,
             fill_ones(job, task->columns + depth * width * conv->size, width);
         for (int64_t i = 0; i < job->panels; i++) {
             const int64_t row = i * job->height;
-            tile.rows =
-                (int32_t)flex_least(job->height, conv->out_channels - row);
+            const int64_t rows =
+                flex_least(job->height, conv->out_channels - row);
+
             tile.c = task->out + (row * task->ldc + from) * conv->size;
-            tile_fn(depth + ones, packed_at(job, task->group, block, i),
-                    task->columns, &tile);
+            tile.next = packed_at(job, task->group, block,
+                                  i + 1 < job->panels ? i + 1 : 0);
+            conv->gemm->tile[FLEX_GEMM_ROWS][rows - 1](
+                depth + ones, packed_at(job, task->group, block, i),
+                task->columns, &tile);
         }
     }
 }
@@ -270,8 +262,10 @@ static void run_task(const struct product *job, int64_t index, char *scratch)
     task.strip = scratch;
     task.columns = scratch + job->strip_bytes;
     task.rows = (int64_t *)(void *)(results + job->result_bytes);
-    task.out =
-        job->scattered ? results : out_at(conv, &task.box, channel, 0, 0, 0);
+    task.out = job->scattered ? results
+                              : conv->out + flex_conv_place(conv, &task.box,
+                                                            channel, 0, 0, 0) *
+                                                conv->size;
     task.ldc = job->scattered ? job->panels_box * conv->gemm->width
                               : flex_conv_out_plane(conv);
     for (int64_t i = 0; i < job->blocks; i++)
@@ -349,8 +343,8 @@ static hob_status plan(struct product *job)
     job->panels = flex_divide_up(conv->out_channels, conv->gemm->height);
     job->height = flex_divide_up(conv->out_channels, job->panels);
     job->panels = flex_divide_up(conv->out_channels, job->height);
-    job->panel_bytes =
-        flex_aligned(job->height * conv->gemm->a_stride * conv->size);
+    job->row_stride = flex_conv_row_stride(job->depth + 1, conv->size);
+    job->panel_bytes = flex_aligned(job->height * job->row_stride * conv->size);
 
     if (!job->pointwise && job->deep > 0) {
         if (flex_conv_strip_init(&job->strip, conv, job->boxes.take,
@@ -366,19 +360,6 @@ static hob_status plan(struct product *job)
     job->task_bytes = job->strip_bytes + job->column_bytes + job->result_bytes +
                       8 * job->depth + FLEX_ALIGN;
     return HOB_OK;
-}
-
-/* Each tap's place among the weights, taps in row-major order. */
-static void list_weights(const struct flex_conv *conv, int64_t *out)
-{
-    const struct flex_conv_axis *axis = conv->axis;
-
-    for (int64_t z = 0; z < axis[0].taps; z++)
-        for (int64_t y = 0; y < axis[1].taps; y++)
-            for (int64_t x = 0; x < axis[2].taps; x++)
-                *out++ = axis[0].weight_first + z * axis[0].weight_pace +
-                         axis[1].weight_first + y * axis[1].weight_pace +
-                         axis[2].weight_first + x * axis[2].weight_pace;
 }
 
 hob_status flex_conv_gemm(const struct flex_conv *given)
@@ -405,7 +386,7 @@ hob_status flex_conv_gemm(const struct flex_conv *given)
     job.packed = shared;
     job.offsets = (int64_t *)(void *)(shared + packed_bytes);
     job.weight_offsets = job.offsets + job.taps;
-    list_weights(&conv, job.weight_offsets);
+    flex_conv_weight_taps(&conv, job.weight_offsets);
     if (!job.pointwise && job.deep > 0)
         flex_conv_strip_taps(&job.strip, &conv, job.offsets);
 

@@ -138,6 +138,33 @@ void flex_conv_strip_taps(const struct flex_conv_strip *strip,
             }
 }
 
+void flex_conv_weight_taps(const struct flex_conv *conv, int64_t *offsets)
+{
+    const struct flex_conv_axis *axis = conv->axis;
+
+    for (int64_t z = 0; z < axis[0].taps; z++)
+        for (int64_t y = 0; y < axis[1].taps; y++)
+            for (int64_t x = 0; x < axis[2].taps; x++)
+                *offsets++ = axis[0].weight_first + z * axis[0].weight_pace +
+                             axis[1].weight_first + y * axis[1].weight_pace +
+                             axis[2].weight_first + x * axis[2].weight_pace;
+}
+
+int64_t flex_conv_place(const struct flex_conv *conv,
+                        const struct flex_conv_box *box, int64_t channel,
+                        int64_t n, int64_t z, int64_t y)
+{
+    const struct flex_conv_axis *axis = conv->axis;
+    int64_t at =
+        (box->first[0] + n) * conv->groups * conv->out_channels + channel;
+
+    at =
+        at * axis[0].out + axis[0].place + (box->first[1] + z) * axis[0].spread;
+    at =
+        at * axis[1].out + axis[1].place + (box->first[2] + y) * axis[1].spread;
+    return at * axis[2].out + axis[2].place + box->first[3] * axis[2].spread;
+}
+
 /* ROWS rows of a slice; the first is at input row IN, element AT of it. */
 static void fill_rows(const struct flex_conv_strip *strip,
                       const struct flex_conv *conv, const char *in,

@@ -39,6 +39,7 @@ struct gradient {
     int64_t shares, ranges;
     int64_t range_channels, strip_channels;
     int64_t height;              /* of a panel of columns */
+    int64_t row_stride;          /* elements between its rows */
     int64_t panels, out_columns; /* of the gradient, in a group; padded */
     char *sums;                  /* [shares, groups, deep, out_columns] */
     /* Bytes of the parts of a task's scratch. */
@@ -95,7 +96,10 @@ static void add_channels(const struct gradient *job, const struct task *task,
         .step = {job->strip.sample, job->strip.slice * conv->axis[0].step,
                  job->strip.row * conv->axis[1].step}};
     struct flex_gemm_tile tile = {.c_stride = job->out_columns,
+                                  .a_stride = job->row_stride,
+                                  .b_stride = width,
                                   .columns = (int32_t)width,
+                                  .plain = task->is_first,
                                   .accumulate = !task->is_first,
                                   .alpha = 1};
     int64_t rows[FLEX_GEMM_HEIGHT_MAX];
@@ -103,16 +107,19 @@ static void add_channels(const struct gradient *job, const struct task *task,
     flex_conv_strip_fill(&job->strip, conv, &task->box, base + first,
                          base + last, task->strip);
     for (int64_t k = first * job->taps; k < end; k += job->height) {
-        tile.rows = (int32_t)flex_least(job->height, end - k);
-        for (int64_t i = 0; i < tile.rows; i++)
+        const int64_t height = flex_least(job->height, end - k);
+
+        for (int64_t i = 0; i < height; i++)
             rows[i] = ((k + i) / job->taps - first) * job->strip.channel +
                       job->offsets[(k + i) % job->taps];
-        conv->kernels->lines(&lines, tile.rows, rows, task->strip,
-                             task->columns, conv->gemm->a_stride);
+        conv->kernels->lines(&lines, height, rows, task->strip, task->columns,
+                             job->row_stride);
         for (int64_t j = 0; j < job->panels; j++) {
             tile.c =
                 task->sums + (k * job->out_columns + j * width) * conv->size;
-            conv->gemm->tile[FLEX_GEMM_ROWS][tile.rows - 1](
+            tile.next = task->panels +
+                        (j + 1 < job->panels ? j + 1 : 0) * job->panel_bytes;
+            conv->gemm->tile[FLEX_GEMM_ROWS][height - 1](
                 depth, task->columns, task->panels + j * job->panel_bytes,
                 &tile);
         }
@@ -169,58 +176,30 @@ static void task_range(void *context, int64_t first, int64_t last,
     flex_scratch_give(device, scratch, (uint64_t)job->task_bytes);
 }
 
-static float f32_sum(const struct gradient *job, int64_t at, int64_t share)
-{
-    const float *sums = (const float *)(const void *)job->sums + at;
-    float sum = sums[0];
-
-    for (int64_t i = 1; i < job->shares; i++)
-        sum += sums[i * share];
-    return sum;
-}
-
-static double f64_sum(const struct gradient *job, int64_t at, int64_t share)
-{
-    const double *sums = (const double *)(const void *)job->sums + at;
-    double sum = sums[0];
-
-    for (int64_t i = 1; i < job->shares; i++)
-        sum += sums[i * share];
-    return sum;
-}
-
-/* Add the shares and turn them: blocks of BLOCK out channels of a group. */
-enum { BLOCK = 16 };
-
+/* Add the shares and turn them: blocks of out channels of a group. */
 static void turn_range(void *context, int64_t from, int64_t to, uint32_t worker)
 {
     const struct gradient *job = context;
     const struct flex_conv *conv = job->conv;
-    const int64_t blocks = flex_divide_up(conv->out_channels, BLOCK);
+    const int64_t blocks = flex_divide_up(conv->out_channels, FLEX_CONV_TURN);
     const int64_t share = conv->groups * job->deep * job->out_columns;
 
     (void)worker;
     for (int64_t i = from; i < to; i++) {
         const int64_t group = i / blocks;
-        const int64_t first = i % blocks * BLOCK;
-        const int64_t last = flex_least(first + BLOCK, conv->out_channels);
+        const int64_t first = i % blocks * FLEX_CONV_TURN;
+        const char *in =
+            job->sums +
+            (group * job->deep * job->out_columns + first) * conv->size;
+        char *out = job->out + (group * conv->out_channels + first) *
+                                   job->deep * conv->size;
 
-        for (int64_t k = 0; k < job->deep; k++) {
-            const int64_t at = (group * job->deep + k) * job->out_columns;
-            char *out = job->out +
-                        ((group * conv->out_channels + first) * job->deep + k) *
-                            conv->size;
-            for (int64_t c = first; c < last; c++) {
-                if (conv->size == 4) {
-                    const float sum = f32_sum(job, at + c, share);
-                    memcpy(out, &sum, 4);
-                } else {
-                    const double sum = f64_sum(job, at + c, share);
-                    memcpy(out, &sum, 8);
-                }
-                out += job->deep * conv->size;
-            }
-        }
+        for (int64_t k = 0; k < job->deep; k += FLEX_CONV_TURN)
+            conv->kernels->turn(
+                flex_least(FLEX_CONV_TURN, job->deep - k),
+                flex_least(FLEX_CONV_TURN, conv->out_channels - first),
+                job->shares, in + k * job->out_columns * conv->size,
+                job->out_columns, share, out + k * conv->size, job->deep);
     }
 }
 
@@ -252,8 +231,9 @@ static hob_status plan(struct gradient *job)
         return HOB_ERR_MEMORY;
     job->height = gemm->height;
     job->strip_bytes = flex_aligned(job->strip.elements * conv->size);
+    job->row_stride = flex_conv_row_stride(gemm->depth, conv->size);
     job->columns_bytes = flex_aligned(
-        (job->height * gemm->a_stride + FLEX_CONV_SLACK) * conv->size);
+        (job->height * job->row_stride + FLEX_CONV_SLACK) * conv->size);
     job->panel_bytes =
         flex_aligned(job->boxes.positions * gemm->width * conv->size);
     job->task_bytes =
@@ -301,10 +281,11 @@ hob_status flex_conv_weight(const struct flex_conv *conv, const char *grad,
                                 (2 * products * (double)job.deep)),
                   task_range, &job);
     if (!job.failed)
-        flex_parallel(conv->device,
-                      conv->groups * flex_divide_up(conv->out_channels, BLOCK),
-                      1 + FLEX_GRAIN_CHEAP / (BLOCK * job.deep * job.shares),
-                      turn_range, &job);
+        flex_parallel(
+            conv->device,
+            conv->groups * flex_divide_up(conv->out_channels, FLEX_CONV_TURN),
+            1 + FLEX_GRAIN_CHEAP / (FLEX_CONV_TURN * job.deep * job.shares),
+            turn_range, &job);
     flex_scratch_give(conv->device, job.sums, (uint64_t)total_bytes);
     return job.failed ? HOB_ERR_MEMORY : HOB_OK;
 }

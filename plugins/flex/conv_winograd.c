@@ -28,8 +28,10 @@ enum {
     /* Bytes of the transformed input of a task, about, and its panels. */
     INPUT_BYTES = 384 << 10,
     PANELS_MOST = 4,
-    /* Tasks are made smaller while they are fewer. */
+    /* Tasks are made smaller while they are fewer. One is worth handing to a
+     * thread from about 4 us on. */
     TASKS_WANTED = 16,
+    TASK_FLOPS = 1 << 19,
     /* Tiles of one sample below which boxes may hold several samples. */
     SMALL_PLANE = 128
 };
@@ -158,6 +160,21 @@ static void transform_input(const struct task *task, char *strip, float *gather)
     }
 }
 
+/* A row of results, often too short for a call of memcpy. */
+static void copy_row(float *out, const float *in, int64_t count)
+{
+    if (count > 32) {
+        memcpy(out, in, (size_t)count * sizeof(float));
+    } else if (count < 4) {
+        for (int64_t i = 0; i < count; i++)
+            out[i] = in[i];
+    } else { /* the last four overlap the ones before */
+        for (int64_t i = 0; i + 4 < count; i += 4)
+            memcpy(out + i, in + i, 4 * sizeof(float));
+        memcpy(out + count - 4, in + count - 4, 4 * sizeof(float));
+    }
+}
+
 /* Copy the results of tiles FROM .. FROM + COUNT - 1 of the box. */
 static void store_results(const struct task *task, int64_t channel,
                           int64_t from, int64_t count)
@@ -174,17 +191,16 @@ static void store_results(const struct task *task, int64_t channel,
         const int64_t n = task->box.first[0] + from / (sizes[3] * sizes[2]);
         const int64_t length = flex_least(sizes[3] - x, count);
         const int64_t at = 2 * (task->box.first[3] + x);
-        const size_t bytes =
-            (size_t)flex_least(2 * length, width - at) * sizeof(float);
+        const int64_t columns = flex_least(2 * length, width - at);
         float *out =
             (float *)(void *)conv->out +
             ((n * conv->groups * conv->out_channels + channel) * height + y) *
                 width +
             at;
 
-        memcpy(out, in, bytes);
+        copy_row(out, in, columns);
         if (y + 1 < height)
-            memcpy(out + width, in + 2 * job->width, bytes);
+            copy_row(out + width, in + 2 * job->width, columns);
         in += 2 * length;
         from += length;
         count -= length;
@@ -203,9 +219,10 @@ static void run_panel(const struct task *task, int64_t channels, int64_t tiles)
     const float *input = panel_input(task, tiles);
     const float *bias = (const float *)(const void *)conv->bias;
     const flex_gemm_kernel_fn tile_fn =
-        conv->gemm->tile[FLEX_GEMM_COLUMNS][job->height - 1];
+        conv->gemm->tile[FLEX_GEMM_COLUMNS][rows - 1];
     struct flex_gemm_tile tile = {.c_stride = job->width,
-                                  .rows = (int32_t)rows,
+                                  .a_stride = job->height,
+                                  .b_stride = job->width,
                                   .columns = (int32_t)job->width,
                                   .alpha = 1};
 
@@ -213,6 +230,9 @@ static void run_panel(const struct task *task, int64_t channels, int64_t tiles)
         for (int64_t k = 0; k < conv->in_channels; k += conv->gemm->depth) {
             tile.c = task->sums + p * point;
             tile.accumulate = k > 0;
+            tile.plain = k == 0;
+            tile.next =
+                weights + (p + 1 < POINTS ? p + 1 : 0) * job->point_weights;
             tile_fn(flex_least(conv->gemm->depth, conv->in_channels - k),
                     weights + p * job->point_weights + k * job->height,
                     input + (p * conv->in_channels + k) * job->width, &tile);
@@ -340,6 +360,7 @@ hob_status flex_conv_winograd(const struct flex_conv *conv)
     struct winograd job = {.conv = conv, .width = conv->gemm->width};
     int64_t packs, tasks;
     uint64_t bytes;
+    double flops;
 
     if (flex_conv_positions(conv) * conv->batch == 0)
         return HOB_OK;
@@ -355,7 +376,12 @@ hob_status flex_conv_winograd(const struct flex_conv *conv)
     flex_parallel(conv->device, packs,
                   1 + FLEX_GRAIN_DEAR / (conv->in_channels * job.height),
                   weight_range, &job);
-    flex_parallel(conv->device, tasks, 1, task_range, &job);
+    flops = 2.0 * POINTS * (double)(conv->in_channels * conv->out_channels) *
+            (double)(conv->groups * conv->batch) *
+            (double)flex_conv_positions(&job.tiles);
+    flex_parallel(conv->device, tasks,
+                  1 + (int64_t)(TASK_FLOPS * (double)tasks / flops), task_range,
+                  &job);
     flex_scratch_give(conv->device, job.weights, bytes);
     if (job.not_finite && !job.failed)
         return flex_conv_gemm(conv);

@@ -194,6 +194,7 @@ hob_status flex_device_open(void *instance, uint32_t ordinal,
     parsed.cache_bytes = physical_bytes() / 4;
     parsed.isa[0] = '\0';
     parsed.gemm = FLEX_GEMM_AUTO;
+    parsed.threads = 0;
     if (ordinal != 0)
         return say(flex->host, out_message, HOB_ERR_DEVICE,
                    "flex: there is no device %u; the CPU is device 0",
@@ -208,6 +209,8 @@ hob_status flex_device_open(void *instance, uint32_t ordinal,
     memset(device, 0, sizeof(*device));
     device->host = flex->host;
     device->gemm = parsed.gemm;
+    if (parsed.threads < flex->host->thread_count(flex->host))
+        device->threads = (uint32_t)parsed.threads;
     measure_caches(device);
     status = choose_kernels(device, parsed.isa, out_message);
     if (status)

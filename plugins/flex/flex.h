@@ -5,6 +5,7 @@
  *   plugin.c   the entry and the tables
  *   device.c   opening, ISA choice, the flex.compute interface
  *   memory.c   the caching allocator
+ *   parallel.c work on fewer threads than the host has
  *   scalar.c   scalar arguments
  *   loop.c     views as loops: collapsing, gathering, scattering
  *   move.c     whole copies from one layout to another
@@ -40,6 +41,7 @@ struct flex_device {
     struct flex_blas *blas;
     uint32_t isa;      /* enum flex_isa */
     uint32_t gemm;     /* enum flex_gemm_choice of options.h */
+    uint32_t threads;  /* at most so many at work; 0: all that the host has */
     uint64_t l2_bytes; /* of one core */
     uint64_t l3_bytes; /* of the machine's last level */
 };
@@ -75,14 +77,17 @@ extern const struct flex_entries flex_fft_entries;
 extern const struct flex_entries flex_quant_entries;
 extern const struct flex_entries flex_activation_entries;
 extern const struct flex_entries flex_resize_entries;
+extern const struct flex_entries flex_arrange_entries;
+extern const struct flex_entries flex_columns_entries;
 extern const struct flex_entries flex_ctc_entries;
+extern const struct flex_entries flex_deform_conv_entries;
 extern const struct flex_entries flex_grid_sample_entries;
 
 /* ---- device.c ---- */
 
 /* Open and close a device; OPTIONS is a JSON object or NULL and knows
  * {"isa": "base" | "v2" | "v3" | "v4", "gemm": "auto" | "own" | "openblas",
- * "cache_bytes": N}. */
+ * "cache_bytes": N, "threads": N}. */
 hob_status flex_device_open(void *instance, uint32_t ordinal,
                             const char *options, void **out_device,
                             char **out_message);
@@ -166,6 +171,11 @@ static inline int flex_is_contiguous(const struct hob_view *view)
     return (view->flags & HOB_VIEW_CONTIGUOUS) != 0;
 }
 
+static inline int64_t flex_clamp(int64_t x, int64_t low, int64_t high)
+{
+    return x < low ? low : x > high ? high : x;
+}
+
 /* The numeric value of a scalar argument as a double or an integer. */
 static inline double flex_scalar_f64(const hob_value *value)
 {
@@ -184,7 +194,12 @@ void flex_scalar_store(const hob_value *scalar, uint32_t dtype, void *out);
  * an element. */
 enum { FLEX_GRAIN_CHEAP = 1 << 17, FLEX_GRAIN_DEAR = 1 << 13 };
 
-/* host->parallel_for in pieces of GRAIN, but inline below two pieces. */
+/* parallel.c: at least two pieces of GRAIN, on device->threads threads. */
+void flex_parallel_limited(const struct flex_device *device, int64_t count,
+                           int64_t grain, hob_range_fn fn, void *context);
+
+/* host->parallel_for in pieces of GRAIN, but inline below two pieces, and on
+ * no more threads than the device may use. */
 static inline void flex_parallel(const struct flex_device *device,
                                  int64_t count, int64_t grain, hob_range_fn fn,
                                  void *context)
@@ -193,6 +208,8 @@ static inline void flex_parallel(const struct flex_device *device,
         return;
     if (count < 2 * grain)
         fn(context, 0, count, 0);
+    else if (device->threads)
+        flex_parallel_limited(device, count, grain, fn, context);
     else
         device->host->parallel_for(device->host, count, grain, fn, context);
 }

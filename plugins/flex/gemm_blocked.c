@@ -4,9 +4,9 @@
  *
  * As in "Anatomy of High-Performance Matrix Multiplication" (Goto and van de
  * Geijn 2008), with all of A and B packed first, in parallel, as far as the
- * scratch limit allows; then the tiles of C are independent. A tile task runs
- * through the whole depth, so its block of C stays in the second-level cache,
- * and each element is summed in one fixed order.
+ * scratch limit allows; then the tiles of C are independent. Operands that are
+ * small enough are not packed at all. A tile task runs through the whole depth,
+ * so each element is summed in one fixed order.
  */
 #include "gemm.h"
 
@@ -16,30 +16,49 @@ enum {
     /* Bytes of packed A and B in one pass, about. */
     PACK_LIMIT_BYTES = 64 << 20,
     /* Products up to this many bytes packed use the stack. */
-    STACK_BYTES = 16 << 10,
-    /* Panels of A and of B in a tile task, at most: with 14 rows, 320 deep,
-     * f32, 215 KB of A and 640 KB of B. */
-    TASK_PANELS_A = 24,
-    TASK_PANELS_B = 8,
-    /* A task is worth handing to a thread from about 4 us on. */
+    STACK_BYTES = 32 << 10,
+    /* Operands up to so large are read where they lie, if they can be. */
+    DIRECT_BYTES = 2 << 20,
+    DIRECT_LONG_BYTES = 5 << 20, /* if read along its rows */
+    /* A result up to so large is in the caches anyway. */
+    NEAR_BYTES = 128 << 10,
+    /* Panels of B in a task, at most. */
+    TASK_PANELS_B = 32,
+    /* A task is worth handing to a thread from about 2 us on (AVX-512), but
+     * only where there are four: a sleeping thread takes 6 us to wake. */
     TASK_FLOPS = 1 << 19,
     /* Small products are cut into at least so many tasks if that holds. */
     TASKS_WANTED = 16,
     /* Bytes that one piece of packing moves, at least. */
-    PACK_PIECE_BYTES = 64 << 10
+    PACK_PIECE_BYTES = 64 << 10,
+    /* Panels that are packed side by side, and rows of each in turn: so much
+     * of each row of the source is read at once. */
+    PACK_PANELS = 8,
+    PACK_ROWS = 16
 };
 
 struct blocked {
     const struct flex_gemm *gemm;
     const struct flex_gemm_kernels *kernels;
     enum flex_gemm_layout layout; /* of the panels of A */
-    int64_t height;               /* of a panel of A */
+    int64_t height; /* of the first `tall` panels of A; the others have one
+                     * row less */
+    int64_t tall;
     int64_t panels_a, panels_b;
-    int64_t task_a, task_b;  /* panels in a task */
-    int64_t tasks_b;         /* tasks side by side */
-    int64_t first_k, last_k; /* of the pass */
+    int64_t direct_a, direct_b; /* the first so many panels are not packed */
+    int64_t depth;              /* of a block, the last one perhaps less */
+    int64_t task_a, task_b;     /* panels in a task */
+    int64_t tasks_b;            /* tasks side by side */
+    int64_t first_k, last_k;    /* of the pass */
     char *packed_a, *packed_b;
+    int64_t a_stride;                     /* elements between packed rows */
     int64_t panel_a_bytes, panel_b_bytes; /* of one panel, one block deep */
+};
+
+/* A panel of an operand at one depth block, and its stride. */
+struct panel {
+    const char *at;
+    int64_t stride;
 };
 
 static int64_t divide_up(int64_t a, int64_t b)
@@ -52,17 +71,70 @@ static int64_t least(int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
-/* Where panel PANEL at depth block BLOCK of the pass is packed. */
-static char *packed_a_at(const struct blocked *job, int64_t block,
-                         int64_t panel)
+/* The first row of panel INDEX of A. */
+static int64_t row_of(const struct blocked *job, int64_t index)
 {
-    return job->packed_a + (block * job->panels_a + panel) * job->panel_a_bytes;
+    return index * job->height - (index > job->tall ? index - job->tall : 0);
+}
+
+/* Where panel INDEX at depth block BLOCK of the pass is packed. */
+static char *packed_a_at(const struct blocked *job, int64_t block,
+                         int64_t index)
+{
+    return job->packed_a +
+           (block * (job->panels_a - job->direct_a) + index - job->direct_a) *
+               job->panel_a_bytes;
 }
 
 static char *packed_b_at(const struct blocked *job, int64_t block,
-                         int64_t panel)
+                         int64_t index)
 {
-    return job->packed_b + (block * job->panels_b + panel) * job->panel_b_bytes;
+    return job->packed_b +
+           (block * (job->panels_b - job->direct_b) + index - job->direct_b) *
+               job->panel_b_bytes;
+}
+
+/* Where elements of panel INDEX lie in the operand, from depth K on. */
+static const char *source_a_at(const struct blocked *job, int64_t k,
+                               int64_t index)
+{
+    const struct flex_gemm *gemm = job->gemm;
+
+    return (const char *)gemm->a +
+           (row_of(job, index) * gemm->a_row + k * gemm->a_column) *
+               job->kernels->size;
+}
+
+static const char *source_b_at(const struct blocked *job, int64_t k,
+                               int64_t index)
+{
+    const struct flex_gemm *gemm = job->gemm;
+
+    return (const char *)gemm->b +
+           (k * gemm->b_row + index * job->kernels->width * gemm->b_column) *
+               job->kernels->size;
+}
+
+/* The panel INDEX of A, of ROWS rows, at BLOCK, which begins at K. */
+static struct panel panel_a(const struct blocked *job, int64_t block, int64_t k,
+                            int64_t index, int64_t rows)
+{
+    const struct flex_gemm *gemm = job->gemm;
+    const int is_rows = job->layout == FLEX_GEMM_ROWS;
+
+    if (index < job->direct_a)
+        return (struct panel){source_a_at(job, k, index),
+                              is_rows ? gemm->a_row : gemm->a_column};
+    return (struct panel){packed_a_at(job, block, index),
+                          is_rows ? job->a_stride : rows};
+}
+
+static struct panel panel_b(const struct blocked *job, int64_t block, int64_t k,
+                            int64_t index)
+{
+    if (index < job->direct_b)
+        return (struct panel){source_b_at(job, k, index), job->gemm->b_row};
+    return (struct panel){packed_b_at(job, block, index), job->kernels->width};
 }
 
 /* Copy one element of 4 or 8 bytes. */
@@ -74,20 +146,17 @@ static inline void copy_element(char *out, const char *in, int32_t size)
         memcpy(out, in, 8);
 }
 
-/* COUNT x DEPTH elements (ROW apart, COLUMN apart) as rows of ROW_OUT. */
+/* ROWS x DEPTH elements of A as rows, a_stride apart. */
 static void pack_a_rows(const struct blocked *job, const char *in, int64_t rows,
                         int64_t depth, char *out)
 {
     const struct flex_gemm *gemm = job->gemm;
     const int32_t size = job->kernels->size;
-    const int64_t stride_bytes = (int64_t)job->kernels->a_stride * size;
 
-    for (int64_t i = 0; i < job->height; i++) {
-        char *to = out + i * stride_bytes;
+    for (int64_t i = 0; i < rows; i++) {
+        char *to = out + i * job->a_stride * size;
         const char *from = in + i * gemm->a_row * size;
-        if (i >= rows) /* their sums are not stored, but NaNs are slow */
-            memset(to, 0, (size_t)(depth * size));
-        else if (gemm->a_column == 1)
+        if (gemm->a_column == 1)
             memcpy(to, from, (size_t)(depth * size));
         else
             for (int64_t k = 0; k < depth; k++)
@@ -96,42 +165,20 @@ static void pack_a_rows(const struct blocked *job, const char *in, int64_t rows,
     }
 }
 
-/* The same column by column, for a transposed A. */
-static void pack_a_columns(const struct blocked *job, const char *in,
-                           int64_t rows, int64_t depth, char *out)
+/* DEPTH rows of panel INDEX from row K of the block on, which begins at
+ * FIRST_K and is packed at OUT. */
+static void pack_a(const struct blocked *job, int64_t index, int64_t first_k,
+                   int64_t k, int64_t depth, char *out)
 {
     const int32_t size = job->kernels->size;
-    const int64_t height_bytes = job->height * size;
-    const int64_t in_bytes = job->gemm->a_column * size;
+    const int64_t rows = row_of(job, index + 1) - row_of(job, index);
+    const char *in = source_a_at(job, first_k + k, index);
 
-    for (int64_t k = 0; k < depth; k++) {
-        memcpy(out, in, (size_t)(rows * size));
-        if (rows < job->height)
-            memset(out + rows * size, 0, (size_t)(height_bytes - rows * size));
-        out += height_bytes;
-        in += in_bytes;
-    }
-}
-
-static void pack_a(const struct blocked *job, int64_t panel)
-{
-    const struct flex_gemm *gemm = job->gemm;
-    const int32_t size = job->kernels->size;
-    const int64_t first = panel * job->height;
-    const int64_t rows = least(job->height, gemm->m - first);
-    int64_t block = 0;
-
-    for (int64_t k = job->first_k; k < job->last_k; block++) {
-        int64_t depth = least(job->kernels->depth, job->last_k - k);
-        const char *in = (const char *)gemm->a +
-                         (first * gemm->a_row + k * gemm->a_column) * size;
-        char *out = packed_a_at(job, block, panel);
-        if (job->layout == FLEX_GEMM_COLUMNS)
-            pack_a_columns(job, in, rows, depth, out);
-        else
-            pack_a_rows(job, in, rows, depth, out);
-        k += depth;
-    }
+    if (job->layout == FLEX_GEMM_COLUMNS)
+        job->kernels->pack_close(depth, rows, in, job->gemm->a_column,
+                                 out + k * rows * size);
+    else
+        pack_a_rows(job, in, rows, depth, out + k * size);
 }
 
 /* B with neither stride 1. */
@@ -150,74 +197,115 @@ static void pack_b_strided(const struct blocked *job, const char *in,
                          size);
 }
 
-static void pack_b(const struct blocked *job, int64_t panel)
+static void pack_b(const struct blocked *job, int64_t index, int64_t first_k,
+                   int64_t k, int64_t depth, char *out)
 {
     const struct flex_gemm *gemm = job->gemm;
     const struct flex_gemm_kernels *kernels = job->kernels;
-    const int64_t first = panel * kernels->width;
-    const int64_t columns = least(kernels->width, gemm->n - first);
+    const int64_t columns =
+        least(kernels->width, gemm->n - index * kernels->width);
+    const char *in = source_b_at(job, first_k + k, index);
+
+    out += k * kernels->width * kernels->size;
+    if (gemm->b_column == 1)
+        kernels->pack_rows(depth, columns, in, gemm->b_row, out);
+    else if (gemm->b_row == 1)
+        kernels->pack_columns(depth, columns, in, gemm->b_column, out);
+    else
+        pack_b_strided(job, in, columns, depth, out);
+}
+
+/* Pack panels FIRST .. LAST - 1 of A or B, side by side. */
+static void pack_panels(const struct blocked *job, int is_a, int64_t first,
+                        int64_t last)
+{
+    const int is_wide =
+        is_a ? job->layout == FLEX_GEMM_COLUMNS : job->gemm->b_column == 1;
+    const int64_t rows = is_wide ? PACK_ROWS : job->depth; /* in turn */
     int64_t block = 0;
 
-    for (int64_t k = job->first_k; k < job->last_k; block++) {
-        int64_t depth = least(kernels->depth, job->last_k - k);
-        const char *in =
-            (const char *)gemm->b +
-            (k * gemm->b_row + first * gemm->b_column) * kernels->size;
-        char *out = packed_b_at(job, block, panel);
-        if (gemm->b_column == 1)
-            kernels->pack_rows(depth, columns, in, gemm->b_row, out);
-        else if (gemm->b_row == 1)
-            kernels->pack_columns(depth, columns, in, gemm->b_column, out);
-        else
-            pack_b_strided(job, in, columns, depth, out);
-        k += depth;
+    for (int64_t k = job->first_k; k < job->last_k; k += job->depth, block++) {
+        const int64_t depth = least(job->depth, job->last_k - k);
+        for (int64_t l = 0; l < depth; l += rows)
+            for (int64_t i = first; i < last; i++) {
+                if (is_a)
+                    pack_a(job, i, k, l, least(rows, depth - l),
+                           packed_a_at(job, block, i));
+                else
+                    pack_b(job, i, k, l, least(rows, depth - l),
+                           packed_b_at(job, block, i));
+            }
     }
 }
 
+/* The panels that are packed are counted from 0: those of B, then of A. */
 static void pack_range(void *context, int64_t first, int64_t last,
                        uint32_t worker)
 {
     const struct blocked *job = context;
+    const int64_t count_b = job->panels_b - job->direct_b;
 
     (void)worker;
-    for (int64_t i = first; i < last; i++) {
-        if (i < job->panels_b)
-            pack_b(job, i);
-        else
-            pack_a(job, i - job->panels_b);
+    while (first < last) {
+        const int is_a = first >= count_b;
+        const int64_t end =
+            least(first + PACK_PANELS, is_a ? last : least(last, count_b));
+        const int64_t offset = is_a ? job->direct_a - count_b : job->direct_b;
+        pack_panels(job, is_a, first + offset, end + offset);
+        first = end;
     }
 }
 
-/* All tiles of panels A0 .. A1 - 1 by B0 .. B1 - 1 at one depth block. */
-static void run_block(const struct blocked *job, int64_t block, int64_t depth,
-                      int is_first, int is_last, const int64_t range[4])
+/*
+ * All tiles of panels RANGE[0] .. RANGE[1] - 1 of A by RANGE[2] .. RANGE[3] - 1
+ * of B at depth block BLOCK, which begins at K. What comes next is fetched
+ * meanwhile: each panel of A at first, then the next panel of B in parts.
+ */
+static void run_block(const struct blocked *job, int64_t block, int64_t k,
+                      const int64_t range[4])
 {
     const struct flex_gemm *gemm = job->gemm;
     const struct flex_gemm_kernels *kernels = job->kernels;
-    const flex_gemm_kernel_fn tile_fn =
-        kernels->tile[job->layout][job->height - 1];
+    const int64_t depth = least(job->depth, job->last_k - k);
     struct flex_gemm_tile tile = {
         .c_stride = gemm->ldc,
-        .accumulate = !is_first || gemm->beta != 0,
-        .relu = is_last && gemm->relu,
+        .fetch = gemm->m * gemm->n * kernels->size > NEAR_BYTES,
+        .accumulate = k > 0 || gemm->beta != 0,
+        .relu = gemm->relu && k + depth == gemm->k,
         .scaled = gemm->alpha != 1,
         .alpha = gemm->alpha,
     };
 
+    tile.plain = !tile.accumulate && !tile.relu && !tile.scaled && !gemm->bias;
     for (int64_t j = range[2]; j < range[3]; j++) {
-        int64_t column = j * kernels->width;
-        const char *b = packed_b_at(job, block, j);
+        const int64_t column = j * kernels->width;
+        const struct panel b = panel_b(job, block, k, j);
+        const char *next_b =
+            j + 1 < range[3] ? panel_b(job, block, k, j + 1).at : b.at;
 
+        const flex_gemm_kernel_fn *const tiles =
+            gemm->n - column <= kernels->width / 2
+                ? kernels->narrow[job->layout]
+                : kernels->tile[job->layout];
+
+        tile.b_stride = b.stride;
         tile.columns = (int32_t)least(kernels->width, gemm->n - column);
-        tile.bias = is_last && gemm->bias
+        tile.bias = gemm->bias && k + depth == gemm->k
                         ? (const char *)gemm->bias + column * kernels->size
                         : NULL;
         for (int64_t i = range[0]; i < range[1]; i++) {
-            int64_t row = i * job->height;
-            tile.rows = (int32_t)least(job->height, gemm->m - row);
+            const int64_t row = row_of(job, i);
+            const int64_t rows = row_of(job, i + 1) - row;
+            const struct panel a = panel_a(job, block, k, i, rows);
+            const int64_t done = (i - range[0]) * depth * FLEX_ALIGN;
+
+            tile.a_stride = a.stride;
             tile.c =
                 (char *)gemm->c + (row * gemm->ldc + column) * kernels->size;
-            tile_fn(depth, packed_a_at(job, block, i), b, &tile);
+            tile.next = done < job->panel_b_bytes ? next_b + done : a.at;
+            if (j == range[2] && i + 1 < range[1])
+                tile.next = panel_a(job, block, k, i + 1, 0).at;
+            tiles[rows - 1](depth, a.at, b.at, &tile);
         }
     }
 }
@@ -233,17 +321,16 @@ static void run_task(const struct blocked *job, int64_t task)
     int64_t k = job->first_k;
 
     do { /* once even if the depth is 0: C is still to be written */
-        int64_t depth = least(job->kernels->depth, job->last_k - k);
-        run_block(job, block++, depth, k == 0, k + depth == gemm->k, range);
-        k += depth;
+        run_block(job, block++, k, range);
+        k += job->depth;
     } while (k < job->last_k);
     if (gemm->epilogue && job->last_k == gemm->k) {
-        int64_t row = range[0] * job->height;
+        int64_t row = row_of(job, range[0]);
         int64_t column = range[2] * job->kernels->width;
         gemm->epilogue(
             gemm->epilogue_context,
             (char *)gemm->c + (row * gemm->ldc + column) * job->kernels->size,
-            row, least(range[1] * job->height, gemm->m) - row, column,
+            row, row_of(job, range[1]) - row, column,
             least(range[3] * job->kernels->width, gemm->n) - column, gemm->ldc);
     }
 }
@@ -256,13 +343,15 @@ static void task_range(void *context, int64_t first, int64_t last,
         run_task(context, i);
 }
 
-/* Cut C into tasks: large ones for the caches' sake, but several. */
-static void plan_tasks(struct blocked *job)
+/* Cut C into tasks: large ones for the caches' sake, but several. A task's
+ * block of A stays in the L2, through which its panels of B pass. */
+static void plan_tasks(struct blocked *job, uint64_t l2_bytes)
 {
     const double panel_flops =
         2.0 * (double)job->height * job->kernels->width * (double)job->gemm->k;
 
-    job->task_a = least(TASK_PANELS_A, job->panels_a);
+    job->task_a = least(job->panels_a,
+                        1 + (int64_t)(l2_bytes / 2) / (job->panel_a_bytes + 1));
     job->task_b = least(TASK_PANELS_B, job->panels_b);
     for (;;) {
         int64_t tasks = divide_up(job->panels_a, job->task_a) *
@@ -286,44 +375,54 @@ static void plan_tasks(struct blocked *job)
     job->tasks_b = divide_up(job->panels_b, job->task_b);
 }
 
-/* Panels of equal height, so that few rows are computed for nothing. */
+/* Panels of A of equal height, or one less, so that no row is computed for
+ * nothing, and blocks of equal depth. */
 static void plan_panels(struct blocked *job)
 {
     const struct flex_gemm *gemm = job->gemm;
     const struct flex_gemm_kernels *kernels = job->kernels;
+    const int64_t size = kernels->size;
+    const int64_t a_bytes = gemm->m * gemm->k * size;
+    const int64_t b_bytes = gemm->n * gemm->k * size;
 
     job->layout = gemm->a_row == 1 && gemm->a_column != 1 ? FLEX_GEMM_COLUMNS
                                                           : FLEX_GEMM_ROWS;
     job->panels_a = divide_up(gemm->m, kernels->height);
     job->height = divide_up(gemm->m, job->panels_a);
-    job->panels_a = divide_up(gemm->m, job->height);
+    job->tall = gemm->m - job->panels_a * (job->height - 1);
     job->panels_b = divide_up(gemm->n, kernels->width);
+    if (gemm->a_column == 1 ? a_bytes <= DIRECT_LONG_BYTES
+                            : gemm->a_row == 1 && a_bytes <= DIRECT_BYTES)
+        job->direct_a = job->panels_a;
+    if (gemm->b_column == 1 && b_bytes <= DIRECT_BYTES)
+        job->direct_b = gemm->n / kernels->width +
+                        (gemm->n % kernels->width == kernels->width / 2);
+    job->depth =
+        divide_up(gemm->k, gemm->k ? divide_up(gemm->k, kernels->depth) : 1);
+    job->depth += !job->depth;
+    /* An odd number of lines, so that rows share no sets of the caches. */
+    job->a_stride =
+        (divide_up(job->depth * size, FLEX_ALIGN) | 1) * FLEX_ALIGN / size;
     job->panel_a_bytes =
-        (int64_t)FLEX_ALIGN *
-        divide_up(job->height * kernels->a_stride * kernels->size, FLEX_ALIGN);
-    job->panel_b_bytes =
-        (int64_t)kernels->depth * kernels->width * kernels->size;
-    if (gemm->k < kernels->depth) { /* rows keep their constant stride */
-        job->panel_b_bytes = gemm->k * kernels->width * kernels->size;
-        if (job->layout == FLEX_GEMM_COLUMNS)
-            job->panel_a_bytes =
-                (int64_t)FLEX_ALIGN *
-                divide_up(job->height * gemm->k * kernels->size, FLEX_ALIGN);
-    }
+        job->layout == FLEX_GEMM_ROWS
+            ? job->height * job->a_stride * size
+            : FLEX_ALIGN *
+                  divide_up(job->height * job->depth * size, FLEX_ALIGN);
+    job->panel_b_bytes = job->depth * kernels->width * size;
 }
 
 static void run_pass(struct flex_device *device, struct blocked *job)
 {
-    const int64_t blocks =
-        divide_up(job->last_k - job->first_k, job->kernels->depth);
+    const int64_t blocks = divide_up(job->last_k - job->first_k, job->depth);
     const int64_t panel_bytes =
         (job->panel_a_bytes + job->panel_b_bytes) / 2 * (blocks + !blocks) + 1;
     const int64_t tasks = divide_up(job->panels_a, job->task_a) * job->tasks_b;
     const double flops = 2.0 * (double)job->gemm->m * (double)job->gemm->n *
                          (double)(job->last_k - job->first_k);
     /* Whole products below the threshold stay on one thread. */
-    const int64_t grain = flops < 2.0 * TASK_FLOPS ? tasks : 1;
-    const int64_t pack_count = job->panels_a + job->panels_b;
+    const int64_t grain = flops < 4.0 * TASK_FLOPS ? tasks : 1;
+    const int64_t pack_count =
+        job->panels_a - job->direct_a + job->panels_b - job->direct_b;
 
     flex_parallel(device, pack_count,
                   grain == 1 ? divide_up(PACK_PIECE_BYTES, panel_bytes)
@@ -340,25 +439,25 @@ hob_status flex_gemm_blocked(struct flex_device *device,
         .kernels = &device->blas->kernels[flex_gemm_type_of(gemm->dtype)]};
     _Alignas(FLEX_ALIGN) char stack[STACK_BYTES];
     char *scratch = stack;
-    int64_t block_bytes, blocks, total_bytes;
+    int64_t bytes_a, bytes_b, blocks, total_bytes;
 
     plan_panels(&job);
-    plan_tasks(&job);
+    plan_tasks(&job, device->l2_bytes);
     /* Cannot overflow: no larger than twice the operands plus a panel. */
-    block_bytes =
-        job.panels_a * job.panel_a_bytes + job.panels_b * job.panel_b_bytes;
-    blocks = least(divide_up(gemm->k, job.kernels->depth),
-                   1 + PACK_LIMIT_BYTES / (block_bytes + 1));
-    total_bytes = block_bytes * blocks;
+    bytes_a = (job.panels_a - job.direct_a) * job.panel_a_bytes;
+    bytes_b = (job.panels_b - job.direct_b) * job.panel_b_bytes;
+    blocks = least(divide_up(gemm->k, job.depth),
+                   1 + PACK_LIMIT_BYTES / (bytes_a + bytes_b + 1));
+    total_bytes = (bytes_a + bytes_b) * blocks;
     if (total_bytes > STACK_BYTES) {
         scratch = flex_scratch_take(device, (uint64_t)total_bytes);
         if (!scratch)
             return HOB_ERR_MEMORY;
     }
     job.packed_b = scratch;
-    job.packed_a = scratch + blocks * job.panels_b * job.panel_b_bytes;
+    job.packed_a = scratch + blocks * bytes_b;
     do {
-        job.last_k = least(gemm->k, job.first_k + blocks * job.kernels->depth);
+        job.last_k = least(gemm->k, job.first_k + blocks * job.depth);
         run_pass(device, &job);
         job.first_k = job.last_k;
     } while (job.first_k < gemm->k);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * gemm_skinny.c - products with at most 8 rows (or columns) on one side.
+ * gemm_skinny.c - products with few rows (or columns) on one side.
  *
  * Such a product is bound by reading the large matrix, so it is read once,
  * in its own order, and never packed. If the few are the columns of B, the
@@ -11,12 +11,19 @@
 #include <string.h>
 
 enum {
-    /* Columns of the large matrix in one task: the sums of 8 rows (16 KiB in
-     * f32) stay in the first-level cache beside what streams by. */
-    STREAM_COLUMNS = 512,
+    ROWS_MAX = 2 * FLEX_SKINNY_ROWS, /* in groups of FLEX_SKINNY_ROWS */
+    /* Bytes of a row of the large matrix in one task, if it streams by: its
+     * sums, 32 KiB at most, stay in the first-level cache. */
+    STREAM_BYTES = 2048,
     DOT_COLUMNS = 64,
-    /* Depth of one pass of dots, so that 8 rows of A stay in the cache. */
-    DOT_DEPTH = 1024,
+    /* Rows of the large matrix that all groups use before the next ones. */
+    STREAM_DEPTH = 8,
+    /* Elements of the few rows in one pass of dots, so that they stay in the
+     * cache too. */
+    DOT_ELEMENTS = 8192,
+    /* Large matrices up to this size are better multiplied in tiles, as far as
+     * those read them in place. */
+    NEAR_BYTES = 2 << 20,
     /* Bytes of the large matrix that are worth a thread. */
     PIECE_BYTES = 128 << 10
 };
@@ -29,7 +36,8 @@ struct skinny {
     /* The large matrix: depth index k, then the many. */
     const char *large;
     int64_t large_k, large_many;
-    /* The small one packed: [k][few] for streaming, [few][k] for dots. */
+    /* The small one packed, a group of rows after the other: in each [k][rows]
+     * for streaming, [rows][k] for dots. */
     char *small;
     int64_t c_few, c_many; /* strides in c */
     int is_rows;           /* the few are rows of c, else columns */
@@ -39,10 +47,20 @@ struct skinny {
 
 int flex_gemm_is_skinny(const struct flex_gemm *gemm)
 {
-    if (gemm->m <= FLEX_SKINNY_ROWS)
+    const int64_t size = hob_dtype_size(gemm->dtype);
+
+    if (gemm->m <= ROWS_MAX && gemm->m <= gemm->n) {
+        const int64_t bytes = gemm->n * gemm->k * size;
+
+        if (gemm->m > 1 && gemm->b_column == 1)
+            return bytes > NEAR_BYTES;
+        if (gemm->m >= FLEX_SKINNY_ROWS / 2)
+            return gemm->b_row == 1 && bytes > NEAR_BYTES / 8;
         return gemm->b_column == 1 || gemm->b_row == 1 || gemm->n == 1;
-    if (gemm->n <= FLEX_SKINNY_ROWS)
-        return gemm->a_column == 1 || gemm->a_row == 1;
+    }
+    if (gemm->n <= ROWS_MAX && (gemm->a_column == 1 || gemm->a_row == 1))
+        return gemm->n <= FLEX_SKINNY_ROWS ||
+               gemm->m * gemm->k * size > NEAR_BYTES;
     return 0;
 }
 
@@ -114,27 +132,51 @@ static void finish(const struct skinny *job, int64_t first, int64_t columns,
                        columns, 0, job->few, gemm->ldc);
 }
 
+/* The sums of one task at DEPTH rows from K on, for a group of rows after the
+ * other. */
+static void sum_rows(const struct skinny *job, int64_t k, int64_t depth,
+                     int64_t columns, const char *large, char *sums)
+{
+    const int32_t size = job->kernels->size;
+
+    for (int64_t i = 0; i < job->few; i += FLEX_SKINNY_ROWS) {
+        const int64_t rows =
+            job->few - i < FLEX_SKINNY_ROWS ? job->few - i : FLEX_SKINNY_ROWS;
+        const char *small = job->small + i * job->gemm->k * size;
+        char *out = sums + i * job->columns * size;
+
+        if (job->is_stream)
+            job->kernels->stream[rows - 1](depth, columns,
+                                           small + k * rows * size,
+                                           large + k * job->large_k * size,
+                                           job->large_k, out, job->columns);
+        else
+            job->kernels->dot[rows - 1](depth, columns, small + k * size,
+                                        job->gemm->k, large + k * size,
+                                        job->large_many, out, job->columns);
+    }
+}
+
 static void skinny_task(const struct skinny *job, int64_t task)
 {
-    _Alignas(FLEX_ALIGN) char sums[FLEX_SKINNY_ROWS * STREAM_COLUMNS * 8];
+    _Alignas(FLEX_ALIGN) char sums[ROWS_MAX * STREAM_BYTES];
     const int32_t size = job->kernels->size;
     const int64_t first = task * job->columns;
     const int64_t columns =
         job->many - first < job->columns ? job->many - first : job->columns;
     const char *large = job->large + first * job->large_many * size;
-    const int64_t k = job->gemm->k;
+    const int64_t k_count = job->gemm->k;
+    int64_t depth = k_count;
 
+    if (!job->is_stream)
+        depth = DOT_ELEMENTS /
+                (job->few < FLEX_SKINNY_ROWS ? job->few : FLEX_SKINNY_ROWS);
+    else if (job->few > FLEX_SKINNY_ROWS)
+        depth = STREAM_DEPTH;
     memset(sums, 0, (size_t)(job->few * job->columns * size));
-    if (job->is_stream) {
-        job->kernels->stream[job->few - 1](k, columns, job->small, large,
-                                           job->large_k, sums, job->columns);
-    } else {
-        for (int64_t l = 0; l < k; l += DOT_DEPTH)
-            job->kernels->dot[job->few - 1](
-                k - l < DOT_DEPTH ? k - l : DOT_DEPTH, columns,
-                job->small + l * size, k, large + l * size, job->large_many,
-                sums, job->columns);
-    }
+    for (int64_t k = 0; k < k_count; k += depth)
+        sum_rows(job, k, k_count - k < depth ? k_count - k : depth, columns,
+                 large, sums);
     finish(job, first, columns, sums);
 }
 
@@ -153,15 +195,21 @@ static void pack_small(struct skinny *job, const char *in, int64_t row,
     const int32_t size = job->kernels->size;
     const int64_t k_count = job->gemm->k;
 
-    for (int64_t i = 0; i < job->few; i++)
+    for (int64_t i = 0; i < job->few; i++) {
+        const int64_t group = i / FLEX_SKINNY_ROWS * FLEX_SKINNY_ROWS;
+        const int64_t rows = job->few - group < FLEX_SKINNY_ROWS
+                                 ? job->few - group
+                                 : FLEX_SKINNY_ROWS;
         for (int64_t k = 0; k < k_count; k++) {
-            int64_t at = job->is_stream ? k * job->few + i : i * k_count + k;
+            int64_t at = job->is_stream ? group * k_count + k * rows + i - group
+                                        : i * k_count + k;
             const char *from = in + (i * row + k * column) * size;
             if (size == 4)
                 memcpy(job->small + at * 4, from, 4);
             else
                 memcpy(job->small + at * 8, from, 8);
         }
+    }
 }
 
 hob_status flex_gemm_skinny(struct flex_device *device,
@@ -172,7 +220,7 @@ hob_status flex_gemm_skinny(struct flex_device *device,
         .device = device,
         .kernels = &device->blas->kernels[flex_gemm_type_of(gemm->dtype)]};
     _Alignas(FLEX_ALIGN) char stack[4096];
-    const int is_rows = gemm->m <= FLEX_SKINNY_ROWS;
+    const int is_rows = gemm->m <= ROWS_MAX && gemm->m <= gemm->n;
     uint64_t small_bytes;
     int64_t task_bytes;
 
@@ -187,7 +235,8 @@ hob_status flex_gemm_skinny(struct flex_device *device,
     /* flex_gemm_is_skinny() saw to it: if k is not the dense direction, the
      * many are, or there is only one of them. */
     job.is_stream = job.large_k != 1;
-    job.columns = job.is_stream ? STREAM_COLUMNS : DOT_COLUMNS;
+    job.columns =
+        job.is_stream ? STREAM_BYTES / job.kernels->size : DOT_COLUMNS;
     if (job.columns > job.many)
         job.columns = job.many;
     small_bytes =

@@ -47,24 +47,47 @@ static void position_text(const struct hob_view *view, int64_t index,
                                  i ? ", " : "", at[i]);
 }
 
+/* The first of COUNT indices that is not in 0 .. SIZE - 1; -1 without one. */
+static int64_t find_outside(const int64_t *indices, int64_t count, int64_t size)
+{
+    for (int64_t i = 0; i < count; i += FLEX_BLOCK) {
+        const int64_t end = count - i < FLEX_BLOCK ? count : i + FLEX_BLOCK;
+        uint64_t outside = 0;
+
+        for (int64_t j = i; j < end; j++) /* negative ones are huge */
+            outside |= (uint64_t)indices[j] >= (uint64_t)size;
+        for (int64_t j = i; outside && j < end; j++)
+            if ((uint64_t)indices[j] >= (uint64_t)size)
+                return j;
+    }
+    return -1;
+}
+
 hob_status flex_index_take(struct hob_call *call, struct flex_device *device,
                            const struct hob_view *view, int64_t size,
-                           int64_t **out_indices, uint64_t *out_bytes)
+                           const int64_t **out_indices, uint64_t *out_bytes)
 {
     const int64_t count = hob_view_count(view);
+    const int in_place =
+        view->dtype == HOB_DTYPE_I64 && flex_is_contiguous(view) && count > 0;
     struct flex_loop loop;
     char text[HOB_MAX_RANK * 24];
+    int64_t *copy = NULL;
     int64_t bad;
 
-    *out_bytes = (uint64_t)count * 8;
-    *out_indices = flex_scratch_take(device, *out_bytes);
-    if (!*out_indices)
-        return call->host->fail(call, HOB_ERR_MEMORY,
-                                "%s: no memory for %" PRId64 " indices",
-                                call->op_name, count);
-    flex_loop_init(&loop, view);
-    bad = flex_index_read(device, &loop, view->dtype, 0, count, size,
-                          *out_indices);
+    *out_bytes = in_place ? 0 : ((uint64_t)count + 1) * 8;
+    *out_indices = view->data;
+    if (!in_place) {
+        *out_indices = copy = flex_scratch_take(device, *out_bytes);
+        if (!copy)
+            return call->host->fail(call, HOB_ERR_MEMORY,
+                                    "%s: no memory for %" PRId64 " indices",
+                                    call->op_name, count);
+        flex_loop_init(&loop, view);
+    }
+    bad = in_place ? find_outside(*out_indices, count, size)
+                   : flex_index_read(device, &loop, view->dtype, 0, count, size,
+                                     copy);
     if (bad < 0)
         return HOB_OK;
     position_text(view, bad, text, sizeof(text));
@@ -72,9 +95,16 @@ hob_status flex_index_take(struct hob_call *call, struct flex_device *device,
                      "%s: indices[%s] is %" PRId64 ", outside of 0..%" PRId64
                      " (negative indices do not count from the end)",
                      call->op_name, text, (*out_indices)[bad], size - 1);
-    flex_scratch_give(device, *out_indices, *out_bytes);
+    flex_index_give(device, *out_indices, *out_bytes);
     *out_indices = NULL;
     return HOB_ERR_RANGE;
+}
+
+void flex_index_give(struct flex_device *device, const int64_t *indices,
+                     uint64_t bytes)
+{
+    if (bytes)
+        flex_scratch_give(device, (void *)(uintptr_t)indices, bytes);
 }
 
 hob_status flex_index_take_rows(struct hob_call *call,

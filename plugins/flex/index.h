@@ -17,11 +17,14 @@ int64_t flex_index_read(const struct flex_device *device,
                         int64_t first, int64_t count, int64_t size,
                         int64_t *out);
 
-/* All of VIEW, read and checked, into memory that the caller gives back with
- * *OUT_BYTES. On failure CALL has a message that names element and place. */
+/* All of VIEW, read and checked, row-major: where it lies, or in memory; the
+ * caller gives either back with *OUT_BYTES to flex_index_give. On failure CALL
+ * has a message that names element and place. */
 hob_status flex_index_take(struct hob_call *call, struct flex_device *device,
                            const struct hob_view *view, int64_t size,
-                           int64_t **out_indices, uint64_t *out_bytes);
+                           const int64_t **out_indices, uint64_t *out_bytes);
+void flex_index_give(struct flex_device *device, const int64_t *indices,
+                     uint64_t bytes);
 
 /*
  * The rows of VIEW [.., k], read and checked one coordinate at a time against

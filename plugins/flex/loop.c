@@ -129,6 +129,8 @@ int64_t flex_loop_offset(const struct flex_loop *loop, int64_t index)
 {
     struct cursor cursor;
 
+    if (loop->rank == 1)
+        return index * loop->strides[0];
     cursor_set(&cursor, loop, index);
     return cursor.offset;
 }

@@ -10,6 +10,7 @@ static void SUFFIX(copy)(void *out, int64_t out_stride, const void *in,
     if (out_stride == 1 && in_stride == 0) {
         T value = count > 0 ? *from : 0;
 
+#pragma omp simd
         for (int64_t i = 0; i < count; i++)
             to[i] = value;
     } else if (out_stride == 1) {

@@ -250,6 +250,8 @@ static void move_planes(const struct move *move)
             index[i] = 0;
         }
     }
+    if (move->past)
+        move->kernels->fence();
 }
 
 /* ---- threads ---- */
@@ -321,6 +323,20 @@ void flex_move_dense(struct flex_device *device, void *out,
     view.data = out;
     flex_row_major(&view);
     flex_move(device, &view, in);
+}
+
+int flex_loop_skips(const struct flex_loop *loop)
+{
+    enum { SHORT = 16 };
+    const uint32_t inner = loop->rank - 1;
+    int nearer = 0;
+
+    if (loop->rank < 2)
+        return 0;
+    for (uint32_t i = 0; i < inner; i++)
+        nearer |= loop->strides[i] &&
+                  magnitude(loop->strides[i]) < magnitude(loop->strides[inner]);
+    return nearer || loop->shape[inner] < SHORT;
 }
 
 /* COUNT elements from FIRST on of LOOP's dimensions from DIM on: first and

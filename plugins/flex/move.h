@@ -26,6 +26,10 @@ void flex_move_dense(struct flex_device *device, void *out,
 void flex_move_range(struct flex_device *device, const struct flex_loop *loop,
                      int64_t first, int64_t count, void *out);
 
+/* Whether a walk along LOOP skips about in memory, or goes in runs so short,
+ * that flex_move_range of many elements is faster than fetching blocks. */
+int flex_loop_skips(const struct flex_loop *loop);
+
 /* OUT's first rank sizes as row-major strides, in elements. */
 void flex_row_major(struct hob_view *out);
 

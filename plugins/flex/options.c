@@ -90,6 +90,12 @@ static const char *read_member(const char *p, struct flex_options *options,
         if (!after)
             snprintf(reason, reason_size,
                      "option \"cache_bytes\" must be a whole number of bytes");
+    } else if (strcmp(key, "threads") == 0) {
+        after = read_count(p, &options->threads);
+        if (!after)
+            snprintf(reason, reason_size,
+                     "option \"threads\" must be a whole number; 0 stands for "
+                     "all that the host has");
     } else if (strcmp(key, "gemm") == 0) {
         after = read_gemm(p, &options->gemm);
         if (!after)
@@ -99,8 +105,8 @@ static const char *read_member(const char *p, struct flex_options *options,
     } else {
         after = NULL;
         snprintf(reason, reason_size,
-                 "unknown option \"%s\"; there are \"isa\", \"gemm\" and "
-                 "\"cache_bytes\"",
+                 "unknown option \"%s\"; there are \"isa\", \"gemm\", "
+                 "\"threads\" and \"cache_bytes\"",
                  key);
     }
     return after;

@@ -16,6 +16,7 @@ struct flex_options {
     char isa[8];   /* "": the best */
     uint32_t gemm; /* enum flex_gemm_choice */
     uint64_t cache_bytes;
+    uint64_t threads; /* 0: all that the host has */
 };
 
 /* Read TEXT, a flat JSON object, over the defaults in OPTIONS. Returns 0 and

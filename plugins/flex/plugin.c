@@ -17,6 +17,7 @@ static const struct flex_entries *const families[] = {
     &flex_optim_entries,       &flex_decompose_entries,  &flex_quant_entries,
     &flex_attention_entries,   &flex_activation_entries, &flex_resize_entries,
     &flex_grid_sample_entries, &flex_ctc_entries,        &flex_fft_entries,
+    &flex_deform_conv_entries, &flex_arrange_entries,    &flex_columns_entries,
 };
 
 /* The tables as the core reads them: constant once made. C cannot join the

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "wide.h"
 
+#include "move.h"
+
 struct widen {
     const struct flex_device *device;
     struct flex_loop loop;
@@ -18,15 +20,9 @@ static void widen_range(void *context, int64_t first, int64_t last,
                         uint32_t worker)
 {
     const struct widen *job = context;
-    const uint32_t size = job->loop.size;
     char block[FLEX_BLOCK * 2];
 
     (void)worker;
-    if (!is_half(job->dtype)) {
-        flex_loop_gather(&job->loop, first, last - first,
-                         job->wide + first * (int64_t)size);
-        return;
-    }
     for (int64_t i = first; i < last; i += FLEX_BLOCK) {
         int64_t n = last - i < FLEX_BLOCK ? last - i : FLEX_BLOCK;
         job->device->kernels->load_f32[job->dtype](
@@ -71,6 +67,10 @@ hob_status flex_wide_read(struct flex_device *device,
     st = take(device, view, out);
     if (st)
         return st;
+    if (!is_half(view->dtype)) {
+        flex_move_dense(device, out->data, view);
+        return HOB_OK;
+    }
     flex_loop_init(&job.loop, view);
     job.wide = out->data;
     flex_parallel(device, job.loop.count, FLEX_GRAIN_CHEAP, widen_range, &job);

@@ -96,14 +96,14 @@ try 0 --version
 out_has "^hob [0-9]"
 try 2 fly
 err_has 'no command "fly"'
-for command in plugins why devices ops config eval install remove enable \
-    disable; do
+for command in doctor plugins why devices ops config eval install remove \
+    enable disable; do
     try 0 $command --help
     out_has "usage: hob $command"
 done
-for command in "plugins x" "why" "why a b" "devices x" "ops a b" "ops --x" \
+for command in "doctor x" "plugins x" "why" "why a b" "devices x" "ops a b" "ops --x" \
     "config x" "eval" "eval a b" "eval --device" "eval --cases" \
-    "eval --x" "eval --cases a --device flex --device flex" "install" \
+    "eval --x" "eval --stats --cases a" "eval --cases a --device flex --device flex" "install" \
     "install a b" "install --user --system a" "remove" "remove a b" \
     "enable" "enable a b" "disable --user --system a" "disable --off a"; do
     # shellcheck disable=SC2086
@@ -157,6 +157,52 @@ export HOB_PLUGINS_DISABLE
 try 0 why flex
 out_has "DISABLED"
 unset HOB_PLUGINS_DISABLE
+
+# ---- doctor ----
+
+try 1 doctor
+out_has "^ok  *hob  *[0-9]"
+out_has "^ok  *flex  *.*first result after"
+out_has "^ok  *autodiff(flex)  *computes"
+out_has "^note  *default device  *none is named"
+out_has "do: Set \"device\" in hob.json, or HOB_DEVICE=flex"
+out_has "^problem  .*JSON_SYNTAX: .*broken.json:2:1"
+out_has "^ok  *memory  *flex counts: [1-9]"
+out_has "^ok  *threads  *[1-9]"
+out_has "^1 problem$"
+HOB_PLUGIN_PATH=$HOB_TEST_PLUGIN_DIR
+HOB_DEVICE="autodiff(flex)"
+export HOB_PLUGIN_PATH HOB_DEVICE
+(cd "$work/ext" && try 0 doctor)
+out_has "^ok  *HOB_DEVICE  *is set to"
+out_has "^ok  *default device  *autodiff(flex)"
+out_has "^no problems$"
+try 0 doctor --json
+json_is /0/about hob
+json_is /0/standing ok
+if [ "$(ls "$work/ext")" = "mock.json
+mock_extension.so" ]; then pass "  writes nothing"
+else fail "  writes nothing"; fi
+HOB_DEVICE=ghost
+try 1 doctor
+out_has "^problem  *default device  *no backend plugin serves \"ghost\""
+unset HOB_DEVICE
+HOB_PLUGINS_DISABLE=autodiff
+export HOB_PLUGINS_DISABLE
+try 0 doctor
+out_has "^note  *autodiff  *DISABLED"
+out_has "do: Take it out of HOB_PLUGINS_DISABLE"
+unset HOB_PLUGINS_DISABLE
+HOB_PLUGIN_PATH=$work/ext
+try 1 doctor
+out_has "^problem  *devices  *no device computes"
+unset HOB_PLUGIN_PATH
+echo '{"device": 3}' >"$XDG_CONFIG_HOME/hob/hob.json"
+try 1 doctor
+out_has "^problem  .*hob.json  *CONFIG_SYNTAX: .*:1:12: /device: array"
+try 0 config
+out_has "^note: .*hob.json: .*hob.json:1:12: /device: array expected"
+rm "$XDG_CONFIG_HOME/hob/hob.json"
 
 # Listing opens no library; opening a device does, as the check of the check.
 LD_DEBUG=files
@@ -535,6 +581,10 @@ err_has "z\[0\] is 14.01.*expected 15"
 out_has "^z: f32"
 try 1 eval "$work/plain.json" --device moon
 err_has "moon"
+try 0 eval "$work/plain.json" --device flex --stats
+out_has "^memory of flex: at most [0-9]* bytes, [0-9]* blocks, [0-9]* of them"
+try 0 eval "$work/plain.json" --device flex --stats --json
+out_has "\"block_count\":"
 
 cat >"$work/unsigned.json" <<'END'
 {"inputs": [{"name": "x", "dtype": "u64", "shape": [3],

@@ -323,6 +323,8 @@ START_TEST(test_cast_of_all_pairs)
     if (!flex_case_has((uint32_t)_i))
         return;
     device = flex_case_open(&host, (uint32_t)_i);
+    if (_i & 1)
+        device->l3_bytes = 0; /* results go past the caches */
     for (uint32_t from = 1; from <= HOB_DTYPE_BOOL; from++)
         for (uint32_t to = 1; to <= HOB_DTYPE_BOOL; to++)
             check_cast(device, from, to);

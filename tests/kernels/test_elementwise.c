@@ -301,6 +301,8 @@ START_TEST(test_elementwise_equals_reference)
         if (!flex_case_has(level))
             continue;
         device = flex_case_open(&host, level);
+        if (level & 1)
+            device->l3_bytes = 0; /* results go past the caches */
         check_entry(entry, device);
         flex_case_close(device);
         ck_assert_uint_eq(host.live_blocks, 0);

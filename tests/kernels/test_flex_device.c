@@ -30,7 +30,9 @@ static const struct bad_options {
     {"{\"cache_bytes\": 1.5}", "must be a whole number"},
     {"{\"cache_bytes\": \"4k\"}", "must be a whole number"},
     {"{\"gemm\": \"mkl\"}", "option \"gemm\" must be"},
-    {"{\"threads\": 2}", "unknown option \"threads\""},
+    {"{\"cores\": 2}", "unknown option \"cores\""},
+    {"{\"threads\": \"many\"}", "option \"threads\" must be"},
+    {"{\"threads\": -1}", "option \"threads\" must be"},
     {"{\"isa\" \"v2\"}", "no \":\" after option \"isa\""},
 };
 
@@ -47,6 +49,70 @@ START_TEST(test_bad_options_are_named)
     ck_assert_msg(message && strstr(message, bad->message), "got \"%s\"",
                   message);
     host.table.mem_free(&host.table, message);
+    ck_assert_uint_eq(host.live_blocks, 0);
+}
+END_TEST
+
+/* What flex_parallel() did: calls an item, and the highest worker. */
+struct trace {
+    unsigned char seen[1000];
+    uint32_t worker_max;
+    int64_t grain;
+    int bad_cuts;
+};
+
+static void note(void *context, int64_t first, int64_t last, uint32_t worker)
+{
+    struct trace *trace = context;
+
+    for (int64_t i = first; i < last; i++)
+        trace->seen[i]++;
+    trace->bad_cuts += first % trace->grain != 0 || last - first < trace->grain;
+    if (worker > trace->worker_max)
+        trace->worker_max = worker;
+}
+
+static const struct thread_option {
+    const char *text;
+    uint32_t workers; /* of the host */
+    uint32_t threads; /* of the device; 0: all */
+} thread_options[] = {
+    {NULL, 3, 0},
+    {"{\"threads\": 0}", 3, 0},
+    {"{\"threads\": 1}", 3, 1},
+    {"{\"threads\": \"2\"}", 3, 2},
+    {"{\"threads\": 3}", 3, 0},
+    {"{\"threads\": 64}", 3, 0},
+    {"{\"threads\": 1}", 1, 0},
+};
+
+/* The option "threads" bounds the workers; each item still runs once. */
+START_TEST(test_threads_are_limited)
+{
+    static const int64_t grains[] = {1, 7, 100, 499, 500};
+    const struct thread_option *option = &thread_options[_i];
+    const uint32_t most = option->threads ? option->threads : option->workers;
+    void *opened = NULL;
+    char *message = NULL;
+    struct flex_device *device;
+
+    fake_host_init(&host, option->workers);
+    ck_assert_int_eq(
+        flex_device_open(&instance, 0, option->text, &opened, &message),
+        HOB_OK);
+    device = opened;
+    ck_assert_uint_eq(device->threads, option->threads);
+    for (size_t i = 0; i < sizeof(grains) / sizeof(grains[0]); i++) {
+        struct trace trace = {.grain = grains[i]};
+
+        flex_parallel(device, 1000, grains[i], note, &trace);
+        for (int j = 0; j < 1000; j++)
+            ck_assert_int_eq(trace.seen[j], 1);
+        ck_assert_uint_lt(trace.worker_max, most);
+        if (option->threads)
+            ck_assert_int_eq(trace.bad_cuts, 0);
+    }
+    flex_device_close(device);
     ck_assert_uint_eq(host.live_blocks, 0);
 }
 END_TEST
@@ -157,6 +223,9 @@ int main(void)
 
     tcase_add_checked_fixture(cases, setup, NULL);
     tcase_set_timeout(cases, 60);
+    tcase_add_loop_test(
+        cases, test_threads_are_limited, 0,
+        (int)(sizeof(thread_options) / sizeof(thread_options[0])));
     tcase_add_loop_test(cases, test_bad_options_are_named, 0,
                         (int)(sizeof(bad_options) / sizeof(bad_options[0])));
     tcase_add_test(cases, test_level_can_be_forced);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * grid_sample and its gradients in every float dtype, layout and instruction
- * set, against sums in long double. Places are eighths, so that even bf16
- * holds them and all agree where one element ends and the next begins.
+ * grid_sample, its gradients and affine_grid in every float dtype, layout and
+ * instruction set, against sums in long double. Places are eighths, so that
+ * even bf16 holds them and all agree where one element ends and the next
+ * begins.
  */
 #include "flex_lab.h"
 #include "hob_check.h"
@@ -263,6 +264,66 @@ START_TEST(test_grid_sample_equals_sums)
 }
 END_TEST
 
+/* Each place times each of three random matrices. */
+START_TEST(test_affine_grid_equals_products)
+{
+    static const int64_t planes[][2] = {{1, 1}, {3, 1}, {5, 37}, {0, 4}};
+    const int64_t h = planes[_i][0], w = planes[_i][1];
+    const int64_t shape[3] = {3, 2, 3}, size[4] = {3, 7, h, w};
+    const int64_t grid[4] = {3, h, w, 2};
+
+    for (int isa = 0; lab_isas[isa]; isa++) {
+        struct lab lab;
+
+        if (lab_open(&lab, 2, lab_isas[isa]))
+            for (uint32_t dtype = HOB_DTYPE_F64; dtype <= HOB_DTYPE_BF16;
+                 dtype++)
+                for (int l = 0; l < 2 * LAB_LAYOUT_COUNT_; l++) {
+                    struct lab_tensor theta;
+                    struct fake_call call;
+                    const int corners = l % 2;
+
+                    lab_tensor_init(&lab, &theta, dtype, 3, shape,
+                                    (enum lab_layout)(l / 2), -4, 4);
+                    fake_call_init(&call, &lab.host, "affine_grid");
+                    fake_call_view(&call, &theta.view);
+                    fake_call_value(&call, hob_value_i64s(size, 4));
+                    fake_call_value(&call, hob_bool(corners));
+                    fake_call_result(&call, dtype, 4, grid);
+                    ck_assert_int_eq(
+                        lab_run(&lab, &call, &flex_grid_sample_entries),
+                        HOB_OK);
+                    for (int64_t i = 0; i < 3 * h * w * 2; i++) {
+                        const int64_t n = i / 2 / w / h, k = i % 2;
+                        const int64_t at[2] = {i / 2 % w, i / 2 / w % h};
+                        double wanted =
+                            lab_get_at(&theta.view, n * 6 + k * 3 + 2);
+
+                        for (int j = 0; j < 2; j++) {
+                            const int64_t count = j ? h : w;
+                            const double place =
+                                count < 2 ? 0
+                                : corners ? 2.0 * (double)at[j] /
+                                                    (double)(count - 1) -
+                                                1
+                                          : (2.0 * (double)at[j] + 1) /
+                                                    (double)count -
+                                                1;
+
+                            wanted += place * lab_get_at(&theta.view,
+                                                         n * 6 + k * 3 + j);
+                        }
+                        ck_assert(lab_near(lab_get_at(&call.results[0].view, i),
+                                           wanted, tolerance_of(dtype)));
+                    }
+                    fake_call_release(&call);
+                    lab_tensor_release(&theta);
+                }
+        lab_close(&lab);
+    }
+}
+END_TEST
+
 /* Far away, infinite and no number at all: nothing outside is read. */
 START_TEST(test_grid_sample_of_wild_places)
 {
@@ -331,6 +392,7 @@ int main(void)
 
     tcase_set_timeout(tc, 60);
     tcase_add_loop_test(tc, test_grid_sample_equals_sums, 0, CASES);
+    tcase_add_loop_test(tc, test_affine_grid_equals_products, 0, 4);
     tcase_add_test(tc, test_grid_sample_of_wild_places);
     suite_add_tcase(suite, tc);
     return hob_check_main(suite);

@@ -27,6 +27,9 @@ static const struct product {
     {2, 3, {4, 5}, {2, 5, 6}},       {4, 4, {3, 1, 4, 5}, {1, 2, 5, 6}},
     {4, 3, {2, 3, 9, 8}, {3, 8, 9}}, {5, 2, {2, 2, 3, 10, 12}, {12, 11}},
     {3, 3, {0, 4, 5}, {1, 5, 6}},    {3, 3, {4, 12, 9}, {4, 9, 12}},
+    {2, 2, {12, 20}, {20, 48}}, /* columns that fill one vector of a panel */
+    {2, 2, {13, 9}, {9, 15}},        {2, 2, {9, 70}, {70, 90}},
+    {2, 2, {90, 70}, {70, 11}},
 };
 
 enum { PRODUCTS = sizeof(products) / sizeof(products[0]) };
@@ -254,6 +257,92 @@ START_TEST(test_gemm_finishes_each_element_once)
 }
 END_TEST
 
+/* A product too large to be read in place, by layout: packed in groups, in
+ * blocks of the depth, or streamed past few rows; beside guard columns. */
+static const struct large {
+    int64_t m, n, k;
+    int a_turned, b_turned; /* stored by columns */
+} larges[] = {
+    {1303, 19, 1030, 0, 0}, /* A packed by rows */
+    {513, 33, 1031, 1, 0},  /* by columns */
+    {20, 517, 1029, 0, 0},  /* B packed by rows */
+    {20, 517, 129, 0, 1},   /* by columns */
+    {5, 517, 1029, 0, 0},   /* few rows stream B */
+    {16, 517, 1029, 1, 0},  {13, 517, 1029, 0, 1},
+    {1, 517, 1029, 0, 1},   {517, 16, 1029, 0, 0}, /* few columns */
+    {517, 3, 1029, 1, 0},
+};
+
+static double large_element(const struct large *large, const float *a,
+                            const float *b, int64_t i, int64_t j)
+{
+    double sum = 0;
+
+    for (int64_t k = 0; k < large->k; k++)
+        sum +=
+            (double)a[large->a_turned ? k * large->m + i : i * large->k + k] *
+            (double)b[large->b_turned ? j * large->k + k : k * large->n + j];
+    return sum;
+}
+
+START_TEST(test_gemm_of_large_operands)
+{
+    enum { GUARD = 3 };
+    const struct large *large = &larges[_i];
+    const int64_t m = large->m, n = large->n, k = large->k, ldc = n + GUARD;
+    float *c = malloc((size_t)(m * ldc) * sizeof(float));
+    double *wanted = malloc((size_t)(m * n) * sizeof(double));
+    struct lab lab = {.seed = (uint64_t)_i};
+    /* Exactly as large as they are, so that a sanitizer sees every miss. */
+    float *a = malloc((size_t)(m * k) * sizeof(float));
+    float *b = malloc((size_t)(k * n) * sizeof(float));
+
+    for (int64_t i = 0; i < m * k; i++)
+        a[i] = (float)lab_random(&lab, -3, 3);
+    for (int64_t i = 0; i < k * n; i++)
+        b[i] = (float)lab_random(&lab, -3, 3);
+    for (int64_t i = 0; i < m * n; i++)
+        wanted[i] = large_element(large, a, b, i / n, i % n);
+    for (int isa = 0; lab_isas[isa]; isa++) {
+        const struct flex_gemm gemm = {.struct_size = sizeof(gemm),
+                                       .dtype = HOB_DTYPE_F32,
+                                       .m = m,
+                                       .n = n,
+                                       .k = k,
+                                       .a = a,
+                                       .a_row = large->a_turned ? 1 : k,
+                                       .a_column = large->a_turned ? m : 1,
+                                       .b = b,
+                                       .b_row = large->b_turned ? 1 : n,
+                                       .b_column = large->b_turned ? k : 1,
+                                       .c = c,
+                                       .ldc = ldc,
+                                       .alpha = 1};
+
+        if (!lab_open(&lab, 3, lab_isas[isa]))
+            continue;
+        for (int64_t i = 0; i < m * ldc; i++)
+            c[i] = NAN; /* beta is 0: C is not read */
+        ck_assert_int_eq(flex_gemm(lab.device, &gemm), HOB_OK);
+        for (int64_t i = 0; i < m * ldc; i++) {
+            const float got = c[i];
+            if (i % ldc >= n)
+                ck_assert(isnan(got));
+            else
+                ck_assert_msg((double)got == wanted[i / ldc * n + i % ldc],
+                              "%s, large %d, element %d, %d: %g, not %g",
+                              lab_isas[isa], _i, (int)(i / ldc), (int)(i % ldc),
+                              (double)got, wanted[i / ldc * n + i % ldc]);
+        }
+        lab_close(&lab);
+    }
+    free(a);
+    free(b);
+    free(c);
+    free(wanted);
+}
+END_TEST
+
 START_TEST(test_gemm_refuses_bad_descriptions)
 {
     struct lab lab;
@@ -317,6 +406,8 @@ int main(void)
     tcase_add_loop_test(tc, test_matmul_equals_naive, 0, PRODUCTS);
     tcase_add_test(tc, test_linear_adds_bias);
     tcase_add_loop_test(tc, test_gemm_finishes_each_element_once, 0, 7);
+    tcase_add_loop_test(tc, test_gemm_of_large_operands, 0,
+                        (int)(sizeof(larges) / sizeof(larges[0])));
     tcase_add_test(tc, test_gemm_refuses_bad_descriptions);
     tcase_add_test(tc, test_matmul_keeps_nan);
     suite_add_tcase(suite, tc);

@@ -57,6 +57,27 @@ START_TEST(test_memory_blocks_are_aligned_and_reused)
 }
 END_TEST
 
+#if defined(__linux__)
+/* Else it could not lie on huge pages. */
+START_TEST(test_memory_large_blocks_begin_at_huge_pages)
+{
+    const uint64_t huge = UINT64_C(2) << 20;
+    struct flex_memory *memory = flex_memory_new(UINT64_C(1) << 28);
+    void *blocks[20];
+
+    for (uint64_t i = 0; i < 20; i++) {
+        blocks[i] = flex_memory_take(memory, huge + i * 777777);
+        ck_assert_ptr_nonnull(blocks[i]);
+        ck_assert_uint_eq((uintptr_t)blocks[i] % huge, 0);
+        memset(blocks[i], 1, huge + i * 777777);
+    }
+    for (uint64_t i = 0; i < 20; i++)
+        flex_memory_give(memory, blocks[i], huge + i * 777777);
+    flex_memory_free(memory);
+}
+END_TEST
+#endif
+
 START_TEST(test_memory_counts_what_is_asked_for)
 {
     struct flex_memory *memory = flex_memory_new(UINT64_C(1) << 28);
@@ -351,6 +372,9 @@ int main(void)
 
     tcase_set_timeout(tc, 60);
     tcase_add_test(tc, test_memory_blocks_are_aligned_and_reused);
+#if defined(__linux__)
+    tcase_add_test(tc, test_memory_large_blocks_begin_at_huge_pages);
+#endif
     tcase_add_test(tc, test_memory_counts_what_is_asked_for);
     tcase_add_test(tc, test_memory_keeps_to_its_bound);
     tcase_add_test(tc, test_memory_gives_up_what_was_long_unused);

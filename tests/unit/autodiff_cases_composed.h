@@ -191,6 +191,16 @@ static hob_tensor *f_conv3d(hob_scope *s, hob_tensor *const *in)
     return hob_conv3d(s, in[0], in[1], in[2], two_1, 1, one_1, 1, NULL, 0, 1);
 }
 
+/* Groups, and a depth whose last slice no window reaches. */
+static hob_tensor *f_conv3d_groups(hob_scope *s, hob_tensor *const *in)
+{
+    static const int64_t stride[3] = {2, 1, 2}, padding[3] = {1, 0, 1};
+    static const int64_t dilation[3] = {2, 1, 1};
+
+    return hob_square(s, hob_conv3d(s, in[0], in[1], NULL, stride, 3, padding,
+                                    3, dilation, 3, 2));
+}
+
 static hob_tensor *f_conv_transpose1d(hob_scope *s, hob_tensor *const *in)
 {
     return hob_conv_transpose1d(s, in[0], in[1], in[2], two_1, 1, one_1, 1,
@@ -213,6 +223,21 @@ static hob_tensor *f_deform_conv2d(hob_scope *s, hob_tensor *const *in)
 {
     return hob_deform_conv2d(s, in[0], in[1], in[2], in[3], in[4], NULL, 0,
                              NULL, 0, NULL, 0, 1, 1);
+}
+
+static hob_tensor *f_deform_conv2d_backward(hob_scope *s, hob_tensor *const *in)
+{
+    hob_tensor *d[4] = {NULL}, *sum = NULL;
+
+    (void)hob_deform_conv2d_backward(s, in[0], in[1], in[2], in[3], in[4], NULL,
+                                     0, NULL, 0, NULL, 0, 1, 1, &d[0], &d[1],
+                                     &d[2], &d[3]);
+    for (int i = 0; i < 4; i++) {
+        hob_tensor *part = hob_sum(s, hob_square(s, d[i]));
+
+        sum = sum ? hob_add(s, sum, part) : part;
+    }
+    return sum;
 }
 
 static hob_tensor *f_adaptive_avg_pool(hob_scope *s, hob_tensor *const *in)

@@ -472,21 +472,16 @@ END_TEST
 
 /* Every op that yields floats of floats has a row here or a reason below. */
 static const char *const without_row[] = {
-    "conv2d_x_backward",
-    "conv2d_weight_backward", /* conv2d, twice */
-    "max_pool2d_backward",
-    "avg_pool2d_backward",    /* the pools, twice */
-    "cross_entropy_backward", /* likewise */
-    "attention_backward",     /* attention, twice */
-    "layer_norm_backward",    /* layer_norm, twice */
-    "rms_norm_backward",      /* likewise */
+    "conv2d_x_backward", "conv2d_weight_backward", /* conv2d, twice */
+    "max_pool2d_backward", "avg_pool2d_backward",  /* the pools, twice */
+    "cross_entropy_backward",                      /* likewise */
+    "attention_backward",                          /* attention, twice */
+    "layer_norm_backward",                         /* layer_norm, twice */
+    "rms_norm_backward",                           /* likewise */
     /* Nothing flows through quantized tensors: test_quant.c. */
-    "quantize",
-    "quantize_dynamic",
-    "dequantize",
-    "quantized_values",
-    "quantized_scales",
-    "quantized_from",
+    "quantize", "quantize_dynamic", "dequantize", "quantized_values",
+    "quantized_scales", "quantized_from",
+    "matmul_quantized", /* likewise, with its gradient */
 };
 
 static int has_row(const char *name)

@@ -81,7 +81,7 @@ END_TEST
 START_TEST(test_signature_reads_defaults)
 {
     struct hob__signature s;
-    const struct hob__param *p = s.params;
+    const struct hob__param *p;
 
     parse("(a: i64 = -3, b: f64 = 1e-8, c: bool = true, d: dtype = bf16, "
           "e: [i64] = [1, -2], f: [f64] = [], g: str = \"a \\\"b\\\"\\n\", "
@@ -89,6 +89,7 @@ START_TEST(test_signature_reads_defaults)
           "k: scalar = 18446744073709551615, l: scalar = false, "
           "m: shape = [2, 3], n: f64 = -inf, o: scalar = nan) -> f32",
           &s);
+    p = s.params;
     ck_assert_uint_eq(s.required_count, 0);
     ck_assert_int_eq(p[0].value.u.i64, -3);
     ck_assert_double_eq(p[1].value.u.f64, 1e-8);

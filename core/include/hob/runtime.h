@@ -119,8 +119,9 @@ HOB_API HOB_MUST_CHECK hob_status hob_plugin_why(hob_runtime *runtime,
 
 /*
  * The merged configuration as a JSON object: "files" that were read, "device",
- * "plugins", "log", "cache_dir", "notes". The caller frees *OUT_JSON with
- * hob_text_free(). Fails with HOB_ERR_MEMORY.
+ * "plugins", "log", "cache_dir", and "notes": remarks on files and variables,
+ * each with "where", "reason", "severity", "detail" and "hint". The caller frees
+ * *OUT_JSON with hob_text_free(). Fails with HOB_ERR_MEMORY.
  */
 HOB_API HOB_MUST_CHECK hob_status hob_runtime_config(hob_runtime *runtime,
                                                      char **out_json,

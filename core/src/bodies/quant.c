@@ -61,6 +61,15 @@ static hob_tensor *of_blocks(hob_scope *scope, hob_tensor *x, int is_mean,
                    by_block(scope, ones, 1, layout));
 }
 
+hob_tensor *hob__body_matmul_quantized(hob_scope *scope, hob_tensor *x,
+                                       hob_tensor *weight, int transpose)
+{
+    weight = hob_dequantize(scope, weight, hob_tensor_dtype(x));
+    if (transpose)
+        weight = hob_swap_dims(scope, weight, 0, 1);
+    return hob_linear(scope, x, weight, NULL);
+}
+
 /* SCALES relative to the greatest of them; a block of zeros keeps 0. */
 static hob_tensor *relative(hob_scope *scope, hob_tensor *scales,
                             hob_tensor *global)

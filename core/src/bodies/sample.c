@@ -1,13 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * sample.c - bodies of the ops that read between the elements: interpolate,
- * grid_sample, affine_grid, deform_conv2d.
+ * sample.c - bodies of the ops that read planes at any place, and of their
+ * gradients: grid_sample, deform_conv2d; and of affine_grid.
  */
 #include "bodies.h"
 #include "util.h"
-
-#include <math.h>
-#include <string.h>
 
 static hob_tensor *count_up(hob_scope *scope, hob_tensor *x, int64_t count)
 {
@@ -18,226 +15,6 @@ static hob_tensor *count_up(hob_scope *scope, hob_tensor *x, int64_t count)
 static hob_tensor *clamped(hob_scope *scope, hob_tensor *x, int64_t most)
 {
     return hob_clamp(scope, x, hob_i64(0), hob_i64(most));
-}
-
-/* ---- interpolate ---- */
-
-/* The most taps of a filter, lanczos3's. */
-enum { TAPS_MAX = 6 };
-
-/*
- * For each result along an axis the element at or before its place, and how
- * far behind that it is, in [0, 1). Places are fractions, num / den, so the
- * split into the two is exact.
- */
-struct places {
-    hob_tensor *first;    /* i64 [out] */
-    hob_tensor *distance; /* [out], of x's dtype */
-};
-
-static struct places find_places(hob_scope *scope, hob_tensor *x, int64_t in,
-                                 int64_t out, enum hob_interpolate_mode mode,
-                                 int align_corners)
-{
-    hob_tensor *i = count_up(scope, x, out), *num, *whole;
-    int64_t factor = in, start = 0, den = out;
-    struct places places;
-
-    if (mode == HOB_INTERPOLATE_MODE_NEAREST_EXACT) {
-        factor = 2 * in; /* (i + 1/2) in / out */
-        start = in;
-        den = 2 * out;
-    } else if (mode != HOB_INTERPOLATE_MODE_NEAREST && align_corners) {
-        factor = in - 1; /* i (in - 1) / (out - 1) */
-        den = out > 1 ? out - 1 : 1;
-    } else if (mode != HOB_INTERPOLATE_MODE_NEAREST) {
-        factor = 2 * in; /* (i + 1/2) in / out - 1/2 */
-        start = in - out;
-        den = 2 * out;
-    }
-    num = hob_add_scalar(scope, hob_mul_scalar(scope, i, hob_i64(factor)),
-                         hob_i64(start));
-    if (mode == HOB_INTERPOLATE_MODE_BILINEAR) /* nothing before the first */
-        num = hob_clamp(scope, num, hob_i64(0), hob_none());
-    /* Division of integers is by truncation: of a number that is positive. */
-    whole = hob_div_scalar(scope, hob_add_scalar(scope, num, hob_i64(den)),
-                           hob_i64(den));
-    places.first = hob_add_scalar(scope, whole, hob_i64(-1));
-    places.distance = hob_div_scalar(
-        scope,
-        hob_cast(scope,
-                 hob_sub(scope, num,
-                         hob_mul_scalar(scope, places.first, hob_i64(den))),
-                 hob_tensor_dtype(x)),
-        hob_f64((double)den));
-    return places;
-}
-
-/* ((a t + b) t + c) t + d */
-static hob_tensor *cubic(hob_scope *scope, hob_tensor *t, double a, double b,
-                         double c, double d)
-{
-    hob_tensor *y =
-        hob_add_scalar(scope, hob_mul_scalar(scope, t, hob_f64(a)), hob_f64(b));
-
-    y = hob_add_scalar(scope, hob_mul(scope, y, t), hob_f64(c));
-    return hob_add_scalar(scope, hob_mul(scope, y, t), hob_f64(d));
-}
-
-/* sin(pi d) / (pi d) * sin(pi d / 3) / (pi d / 3), 1 at 0. */
-static hob_tensor *lanczos(hob_scope *scope, hob_tensor *d)
-{
-    const double pi = 3.14159265358979323846;
-    hob_tensor *is_zero = hob_equal_scalar(scope, d, hob_f64(0));
-    hob_tensor *safe = hob_where(scope, is_zero,
-                                 hob__part_constant(scope, d, hob_f64(0.5)), d);
-    hob_tensor *a = hob_mul_scalar(scope, safe, hob_f64(pi));
-    hob_tensor *b = hob_mul_scalar(scope, safe, hob_f64(pi / 3));
-    hob_tensor *y =
-        hob_div(scope, hob_mul(scope, hob_sin(scope, a), hob_sin(scope, b)),
-                hob_mul(scope, a, b));
-
-    return hob_where(scope, is_zero, hob__part_constant(scope, d, hob_f64(1)),
-                     y);
-}
-
-/*
- * The weights of a filter's taps, and the first tap's place relative to the
- * element at or before. The bicubic one is Keys's with a = -3/4 (IEEE Trans.
- * ASSP 29(6), 1981).
- */
-static uint32_t weigh(hob_scope *scope, enum hob_interpolate_mode mode,
-                      hob_tensor *t, hob_tensor **weights, int64_t *out_first)
-{
-    const double a = -0.75;
-
-    *out_first = 0;
-    switch (mode) {
-    case HOB_INTERPOLATE_MODE_BILINEAR:
-        weights[0] = hob_rsub_scalar(scope, t, hob_f64(1));
-        weights[1] = t;
-        return 2;
-    case HOB_INTERPOLATE_MODE_BICUBIC:
-        *out_first = -1;
-        weights[0] = cubic(scope, t, a, -2 * a, a, 0);
-        weights[1] = cubic(scope, t, a + 2, -(a + 3), 0, 1);
-        weights[2] = cubic(scope, t, -(a + 2), 2 * a + 3, -a, 0);
-        weights[3] = cubic(scope, t, -a, a, 0, 0);
-        return 4;
-    case HOB_INTERPOLATE_MODE_LANCZOS3:
-        *out_first = -2;
-        for (int k = 0; k < TAPS_MAX; k++)
-            weights[k] =
-                lanczos(scope, hob_add_scalar(scope, t, hob_f64(2 - k)));
-        return TAPS_MAX;
-    default: /* nearest */
-        weights[0] = NULL;
-        return 1;
-    }
-}
-
-/* Lanczos leaves out the taps that are not there; the others sum up to 1. */
-static void leave_out(hob_scope *scope, hob_tensor *first, int64_t from,
-                      int64_t in, uint32_t taps, hob_tensor **weights)
-{
-    hob_tensor *sum = NULL;
-
-    for (uint32_t k = 0; k < taps; k++) {
-        hob_tensor *at = hob_add_scalar(scope, first, hob_i64(from + k));
-        hob_tensor *there = hob_logical_and(
-            scope, hob_greater_equal_scalar(scope, at, hob_i64(0)),
-            hob_less_scalar(scope, at, hob_i64(in)));
-
-        weights[k] =
-            hob_where(scope, there, weights[k],
-                      hob__part_constant(scope, weights[k], hob_f64(0)));
-        sum = sum ? hob_add(scope, sum, weights[k]) : weights[k];
-    }
-    for (uint32_t k = 0; k < taps; k++)
-        weights[k] = hob_div(scope, weights[k], sum);
-}
-
-/* X resized to OUT along dimension AXIS of [n, c, h, w]. */
-static hob_tensor *resize(hob_scope *scope, hob_tensor *x, uint32_t axis,
-                          int64_t in, int64_t out,
-                          enum hob_interpolate_mode mode, int align_corners)
-{
-    struct places places = find_places(scope, x, in, out, mode, align_corners);
-    int64_t line[4] = {1, 1, 1, 1}, first;
-    hob_tensor *weights[TAPS_MAX], *sum = NULL;
-    uint32_t taps = weigh(scope, mode, places.distance, weights, &first);
-
-    line[axis] = out;
-    if (mode == HOB_INTERPOLATE_MODE_LANCZOS3)
-        leave_out(scope, places.first, first, in, taps, weights);
-    for (uint32_t k = 0; k < taps; k++) {
-        hob_tensor *at = clamped(
-            scope, hob_add_scalar(scope, places.first, hob_i64(first + k)),
-            in - 1);
-        hob_tensor *part = hob_select(scope, x, at, (int64_t)axis);
-
-        if (weights[k])
-            part =
-                hob_mul(scope, part, hob_reshape(scope, weights[k], line, 4));
-        sum = sum ? hob_add(scope, hob_move(scope, sum), part) : part;
-    }
-    return sum;
-}
-
-hob_tensor *hob__body_interpolate(hob_scope *scope, hob_tensor *x,
-                                  const int64_t *output_size,
-                                  uint32_t output_size_count,
-                                  enum hob_interpolate_mode mode,
-                                  int align_corners)
-{
-    const int64_t *in = hob_tensor_shape(x);
-    hob_dtype dtype = hob_tensor_dtype(x);
-    hob_tensor *y = hob__part_up(scope, x);
-
-    (void)output_size_count; /* two, the infer function says */
-    y = resize(scope, y, 2, in[2], output_size[0], mode, align_corners);
-    y = resize(scope, y, 3, in[3], output_size[1], mode, align_corners);
-    return hob__part_down(scope, y, dtype);
-}
-
-/* [out, in]: how much of each element along an axis is in each result. */
-static hob_tensor *shares(hob_scope *scope, hob_tensor *like, int64_t in,
-                          int64_t out, enum hob_interpolate_mode mode,
-                          int align_corners)
-{
-    const int64_t plane[4] = {1, 1, in, in}, shape[2] = {out, in};
-    hob_tensor *unit =
-        hob_eye(scope, in, hob_scope_host(scope)->tensor_device(like),
-                hob_tensor_dtype(like));
-
-    return hob_reshape(scope,
-                       resize(scope, hob_reshape(scope, unit, plane, 4), 2, in,
-                              out, mode, align_corners),
-                       shape, 2);
-}
-
-/* A resize is a product with a matrix from either side. */
-hob_tensor *hob__body_interpolate_backward(
-    hob_scope *scope, hob_tensor *grad, const int64_t *input_size,
-    uint32_t input_size_count, enum hob_interpolate_backward_mode given,
-    int align_corners)
-{
-    enum hob_interpolate_mode mode = (enum hob_interpolate_mode)given;
-    const int64_t *out = hob_tensor_shape(grad), *in = input_size;
-    hob_dtype dtype = hob_tensor_dtype(grad);
-    hob_tensor *y = hob__part_up(scope, grad), *down, *across;
-    const int64_t flat[2] = {out[0] * out[1] * out[2], out[3]};
-    const int64_t planes[3] = {out[0] * out[1], out[2], in[1]};
-    const int64_t shape[4] = {out[0], out[1], in[0], in[1]};
-
-    (void)input_size_count; /* two, the infer function says */
-    down = shares(scope, y, in[0], out[2], mode, align_corners);
-    across = shares(scope, y, in[1], out[3], mode, align_corners);
-    y = hob_matmul(scope, hob_reshape(scope, y, flat, 2), across);
-    y = hob_matmul(scope,
-                   hob_unsqueeze(scope, hob_swap_dims(scope, down, 0, 1), 0),
-                   hob_reshape(scope, y, planes, 3));
-    return hob__part_down(scope, hob_reshape(scope, y, shape, 4), dtype);
 }
 
 /* ---- reading at any place of a plane ---- */
@@ -612,6 +389,77 @@ static hob_tensor *meeting(hob_scope *scope, hob_tensor *x, int axis,
         flat, 2);
 }
 
+/* The sizes of a deformable convolution and what its taps read. */
+struct deform {
+    int64_t og, taps, windows;
+    int64_t line[3];    /* of a mask: [n og, 1, taps windows] */
+    int64_t read[3];    /* [n og, c / og, taps windows] */
+    int64_t columns[4]; /* the same as [n, groups, c / groups taps, windows] */
+    int64_t kernel[4];  /* of a weight that is multiplied with them */
+    int64_t result[4];  /* [n, groups, out / groups, windows] */
+    struct plane plane;
+    hob_tensor *at[2]; /* [n og, taps windows]: row, column */
+    hob_tensor *mask;  /* NULL: none */
+};
+
+static int64_t number(const int64_t *list, uint32_t count, uint32_t i,
+                      int64_t fallback)
+{
+    return count ? list[count == 1 ? 0 : i] : fallback;
+}
+
+static void deform_sizes(struct deform *d, const int64_t *in, const int64_t *w,
+                         const int64_t *out, int64_t groups, int64_t og)
+{
+    const int64_t taps = w[2] * w[3], windows = out[0] * out[1];
+
+    *d = (struct deform){
+        .og = og,
+        .taps = taps,
+        .windows = windows,
+        .line = {in[0] * og, 1, taps * windows},
+        .read = {in[0] * og, in[1] / og, taps * windows},
+        .columns = {in[0], groups, in[1] / groups * taps, windows},
+        .kernel = {1, groups, w[0] / groups, w[1] * taps},
+        .result = {in[0], groups, w[0] / groups, windows},
+        .plane = {NULL, in[0] * og, in[1] / og, in[2], in[3]}};
+}
+
+/* Fill in places, planes and mask; the lists are stride, padding and
+ * dilation. */
+static void deform_find(hob_scope *scope, struct deform *d, hob_tensor *x,
+                        hob_tensor *offset, hob_tensor *mask,
+                        const int64_t *kernel, const int64_t *const lists[3],
+                        const uint32_t counts[3])
+{
+    const int64_t *in = hob_tensor_shape(x);
+    const int64_t *out = hob_tensor_shape(offset) + 2;
+    const int64_t flat[3] = {in[0] * d->og, in[1] / d->og, in[2] * in[3]};
+    const int64_t split[5] = {in[0] * d->og, d->taps, 2, d->windows, 1};
+    const int64_t shifts[3] = {in[0] * d->og, d->taps, d->windows};
+    const int64_t places[2] = {in[0] * d->og, d->taps * d->windows};
+    hob_tensor *moved =
+        hob_reshape(scope, hob__part_up(scope, offset), split, 5);
+
+    d->plane.x = hob_reshape(scope, hob__part_up(scope, x), flat, 3);
+    for (uint32_t i = 0; i < 2; i++) {
+        const int64_t starts[3] = {0, 0, i};
+        const int64_t ends[3] = {INT64_MAX, INT64_MAX, i + INT64_C(1)};
+        hob_tensor *shift = hob_reshape(
+            scope, hob_slice(scope, moved, starts, 3, ends, 3, NULL, 0), shifts,
+            3);
+
+        shift = hob_add(scope, shift,
+                        meeting(scope, moved, (int)i, kernel, out,
+                                number(lists[0], counts[0], i, 1),
+                                number(lists[1], counts[1], i, 0),
+                                number(lists[2], counts[2], i, 1)));
+        d->at[i] = hob_reshape(scope, shift, places, 2);
+    }
+    d->mask =
+        mask ? hob_reshape(scope, hob__part_up(scope, mask), d->line, 3) : NULL;
+}
+
 hob_tensor *
 hob__body_deform_conv2d(hob_scope *scope, hob_tensor *x, hob_tensor *offset,
                         hob_tensor *weight, hob_tensor *mask, hob_tensor *bias,
@@ -620,48 +468,22 @@ hob__body_deform_conv2d(hob_scope *scope, hob_tensor *x, hob_tensor *offset,
                         const int64_t *dilation, uint32_t dilation_count,
                         int64_t weight_groups, int64_t offset_groups)
 {
-    const int64_t *in = hob_tensor_shape(x), *w = hob_tensor_shape(weight);
+    const int64_t *const lists[3] = {stride, padding, dilation};
+    const uint32_t counts[3] = {stride_count, padding_count, dilation_count};
+    const int64_t *w = hob_tensor_shape(weight);
     const int64_t *out = hob_tensor_shape(offset) + 2;
-    int64_t og = offset_groups, taps = w[2] * w[3], windows = out[0] * out[1];
-    const int64_t flat[3] = {in[0] * og, in[1] / og, in[2] * in[3]};
-    const int64_t split[5] = {in[0] * og, taps, 2, windows, 1};
-    const int64_t places[2] = {in[0] * og, taps * windows};
-    const int64_t line[3] = {in[0] * og, 1, taps * windows};
-    const int64_t columns[4] = {in[0], weight_groups,
-                                in[1] / weight_groups * taps, windows};
-    const int64_t kernel[4] = {1, weight_groups, w[0] / weight_groups,
-                               w[1] * taps};
-    const int64_t shape[4] = {in[0], w[0], out[0], out[1]};
-    hob_dtype dtype = hob_tensor_dtype(x);
-    struct plane plane = {NULL, in[0] * og, in[1] / og, in[2], in[3]};
-    hob_tensor *at[2], *moved, *y;
+    const int64_t shape[4] = {hob_tensor_shape(x)[0], w[0], out[0], out[1]};
+    struct deform d;
+    hob_tensor *y;
 
-    plane.x = hob_reshape(scope, hob__part_up(scope, x), flat, 3);
-    moved = hob_reshape(scope, hob__part_up(scope, offset), split, 5);
-    for (uint32_t i = 0; i < 2; i++) {
-        const int64_t starts[3] = {0, 0, i};
-        const int64_t ends[3] = {INT64_MAX, INT64_MAX, i + INT64_C(1)};
-        const int64_t shifts[3] = {in[0] * og, taps, windows};
-        int64_t s = stride_count ? stride[stride_count == 1 ? 0 : i] : 1;
-        int64_t p = padding_count ? padding[padding_count == 1 ? 0 : i] : 0;
-        int64_t d = dilation_count ? dilation[dilation_count == 1 ? 0 : i] : 1;
-
-        at[i] = hob_reshape(
-            scope, hob_slice(scope, moved, starts, 3, ends, 3, NULL, 0), shifts,
-            3);
-        at[i] = hob_reshape(
-            scope,
-            hob_add(scope, at[i],
-                    meeting(scope, moved, (int)i, w + 2, out, s, p, d)),
-            places, 2);
-    }
-    y = bilinear(scope, &plane, at[0], at[1], taps * windows);
+    deform_sizes(&d, hob_tensor_shape(x), w, out, weight_groups, offset_groups);
+    deform_find(scope, &d, x, offset, mask, w + 2, lists, counts);
+    y = bilinear(scope, &d.plane, d.at[0], d.at[1], d.taps * d.windows);
     if (mask)
-        y = hob_mul(scope, y,
-                    hob_reshape(scope, hob__part_up(scope, mask), line, 3));
+        y = hob_mul(scope, y, d.mask);
     y = hob_matmul(scope,
-                   hob_reshape(scope, hob__part_up(scope, weight), kernel, 4),
-                   hob_reshape(scope, y, columns, 4));
+                   hob_reshape(scope, hob__part_up(scope, weight), d.kernel, 4),
+                   hob_reshape(scope, y, d.columns, 4));
     y = hob_reshape(scope, y, shape, 4);
     if (bias) {
         const int64_t channels[4] = {1, w[0], 1, 1};
@@ -669,5 +491,63 @@ hob__body_deform_conv2d(hob_scope *scope, hob_tensor *x, hob_tensor *offset,
         y = hob_add(scope, y,
                     hob_reshape(scope, hob__part_up(scope, bias), channels, 4));
     }
-    return hob__part_down(scope, y, dtype);
+    return hob__part_down(scope, y, hob_tensor_dtype(x));
+}
+
+hob_status hob__body_deform_conv2d_backward(
+    hob_scope *scope, hob_tensor *x, hob_tensor *offset, hob_tensor *weight,
+    hob_tensor *mask, hob_tensor *grad, const int64_t *stride,
+    uint32_t stride_count, const int64_t *padding, uint32_t padding_count,
+    const int64_t *dilation, uint32_t dilation_count, int64_t weight_groups,
+    int64_t offset_groups, hob_tensor **out_d_x, hob_tensor **out_d_offset,
+    hob_tensor **out_d_weight, hob_tensor **out_d_mask)
+{
+    const int64_t *const lists[3] = {stride, padding, dilation};
+    const uint32_t counts[3] = {stride_count, padding_count, dilation_count};
+    const int64_t *w = hob_tensor_shape(weight);
+    hob_dtype dtype = hob_tensor_dtype(x);
+    hob_tensor *kernel, *read, *masked, *back, *d_x, *places[2];
+    struct deform d;
+
+    deform_sizes(&d, hob_tensor_shape(x), w, hob_tensor_shape(offset) + 2,
+                 weight_groups, offset_groups);
+    deform_find(scope, &d, x, offset, mask, w + 2, lists, counts);
+    kernel = hob_reshape(scope, hob__part_up(scope, weight), d.kernel, 4);
+    grad = hob_reshape(scope, hob__part_up(scope, grad), d.result, 4);
+    read = bilinear(scope, &d.plane, d.at[0], d.at[1], d.taps * d.windows);
+    masked = mask ? hob_mul(scope, read, d.mask) : read;
+    *out_d_weight = hob_sum_dim(
+        scope,
+        hob_matmul(scope, grad,
+                   hob_swap_dims(
+                       scope, hob_reshape(scope, masked, d.columns, 4), 2, 3)),
+        0);
+    back = hob_matmul(scope, hob_swap_dims(scope, kernel, 2, 3), grad);
+    back = hob_reshape(scope, back, d.read, 3);
+    *out_d_mask = NULL;
+    if (mask) {
+        *out_d_mask = hob_sum_dim(scope, hob_mul(scope, back, read), 1);
+        back = hob_mul(scope, back, d.mask);
+    }
+    bilinear_backward(scope, &d.plane, d.at[0], d.at[1], back,
+                      d.taps * d.windows, &d_x, places);
+    for (int i = 0; i < 2; i++) {
+        const int64_t split[3] = {d.line[0], d.taps, d.windows};
+
+        places[i] = hob_reshape(scope, places[i], split, 3);
+    }
+    *out_d_x = hob__part_down(
+        scope, hob_reshape(scope, d_x, hob_tensor_shape(x), 4), dtype);
+    *out_d_offset =
+        hob__part_down(scope,
+                       hob_reshape(scope, hob_stack(scope, places, 2, 2),
+                                   hob_tensor_shape(offset), 4),
+                       dtype);
+    *out_d_weight =
+        hob__part_down(scope, hob_reshape(scope, *out_d_weight, w, 4), dtype);
+    if (mask)
+        *out_d_mask = hob__part_down(
+            scope, hob_reshape(scope, *out_d_mask, hob_tensor_shape(mask), 4),
+            dtype);
+    return hob_scope_host(scope)->scope_status(scope);
 }

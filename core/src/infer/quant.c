@@ -151,6 +151,30 @@ hob_status hob__infer_quantize_dynamic(struct hob_call *call,
                     out, &layout);
 }
 
+/* (x, weight, transpose) */
+hob_status hob__infer_matmul_quantized(struct hob_call *call,
+                                       struct hob_meta *out)
+{
+    const struct hob_view *x = hob_arg_view(call, 0);
+    const struct hob_view *weight = hob_arg_view(call, 1);
+    const int turned = call->args[2].u.i64 != 0;
+    hob_status st = hob__infer_rank(call, 1, "weight", 2, "[in, out]");
+
+    if (st)
+        return st;
+    if (x->rank < 1 || x->shape[x->rank - 1] != weight->shape[turned])
+        return call->host->fail(
+            call, HOB_ERR_SHAPE,
+            "%s: inner sizes differ: x is %s, weight is %s; x's last must "
+            "equal weight's %s",
+            call->op_name, hob__view_text(x).text, hob__view_text(weight).text,
+            turned ? "second (with transpose, weight is [out, in])"
+                   : "first (weight is [in, out])");
+    hob__meta_copy_shape(out, x);
+    out->shape[x->rank - 1] = weight->shape[!turned];
+    return hob__infer_check(call, out);
+}
+
 hob_status hob__infer_dequantize(struct hob_call *call, struct hob_meta *out)
 {
     hob__meta_copy_shape(out, hob_arg_view(call, 0));

@@ -299,7 +299,7 @@ static hob_status check_size(struct hob_call *call, const char *name,
 }
 
 /* As conv2d, with two offsets and a weight in the mask for every tap. */
-hob_status hob__infer_deform_conv2d(struct hob_call *call, struct hob_meta *out)
+static hob_status deformed(struct hob_call *call, struct hob_meta *out)
 {
     const struct hob_view *x = hob_arg_view(call, 0);
     const struct hob_view *w = hob_arg_view(call, 2);
@@ -357,12 +357,36 @@ hob_status hob__infer_deform_conv2d(struct hob_call *call, struct hob_meta *out)
     if (!st && hob_arg_view(call, 3))
         st = check_size(call, "mask", hob_arg_view(call, 3), offsets * taps,
                         out);
-    if (!st && hob_arg_view(call, 4) &&
-        (hob_arg_view(call, 4)->rank != 1 ||
-         hob_arg_view(call, 4)->shape[0] != w->shape[0]))
+    return st ? st : hob__infer_check(call, out);
+}
+
+hob_status hob__infer_deform_conv2d(struct hob_call *call, struct hob_meta *out)
+{
+    const struct hob_view *bias = hob_arg_view(call, 4);
+    hob_status st = deformed(call, out);
+
+    if (!st && bias && (bias->rank != 1 || bias->shape[0] != out->shape[1]))
         st = call->host->fail(
             call, HOB_ERR_SHAPE, "%s: bias is %s; it must be [%" PRId64 "]",
-            call->op_name, hob__view_text(hob_arg_view(call, 4)).text,
-            w->shape[0]);
-    return st ? st : hob__infer_check(call, out);
+            call->op_name, hob__view_text(bias).text, out->shape[1]);
+    return st;
+}
+
+hob_status hob__infer_deform_conv2d_backward(struct hob_call *call,
+                                             struct hob_meta *out)
+{
+    struct hob_meta result = out[0];
+    hob_status st = deformed(call, &result);
+
+    if (!st)
+        st = hob__infer_equal(call, "grad", hob_arg_view(call, 4),
+                              "deform_conv2d's result", &result);
+    for (uint32_t i = 0; i < 4 && !st; i++) {
+        const struct hob_view *view = hob_arg_view(call, i);
+
+        out[i].dtype = view ? view->dtype : HOB_DTYPE_NONE;
+        if (view)
+            hob__meta_copy_shape(&out[i], view);
+    }
+    return st;
 }

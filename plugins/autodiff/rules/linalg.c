@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * linalg.c - rules of matmul and linear.
+ * linalg.c - rules of matmul, linear and matmul_quantized.
  */
 #include "rules.h"
 
@@ -74,6 +74,15 @@ static hob_status linear(hob_scope *scope, const struct hob_grad_call *call)
     return HOB_OK;
 }
 
+/* The weight is a constant. */
+static hob_status matmul_quantized(hob_scope *scope,
+                                   const struct hob_grad_call *call)
+{
+    call->out_grads[0] = hob_matmul_quantized(
+        scope, call->grads[0], call->inputs[1], call->args[2].u.i64 == 0);
+    return HOB_OK;
+}
+
 static const uint32_t other_side[HOB_MAX_PARAMS] = {2, 1};
 
 #define HEAD .struct_size = sizeof(struct hob_backward)
@@ -83,6 +92,8 @@ static const struct ad_rule rules[] = {
      {HEAD, .save_args = 3, .save_if = other_side, .backward = matmul}},
     {HOB_OP_LINEAR,
      {HEAD, .save_args = 3, .save_if = other_side, .backward = linear}},
+    {HOB_OP_MATMUL_QUANTIZED,
+     {HEAD, .save_args = 2, .backward = matmul_quantized}},
 };
 
 #undef HEAD

@@ -85,42 +85,41 @@ static hob_status slice_assign(hob_scope *scope,
 }
 
 /*
- * Windows may overlap: each window's element w, j came from w * step + j.
- * The windows' gradients are laid out flat where dim was and added there.
+ * Windows may overlap: they are the columns of a plane of one row, for each
+ * place in the other dimensions.
  */
 static hob_status unfold(hob_scope *scope, const struct hob_grad_call *call)
 {
     const struct hob_meta *meta = &call->input_metas[0];
     const struct hob_meta *ret = &call->ret_metas[0];
-    int64_t dim = ad_dim(call->args[1].u.i64, meta->rank);
-    int64_t size = call->args[2].u.i64;
-    int64_t windows = ret->shape[dim];
+    const int64_t dim = ad_dim(call->args[1].u.i64, meta->rank);
+    const int64_t n = meta->shape[dim], rank = meta->rank;
+    const int64_t plane[2] = {1, n}, kernel[2] = {1, call->args[2].u.i64};
+    const int64_t stride[2] = {1, call->args[3].u.i64};
+    int64_t columns[3] = {1, kernel[1], ret->shape[dim]};
+    int64_t axes[HOB_MAX_RANK], shape[HOB_MAX_RANK];
     hob_tensor *grad = call->grads[0];
-    hob_tensor *zeros = ad_zeros(scope, meta, grad);
-    hob_device *device = hob_scope_host(scope)->tensor_device(grad);
-    hob_tensor *starts, *within, *places;
-    struct hob_meta flat = *meta;
-    int64_t axes[HOB_MAX_RANK];
 
-    flat.shape[dim] = windows * size;
-    if (!ad_count(&flat)) {
-        call->out_grads[0] = zeros;
+    if (!ad_count(ret)) {
+        call->out_grads[0] = ad_zeros(scope, meta, grad);
         return HOB_OK;
     }
-    /* The window, last in the result, goes behind dim. */
-    for (int64_t i = 0; i < ret->rank; i++)
-        axes[i] = i <= dim ? i : i == dim + 1 ? ret->rank - 1 : i - 1;
-    grad = hob_permute(scope, grad, axes, ret->rank);
-    grad = hob_reshape(scope, grad, flat.shape, flat.rank);
-    starts = hob_mul_scalar(
-        scope, hob_arange(scope, 0, windows, 1, device, HOB_DTYPE_I64),
-        hob_i64(call->args[3].u.i64));
-    starts = hob_reshape(scope, starts, (int64_t[]){windows, 1}, 2);
-    within = hob_arange(scope, 0, size, 1, device, HOB_DTYPE_I64);
-    within = hob_reshape(scope, within, (int64_t[]){1, size}, 2);
-    places = hob_reshape(scope, hob_add(scope, starts, within),
-                         (int64_t[]){windows * size}, 1);
-    call->out_grads[0] = hob_select_add(scope, zeros, places, grad, dim);
+    for (int64_t i = 0, at = 0; i < rank; i++) /* the others, in front */
+        if (i != dim) {
+            axes[at] = i;
+            shape[at++] = meta->shape[i];
+            columns[0] *= meta->shape[i];
+        }
+    axes[rank - 1] = rank; /* within the window, then the windows */
+    axes[rank] = dim;
+    shape[rank - 1] = n;
+    grad = hob_permute(scope, grad, axes, (uint32_t)rank + 1);
+    grad = hob_col2im(scope, hob_reshape(scope, grad, columns, 3), plane, 2,
+                      kernel, 2, stride, 2, NULL, 0, NULL, 0);
+    grad = hob_reshape(scope, grad, shape, (uint32_t)rank);
+    for (int64_t i = 0; i < rank; i++)
+        axes[i] = i < dim ? i : i == dim ? rank - 1 : i - 1;
+    call->out_grads[0] = hob_permute(scope, grad, axes, (uint32_t)rank);
     return HOB_OK;
 }
 
@@ -186,6 +185,102 @@ static hob_status repeat_dim(hob_scope *scope, const struct hob_grad_call *call)
     return HOB_OK;
 }
 
+/* Back along one dimension: what was padded is added to what it was read
+ * from, the edge or what it mirrors. */
+static hob_tensor *unpad(hob_scope *scope, hob_tensor *grad, int64_t dim,
+                         int64_t size, int64_t before, int64_t after,
+                         int is_edge)
+{
+    hob_tensor *sum = ad_narrow(scope, grad, dim, before, before + size);
+    const int64_t counts[2] = {before, after};
+
+    for (int i = 0; i < 2; i++) {
+        const int64_t count = is_edge ? 1 : counts[i];
+        /* Mirrors leave out the edge itself. */
+        const int64_t first = i == 0    ? !is_edge
+                              : is_edge ? size - 1
+                                        : size - 1 - count;
+        int64_t starts[HOB_MAX_RANK] = {0}, ends[HOB_MAX_RANK];
+        hob_tensor *part;
+
+        if (!counts[i])
+            continue;
+        part = ad_narrow(scope, grad, dim, i ? before + size : 0,
+                         i ? before + size + after : before);
+        if (is_edge)
+            part = hob_sum_dim(scope, part, dim);
+        else
+            part = hob_flip(scope, part, &dim, 1);
+        for (int64_t k = 0; k <= dim; k++)
+            ends[k] = INT64_MAX;
+        starts[dim] = first;
+        ends[dim] = first + count;
+        part = hob_add(scope, part,
+                       ad_narrow(scope, sum, dim, first, first + count));
+        sum = hob_slice_assign(scope, hob_move(scope, sum), part, starts,
+                               (uint32_t)dim + 1, ends, (uint32_t)dim + 1, NULL,
+                               0);
+    }
+    return sum;
+}
+
+static hob_status pad(hob_scope *scope, const struct hob_grad_call *call)
+{
+    const struct hob_meta *x = &call->input_metas[0];
+    const hob_value *padding = &call->args[1];
+    const enum hob_pad_mode mode = (enum hob_pad_mode)call->args[2].u.i64;
+    int64_t back[2 * HOB_MAX_RANK];
+    hob_tensor *grad = call->grads[0];
+
+    if (mode == HOB_PAD_MODE_CONSTANT) {
+        for (uint32_t i = 0; i < padding->count; i++)
+            back[i] = -padding->u.i64s[i];
+        call->out_grads[0] = hob_pad(scope, grad, back, padding->count,
+                                     HOB_PAD_MODE_CONSTANT, hob_i64(0));
+        return HOB_OK;
+    }
+    for (uint32_t i = padding->count / 2; i-- > 0;) { /* the last one first */
+        const uint32_t dim = x->rank - 1 - i;
+
+        grad = unpad(scope, grad, dim, x->shape[dim], padding->u.i64s[2 * i],
+                     padding->u.i64s[2 * i + 1], mode == HOB_PAD_MODE_EDGE);
+    }
+    call->out_grads[0] = grad;
+    return HOB_OK;
+}
+
+static hob_status roll(hob_scope *scope, const struct hob_grad_call *call)
+{
+    const hob_value *dims = &call->args[2];
+    const uint32_t rank = call->input_metas[0].rank;
+    int64_t sums[HOB_MAX_RANK] = {0}, all[HOB_MAX_RANK];
+
+    /* One shift a dimension, below its size. */
+    for (uint32_t i = 0; i < dims->count; i++) {
+        const int64_t dim = ad_dim(dims->u.i64s[i], rank);
+        const int64_t size = call->input_metas[0].shape[dim];
+
+        if (size)
+            sums[dim] = (sums[dim] - call->args[1].u.i64s[i] % size) % size;
+    }
+    for (uint32_t i = 0; i < rank; i++)
+        all[i] = i;
+    call->out_grads[0] = hob_roll(scope, call->grads[0], sums, rank, all, rank);
+    return HOB_OK;
+}
+
+static hob_status triu(hob_scope *scope, const struct hob_grad_call *call)
+{
+    call->out_grads[0] = hob_triu(scope, call->grads[0], call->args[1].u.i64);
+    return HOB_OK;
+}
+
+static hob_status tril(hob_scope *scope, const struct hob_grad_call *call)
+{
+    call->out_grads[0] = hob_tril(scope, call->grads[0], call->args[1].u.i64);
+    return HOB_OK;
+}
+
 #define HEAD .struct_size = sizeof(struct hob_backward)
 #define CHEAP HEAD, .flags = HOB_BACKWARD_MEMORY_BOUND
 
@@ -202,6 +297,10 @@ static const struct ad_rule rules[] = {
     {HOB_OP_CAT, {HEAD, .backward = cat}},
     {HOB_OP_STACK, {HEAD, .backward = stack}},
     {HOB_OP_REPEAT_DIM, {CHEAP, .backward = repeat_dim}},
+    {HOB_OP_PAD, {CHEAP, .backward = pad}},
+    {HOB_OP_ROLL, {CHEAP, .backward = roll}},
+    {HOB_OP_TRIU, {CHEAP, .backward = triu}},
+    {HOB_OP_TRIL, {CHEAP, .backward = tril}},
     {HOB_OP_SLICE_ASSIGN, {CHEAP, .backward = slice_assign}},
 };
 

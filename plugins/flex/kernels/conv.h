@@ -17,6 +17,8 @@ enum {
     FLEX_CONV_WIDTH_MAX = 64,
     /* Elements that loops may read behind a strip and write behind a panel. */
     FLEX_CONV_SLACK = 64,
+    /* Rows and columns that are turned at a time. */
+    FLEX_CONV_TURN = 16,
     /* Output channels whose weights are transformed at a time, at least the
      * height of a panel. */
     FLEX_WINOGRAD_LANES = 16
@@ -30,16 +32,21 @@ struct flex_conv_pieces {
     int64_t offset[FLEX_CONV_WIDTH_MAX];
 };
 
-/* Output rows of one plane as weighted sums of a strip's rows. */
+/* The most output channels that loops sum at once. */
+enum { FLEX_CONV_DIRECT_HEIGHT = 4 };
+
+/* Output rows of some planes as weighted sums of a strip's rows. */
 struct flex_conv_direct {
     const void *strip;
-    const void *weights;    /* one a tap */
+    const void *weights;    /* HEIGHT for each tap */
     const int64_t *offsets; /* of each tap in the strip */
-    int64_t taps;
-    int64_t rows, columns; /* of the output */
-    int64_t strip_row;     /* elements between output rows in the strip */
-    void *out;             /* rows * columns, contiguous */
-    double bias;
+    int64_t taps;           /* of all channels */
+    int64_t height;         /* planes, at most FLEX_CONV_DIRECT_HEIGHT */
+    int64_t rows, columns;  /* of the output */
+    int64_t strip_row;      /* elements between output rows in the strip */
+    void *out;              /* rows * columns, contiguous */
+    int64_t plane;          /* elements between planes */
+    double bias[FLEX_CONV_DIRECT_HEIGHT];
 };
 
 /* Rows: BEFORE zeros, in[0], in[step] .. COUNT elements, BEHIND zeros. */
@@ -69,6 +76,10 @@ struct flex_conv_kernels {
     void (*lines)(const struct flex_conv_lines *job, int64_t row_count,
                   const int64_t *rows, const void *strip, void *out,
                   int64_t out_row);
+    /* out[j * OUT_ROW + i] = the sum of in[k * PART + i * IN_ROW + j] over k <
+     * PARTS, for i < ROWS, j < COLUMNS; neither is above FLEX_CONV_TURN. */
+    void (*turn)(int64_t rows, int64_t columns, int64_t parts, const void *in,
+                 int64_t in_row, int64_t part, void *out, int64_t out_row);
     void (*direct)(const struct flex_conv_direct *job);
     /* sums[t] += the products of GRAD (ROWS x COLUMNS, contiguous) and what
      * lies under it at tap t; strips as for direct. */

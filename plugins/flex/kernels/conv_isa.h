@@ -7,15 +7,19 @@
  */
 #include "conv.h"
 
+#include <string.h>
+
 #define TYPE float
 #define BITS int32_t
 #define LANES (VECTOR_BYTES / 4)
+#define NARROW_LANES 4
 #define NAME(x) f32_##x
 #include "conv_tmpl.h"
 
 #define TYPE double
 #define BITS int64_t
 #define LANES (VECTOR_BYTES / 8)
+#define NARROW_LANES 2
 #define NAME(x) f64_##x
 #include "conv_tmpl.h"
 
@@ -23,8 +27,8 @@
 
 #define TYPE_ENTRY(t)                                                          \
     .lanes = t##_lanes, .pad = t##_pad, .spread = t##_spread,                  \
-    .pack = t##_pack, .lines = t##_lines, .direct = t##_direct,                \
-    .direct_weight = t##_direct_weight
+    .pack = t##_pack, .lines = t##_lines, .turn = t##_turn,                    \
+    .direct = t##_direct, .direct_weight = t##_direct_weight
 
 const struct flex_conv_kernels TABLE[FLEX_CONV_TYPE_COUNT_] = {
     [FLEX_CONV_F32] = {TYPE_ENTRY(f32), .winograd_weight = winograd_weight,

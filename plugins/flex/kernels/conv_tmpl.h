@@ -1,60 +1,53 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * conv_tmpl.h - one type's inner loops of convolution. Included by
- * conv_isa.h with TYPE, BITS, LANES and NAME(x) defined.
+ * conv_isa.h with what vector_tmpl.h needs defined.
  */
 
 #include "vector_tmpl.h"
 
 enum { NAME(width) = 2 * NAME(lanes) };
 
-/* A vector of in[0], in[2] .. and nothing that lies behind the last. */
-static inline NAME(vector) NAME(load_even)(const TYPE *in)
-{
-    const NAME(vector) a = NAME(load)(in), b = NAME(load)(in + LANES - 1);
-
-#if LANES == 2
-    return __builtin_shufflevector(a, b, 0, 3);
-#elif LANES == 4
-    return __builtin_shufflevector(a, b, 0, 2, 5, 7);
-#elif LANES == 8
-    return __builtin_shufflevector(a, b, 0, 2, 4, 6, 9, 11, 13, 15);
-#else
-    return __builtin_shufflevector(a, b, 0, 2, 4, 6, 8, 10, 12, 14, 17, 19, 21,
-                                   23, 25, 27, 29, 31);
-#endif
-}
-
-/* Every second element of IN, COUNT of them. */
-static inline void NAME(copy_even)(int64_t count, const TYPE *in, TYPE *out)
-{
-    int64_t i = 0;
-
-    if (count < LANES) {
-        for (; i < count; i++)
-            out[i] = in[2 * i];
-        return;
-    }
-    for (; i + LANES < count; i += LANES)
-        NAME(store)(out + i, NAME(load_even)(in + 2 * i));
-    i = count - LANES; /* the last vector overlaps the one before */
-    NAME(store)(out + i, NAME(load_even)(in + 2 * i));
-}
-
-/* One row, exactly: its last vector overlaps the one before. */
+/* Copies of COUNT elements, exactly: by vectors, of which the last overlaps the
+ * one before. Every element of IN, and every second one. */
 static inline void NAME(copy)(int64_t count, const TYPE *in, TYPE *out)
 {
     int64_t i = 0;
 
-    if (count < NAME(lanes)) {
+    if (count >= NAME(lanes)) {
+        for (; i + NAME(lanes) < count; i += NAME(lanes))
+            NAME(store)(out + i, NAME(load)(in + i));
+        i = count - NAME(lanes);
+        NAME(store)(out + i, NAME(load)(in + i));
+    } else if (count >= NAME(narrow_lanes)) {
+        for (; i + NAME(narrow_lanes) < count; i += NAME(narrow_lanes))
+            memcpy(out + i, in + i, 16);
+        i = count - NAME(narrow_lanes);
+        memcpy(out + i, in + i, 16);
+    } else {
         for (; i < count; i++)
             out[i] = in[i];
-        return;
     }
-    for (; i + NAME(lanes) < count; i += NAME(lanes))
-        NAME(store)(out + i, NAME(load)(in + i));
-    NAME(store)
-    (out + count - NAME(lanes), NAME(load)(in + count - NAME(lanes)));
+}
+
+static inline void NAME(copy_even)(int64_t count, const TYPE *in, TYPE *out)
+{
+    int64_t i = 0;
+
+    if (count >= NAME(lanes)) {
+        for (; i + NAME(lanes) < count; i += NAME(lanes))
+            NAME(store)(out + i, NAME(load_even)(in + 2 * i));
+        i = count - NAME(lanes);
+        NAME(store)(out + i, NAME(load_even)(in + 2 * i));
+    } else if (count >= NAME(narrow_lanes)) {
+        for (; i + NAME(narrow_lanes) < count; i += NAME(narrow_lanes))
+            NAME(narrow_even)(in + 2 * i, out + i);
+        i = count - NAME(narrow_lanes);
+        NAME(narrow_even)(in + 2 * i, out + i);
+    } else {
+        for (; i < count; i++)
+            out[i] = in[2 * i];
+    }
 }
 
 static void NAME(pad)(const struct flex_conv_pad *job, const void *in,
@@ -91,6 +84,15 @@ static void NAME(spread)(int64_t count, const void *in, int64_t step, void *out)
         to[i * step] = from[i];
 }
 
+/* Nonzero if no piece is longer than a vector. */
+static inline int NAME(are_short)(const struct flex_conv_pieces *pieces)
+{
+    for (int32_t i = 0; i < pieces->count; i++)
+        if (pieces->column[i + 1] - pieces->column[i] > NAME(lanes))
+            return 0;
+    return 1;
+}
+
 /* Pieces are copied by whole vectors: what is too much of one is overwritten
  * by the next, the last one's by the next row, or lies in the slack. */
 static void NAME(pack)(int64_t depth, const int64_t *rows, const void *strip,
@@ -124,6 +126,13 @@ static void NAME(pack)(int64_t depth, const int64_t *rows, const void *strip,
                 (to + column + NAME(lanes),
                  NAME(load)(row + second + NAME(lanes)));
             }
+        }
+    } else if (NAME(are_short)(pieces)) {
+        for (int64_t k = 0; k < depth; k++, to += NAME(width)) {
+            const TYPE *row = from + rows[k];
+            for (int32_t i = 0; i < pieces->count; i++)
+                NAME(store)
+            (to + pieces->column[i], NAME(load)(row + pieces->offset[i]));
         }
     } else {
         for (int64_t k = 0; k < depth; k++, to += NAME(width)) {
@@ -161,59 +170,98 @@ static void NAME(lines)(const struct flex_conv_lines *job, int64_t row_count,
     }
 }
 
-/* VECTORS vectors of an output row; AT is where they begin in the strip. */
+static void NAME(turn)(int64_t rows, int64_t columns, int64_t parts,
+                       const void *in, int64_t in_row, int64_t part, void *out,
+                       int64_t out_row)
+{
+    TYPE block[FLEX_CONV_TURN][FLEX_CONV_TURN];
+    const TYPE *from = in;
+    TYPE *to = out;
+
+    for (int64_t i = 0; i < rows; i++, from += in_row) {
+        for (int64_t j = 0; j < columns; j++)
+            block[i][j] = from[j];
+        for (int64_t k = 1; k < parts; k++)
+            for (int64_t j = 0; j < columns; j++)
+                block[i][j] += from[k * part + j];
+    }
+    for (int64_t j = 0; j < columns; j++, to += out_row)
+        for (int64_t i = 0; i < rows; i++)
+            to[i] = block[i][j];
+}
+
+/* VECTORS vectors of a row of HEIGHT planes, PLANE apart; AT is where they
+ * begin in the strip. */
 static inline __attribute__((always_inline)) void
-NAME(direct_part)(const int vectors, const struct flex_conv_direct *job,
-                  const int64_t taps, const TYPE *at, TYPE *out)
+NAME(direct_part)(const int height, const int vectors,
+                  const struct flex_conv_direct *job, const int64_t taps,
+                  const TYPE *at, TYPE *out, int64_t plane)
 {
     const TYPE *weights = job->weights;
-    NAME(vector) sums[4];
+    NAME(vector) sums[FLEX_CONV_DIRECT_HEIGHT][4];
 
 #pragma GCC unroll 4
-    for (int i = 0; i < vectors; i++)
-        sums[i] = (NAME(vector)){0} + (TYPE)job->bias;
+    for (int j = 0; j < height; j++)
+#pragma GCC unroll 4
+        for (int i = 0; i < vectors; i++)
+            sums[j][i] = (NAME(vector)){0} + (TYPE)job->bias[j];
 #pragma GCC unroll 9
     for (int64_t t = 0; t < taps; t++) {
         const TYPE *from = at + job->offsets[t];
-        const TYPE weight = weights[t];
+        NAME(vector) x[4];
+
 #pragma GCC unroll 4
         for (int i = 0; i < vectors; i++)
-            sums[i] += weight * NAME(load)(from + i * NAME(lanes));
+            x[i] = NAME(load)(from + i * NAME(lanes));
+#pragma GCC unroll 4
+        for (int j = 0; j < height; j++) {
+            const TYPE weight = weights[t * height + j];
+#pragma GCC unroll 4
+            for (int i = 0; i < vectors; i++)
+                sums[j][i] += weight * x[i];
+        }
     }
 #pragma GCC unroll 4
-    for (int i = 0; i < vectors; i++)
-        NAME(store)(out + i * NAME(lanes), sums[i]);
+    for (int j = 0; j < height; j++)
+#pragma GCC unroll 4
+        for (int i = 0; i < vectors; i++)
+            NAME(store)(out + j * plane + i * NAME(lanes), sums[j][i]);
 }
 
 /* Row after row, by whole vectors: what one writes too much is overwritten by
  * the next, except at the end. */
 static inline __attribute__((always_inline)) void
-NAME(direct_rows)(const struct flex_conv_direct *job, const int64_t taps)
+NAME(direct_rows)(const int height, const struct flex_conv_direct *job,
+                  const int64_t taps)
 {
-    enum { BLOCK = 4 * NAME(lanes) };
+    /* Sums must stay in 16 registers, or 32 of the widest. */
+    enum { MOST = 4 * NAME(lanes) };
+    const int block = (VECTOR_BYTES == 64 || height == 1 ? 4 : 2) * NAME(lanes);
     const TYPE *strip = job->strip;
     TYPE *out = job->out;
     const TYPE *end = out + job->rows * job->columns;
 
     for (int64_t y = 0; y < job->rows; y++) {
-        for (int64_t x = 0; x < job->columns; x += BLOCK) {
+        for (int64_t x = 0; x < job->columns; x += block) {
             const int64_t left = job->columns - x;
-            const int64_t count = left < BLOCK ? left : BLOCK;
+            const int64_t count = left < block ? left : block;
             const int64_t vectors = (count + NAME(lanes) - 1) / NAME(lanes);
-            TYPE edge[BLOCK];
-            TYPE *to = end - (out + x) < vectors * NAME(lanes) ? edge : out + x;
+            TYPE edge[FLEX_CONV_DIRECT_HEIGHT * MOST];
+            const int is_edge = end - (out + x) < vectors * NAME(lanes);
+            TYPE *to = is_edge ? edge : out + x;
+            const int64_t plane = is_edge ? MOST : job->plane;
 
             if (vectors == 4)
-                NAME(direct_part)(4, job, taps, strip + x, to);
+                NAME(direct_part)
+            (height, 4, job, taps, strip + x, to, plane);
             else if (vectors == 3)
-                NAME(direct_part)(3, job, taps, strip + x, to);
+                NAME(direct_part)(height, 3, job, taps, strip + x, to, plane);
             else if (vectors == 2)
-                NAME(direct_part)(2, job, taps, strip + x, to);
-            else
-                NAME(direct_part)(1, job, taps, strip + x, to);
-            if (to == edge)
+                NAME(direct_part)(height, 2, job, taps, strip + x, to, plane);
+            else NAME(direct_part)(height, 1, job, taps, strip + x, to, plane);
+            for (int64_t j = 0; is_edge && j < height; j++)
                 for (int64_t i = 0; i < count; i++)
-                    out[x + i] = edge[i];
+                    out[j * job->plane + x + i] = edge[j * MOST + i];
         }
         out += job->columns;
         strip += job->strip_row;
@@ -222,10 +270,16 @@ NAME(direct_rows)(const struct flex_conv_direct *job, const int64_t taps)
 
 static void NAME(direct)(const struct flex_conv_direct *job)
 {
-    if (job->taps == 9)
-        NAME(direct_rows)(job, 9);
+    if (job->height == 4)
+        NAME(direct_rows)(4, job, job->taps);
+    else if (job->height == 3)
+        NAME(direct_rows)(3, job, job->taps);
+    else if (job->height == 2)
+        NAME(direct_rows)(2, job, job->taps);
+    else if (job->taps == 9)
+        NAME(direct_rows)(1, job, 9);
     else
-        NAME(direct_rows)(job, job->taps);
+        NAME(direct_rows)(1, job, job->taps);
 }
 
 /* TAPS, at most 9, taps at once, so that GRAD is read once for all. */
@@ -292,4 +346,5 @@ static void NAME(direct_weight)(const struct flex_conv_direct *job,
 #undef TYPE
 #undef BITS
 #undef LANES
+#undef NARROW_LANES
 #undef NAME

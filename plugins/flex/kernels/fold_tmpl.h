@@ -4,9 +4,15 @@
  * and products, LEAST and GREATEST the bounds of T; IS_NAN(x) is 0 for
  * integers.
  *
- * Four accumulators hide the latency of additions; the compiler widens each
- * to a vector, so a block of 1024 elements is some 30 short chains.
+ * Where WIDE is defined (32 and 64 bits) sums are those of fold_sum_tmpl.h;
+ * the narrow integers' are left to the compiler, which widens in steps.
  */
+typedef T SUFFIX(line) __attribute__((vector_size(64)));
+typedef __typeof__((SUFFIX(line)){0} > (SUFFIX(line)){0}) SUFFIX(mask);
+
+#ifdef WIDE
+#include "fold_sum_tmpl.h"
+#else
 static void SUFFIX(sum)(void *out, const void *in, int64_t n)
 {
     const T *x = in;
@@ -28,19 +34,39 @@ static void SUFFIX(sum)(void *out, const void *in, int64_t n)
 static void SUFFIX(prod)(void *out, const void *in, int64_t n)
 {
     const T *x = in;
-    ACC s0 = 1, s1 = 1, s2 = 1, s3 = 1;
-    int64_t quarter = n / 4;
+    ACC s = 1;
 
-#pragma omp simd reduction(* : s0, s1, s2, s3)
-    for (int64_t i = 0; i < quarter; i++) {
-        s0 *= (ACC)x[i];
-        s1 *= (ACC)x[i + quarter];
-        s2 *= (ACC)x[i + 2 * quarter];
-        s3 *= (ACC)x[i + 3 * quarter];
+#pragma omp simd reduction(* : s)
+    for (int64_t i = 0; i < n; i++)
+        s *= (ACC)x[i];
+    *(ACC *)out = s;
+}
+
+static void SUFFIX(sum_rows)(void *out, const void *in, int64_t stride,
+                             int64_t rows, int64_t n)
+{
+    ACC *acc = out;
+    const T *x = in;
+
+    for (int64_t r = 0; r < rows; r++, x += stride) {
+#pragma omp simd
+        for (int64_t i = 0; i < n; i++)
+            acc[i] += (ACC)x[i];
     }
-    for (int64_t i = 4 * quarter; i < n; i++)
-        s0 *= (ACC)x[i];
-    *(ACC *)out = (s0 * s1) * (s2 * s3);
+}
+#endif
+
+static void SUFFIX(prod_rows)(void *out, const void *in, int64_t stride,
+                              int64_t rows, int64_t n)
+{
+    ACC *acc = out;
+    const T *x = in;
+
+    for (int64_t r = 0; r < rows; r++, x += stride) {
+#pragma omp simd
+        for (int64_t i = 0; i < n; i++)
+            acc[i] *= (ACC)x[i];
+    }
 }
 
 /* NaN is counted apart, so that the comparison alone decides in the loop. */
@@ -72,44 +98,88 @@ static void SUFFIX(min)(void *out, const void *in, int64_t n)
     *(T *)out = nan ? (T)NAN_VALUE : best;
 }
 
-static void SUFFIX(sum_rows)(void *out, const void *in, int64_t n)
+/* Elements of a cache line at X where they win, as max_rows and min_rows
+ * have it: NaN wins, the first of equals stays. */
+static inline void SUFFIX(greater)(SUFFIX(line) * best, const T *x)
 {
-    ACC *acc = out;
-    const T *x = in;
+    SUFFIX(line) v;
+    SUFFIX(mask) wins, bits, old;
 
-#pragma omp simd
-    for (int64_t i = 0; i < n; i++)
-        acc[i] += (ACC)x[i];
+    memcpy(&v, x, sizeof(v));
+    wins = (v > *best) | IS_NAN(v);
+    memcpy(&bits, &v, sizeof(v));
+    memcpy(&old, best, sizeof(v));
+    bits = (bits & wins) | (old & ~wins);
+    memcpy(best, &bits, sizeof(v));
 }
 
-static void SUFFIX(prod_rows)(void *out, const void *in, int64_t n)
+static inline void SUFFIX(less)(SUFFIX(line) * best, const T *x)
 {
-    ACC *acc = out;
-    const T *x = in;
+    SUFFIX(line) v;
+    SUFFIX(mask) wins, bits, old;
 
-#pragma omp simd
-    for (int64_t i = 0; i < n; i++)
-        acc[i] *= (ACC)x[i];
+    memcpy(&v, x, sizeof(v));
+    wins = (v < *best) | IS_NAN(v);
+    memcpy(&bits, &v, sizeof(v));
+    memcpy(&old, best, sizeof(v));
+    bits = (bits & wins) | (old & ~wins);
+    memcpy(best, &bits, sizeof(v));
 }
 
-static void SUFFIX(max_rows)(void *out, const void *in, int64_t n)
+static void SUFFIX(max_rows)(void *out, const void *in, int64_t stride,
+                             int64_t rows, int64_t n)
 {
+    enum { SOME = 64 / sizeof(T) };
     T *acc = out;
     const T *x = in;
+    int64_t i = 0;
 
-#pragma omp simd
-    for (int64_t i = 0; i < n; i++)
-        acc[i] = ((x[i] > acc[i]) | IS_NAN(x[i])) ? x[i] : acc[i];
+    for (; i + 2 * SOME <= n; i += 2 * SOME) {
+        SUFFIX(line) a, b;
+
+        memcpy(&a, acc + i, sizeof(a));
+        memcpy(&b, acc + i + SOME, sizeof(b));
+        for (int64_t r = 0; r < rows; r++) {
+            SUFFIX(greater)(&a, x + r * stride + i);
+            SUFFIX(greater)(&b, x + r * stride + i + SOME);
+        }
+        memcpy(acc + i, &a, sizeof(a));
+        memcpy(acc + i + SOME, &b, sizeof(b));
+    }
+    for (; i < n; i++)
+        for (int64_t r = 0; r < rows; r++) {
+            const T v = x[r * stride + i];
+
+            acc[i] = ((v > acc[i]) | IS_NAN(v)) ? v : acc[i];
+        }
 }
 
-static void SUFFIX(min_rows)(void *out, const void *in, int64_t n)
+static void SUFFIX(min_rows)(void *out, const void *in, int64_t stride,
+                             int64_t rows, int64_t n)
 {
+    enum { SOME = 64 / sizeof(T) };
     T *acc = out;
     const T *x = in;
+    int64_t i = 0;
 
-#pragma omp simd
-    for (int64_t i = 0; i < n; i++)
-        acc[i] = ((x[i] < acc[i]) | IS_NAN(x[i])) ? x[i] : acc[i];
+    for (; i + 2 * SOME <= n; i += 2 * SOME) {
+        SUFFIX(line) a, b;
+
+        memcpy(&a, acc + i, sizeof(a));
+        memcpy(&b, acc + i + SOME, sizeof(b));
+        for (int64_t r = 0; r < rows; r++) {
+            SUFFIX(less)(&a, x + r * stride + i);
+            SUFFIX(less)(&b, x + r * stride + i + SOME);
+        }
+        memcpy(acc + i, &a, sizeof(a));
+        memcpy(acc + i + SOME, &b, sizeof(b));
+    }
+    for (; i < n; i++)
+        for (int64_t r = 0; r < rows; r++) {
+            const T v = x[r * stride + i];
+
+            acc[i] = ((v < acc[i]) | IS_NAN(v)) ? v : acc[i];
+        }
 }
 
 static int64_t SUFFIX(find)(const void *in, const void *wanted, int64_t n)

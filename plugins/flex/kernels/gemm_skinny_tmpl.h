@@ -4,19 +4,24 @@
  * it lies. Included by gemm_tile_isa.h after gemm_tile_tmpl.h for one type.
  */
 
-/* The sum of the lanes, in a fixed order. */
+/* The sum of the lanes: of halves, then of their halves. */
 static inline __attribute__((always_inline)) TYPE NAME(lane_sum)(NAME(vector) v)
 {
-    TYPE sum = 0;
-    for (int i = 0; i < NAME(lanes); i++)
-        sum += v[i];
-    return sum;
+    TYPE lanes[NAME(lanes)] __attribute__((aligned(64)));
+
+    *(NAME(vector) *)lanes = v;
+    for (int step = NAME(lanes) / 2; step > 0; step /= 2)
+        for (int i = 0; i < step; i++)
+            lanes[i] += lanes[i + step];
+    return lanes[0];
 }
 
 /*
  * sums[i][0 .. columns - 1] += a[0 .. 3][i] * in[0 .. 3][..], four rows of
  * the matrix at a time so that the sums are loaded and stored a quarter as
- * often. A is packed: a[k * ROWS + i]; rows of sums are SUM_STRIDE apart.
+ * often. A is packed: a[k * ROWS + i]; rows of sums are SUM_STRIDE apart. The
+ * processor fetches little ahead by itself, since the rows end soon; so the
+ * rows after the next are asked for.
  */
 static inline __attribute__((always_inline)) void
 NAME(stream_rows)(const int rows, const int deep, int64_t columns,
@@ -28,8 +33,10 @@ NAME(stream_rows)(const int rows, const int deep, int64_t columns,
     for (; j + NAME(lanes) <= columns; j += NAME(lanes)) {
         NAME(vector) b[4];
 #pragma GCC unroll 4
-        for (int k = 0; k < deep; k++)
+        for (int k = 0; k < deep; k++) {
             b[k] = *(const NAME(vector_at) *)(in + k * stride + j);
+            __builtin_prefetch(in + (k + 2 * deep) * stride + j, 0, 3);
+        }
 #pragma GCC unroll 8
         for (int i = 0; i < rows; i++) {
             TYPE *at = sums + i * sum_stride + j;
@@ -81,8 +88,10 @@ NAME(dot_columns)(const int rows, const int wide, int64_t depth, const TYPE *a,
     for (; k + NAME(lanes) <= depth; k += NAME(lanes)) {
         NAME(vector) b[2];
 #pragma GCC unroll 2
-        for (int j = 0; j < wide; j++)
+        for (int j = 0; j < wide; j++) {
             b[j] = *(const NAME(vector_at) *)(in + j * stride + k);
+            __builtin_prefetch(in + (j + wide) * stride + k, 0, 3);
+        }
 #pragma GCC unroll 8
         for (int i = 0; i < rows; i++) {
             const NAME(vector) va =
@@ -150,5 +159,3 @@ INSTANCE(8)
 #undef BITS
 #undef NAME
 #undef IS_FLOAT
-#undef DEPTH
-#undef A_PAD

@@ -2,5 +2,6 @@
 /* gemm_tile_base.c - tile kernels for any processor. */
 #define VECTOR_BYTES 16
 #define HEIGHT 6
+#define DEPTH_BYTES 1280
 #define TABLE flex_gemm_kernels_base
 #include "gemm_tile_isa.h"

@@ -16,8 +16,6 @@
 #define BITS int32_t
 #define NAME(x) f32_##x
 #define IS_FLOAT 1
-#define DEPTH 320
-#define A_PAD 16
 #include "gemm_tile_tmpl.h"
 #include "gemm_skinny_tmpl.h"
 
@@ -25,24 +23,18 @@
 #define BITS int64_t
 #define NAME(x) f64_##x
 #define IS_FLOAT 1
-#define DEPTH 192
-#define A_PAD 8
 #include "gemm_tile_tmpl.h"
 #include "gemm_skinny_tmpl.h"
 
 #define TYPE uint32_t
 #define NAME(x) u32_##x
 #define IS_FLOAT 0
-#define DEPTH 320
-#define A_PAD 16
 #include "gemm_tile_tmpl.h"
 #include "gemm_skinny_tmpl.h"
 
 #define TYPE uint64_t
 #define NAME(x) u64_##x
 #define IS_FLOAT 0
-#define DEPTH 192
-#define A_PAD 8
 #include "gemm_tile_tmpl.h"
 #include "gemm_skinny_tmpl.h"
 
@@ -65,20 +57,22 @@
         t##_##way##_1, t##_##way##_2, t##_##way##_3, t##_##way##_4,            \
             t##_##way##_5, t##_##way##_6, t##_##way##_7, t##_##way##_8         \
     }
-#define TYPE_ENTRY(t, deep)                                                    \
+#define TYPE_ENTRY(t)                                                          \
     {                                                                          \
-        .height = HEIGHT, .width = t##_width, .depth = deep,                   \
-        .a_stride = t##_a_stride, .size = sizeof(t##_vector) / t##_lanes,      \
-        .pack_rows = t##_pack_rows, .pack_columns = t##_pack_columns,          \
+        .height = HEIGHT, .width = t##_width,                                  \
+        .depth = DEPTH_BYTES * t##_lanes / VECTOR_BYTES,                       \
+        .size = VECTOR_BYTES / t##_lanes, .pack_rows = t##_pack_rows,          \
+        .pack_columns = t##_pack_columns, .pack_close = t##_pack_close,        \
         .tile = {ROW_LIST(t, rows), ROW_LIST(t, columns)},                     \
+        .narrow = {ROW_LIST(t, narrow_rows), ROW_LIST(t, narrow_columns)},     \
         .stream = SKINNY_LIST(t, stream), .dot = SKINNY_LIST(t, dot),          \
     }
 
 const struct flex_gemm_kernels TABLE[FLEX_GEMM_TYPE_COUNT_] = {
-    [FLEX_GEMM_F32] = TYPE_ENTRY(f32, 320),
-    [FLEX_GEMM_F64] = TYPE_ENTRY(f64, 192),
-    [FLEX_GEMM_U32] = TYPE_ENTRY(u32, 320),
-    [FLEX_GEMM_U64] = TYPE_ENTRY(u64, 192),
+    [FLEX_GEMM_F32] = TYPE_ENTRY(f32),
+    [FLEX_GEMM_F64] = TYPE_ENTRY(f64),
+    [FLEX_GEMM_U32] = TYPE_ENTRY(u32),
+    [FLEX_GEMM_U64] = TYPE_ENTRY(u64),
 };
 
 #undef ROW_LIST

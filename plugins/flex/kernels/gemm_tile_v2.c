@@ -2,5 +2,6 @@
 /* gemm_tile_v2.c - tile kernels for x86-64-v2. */
 #define VECTOR_BYTES 16
 #define HEIGHT 6
+#define DEPTH_BYTES 1280
 #define TABLE flex_gemm_kernels_v2
 #include "gemm_tile_isa.h"

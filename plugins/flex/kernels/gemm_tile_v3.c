@@ -2,5 +2,6 @@
 /* gemm_tile_v3.c - tile kernels for x86-64-v3. */
 #define VECTOR_BYTES 32
 #define HEIGHT 6
+#define DEPTH_BYTES 1280
 #define TABLE flex_gemm_kernels_v3
 #include "gemm_tile_isa.h"

@@ -60,8 +60,10 @@ enum flex_fold {
  */
 typedef void (*flex_fold_fn)(void *out, const void *in, int64_t n);
 
-/* ACC[i] = fold(ACC[i], IN[i]) for N accumulators. */
-typedef void (*flex_fold_rows_fn)(void *acc, const void *in, int64_t n);
+/* ACC[i] = fold(ACC[i], IN[r * STRIDE + i]) for N accumulators, r in 0 .. ROWS
+ * - 1 one after the other. */
+typedef void (*flex_fold_rows_fn)(void *acc, const void *in, int64_t stride,
+                                  int64_t rows, int64_t n);
 
 /* Index of the first element that is NaN or, without one, equal to *BEST, the
  * maximum or minimum of IN; N if there is none. */

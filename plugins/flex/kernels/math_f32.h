@@ -137,7 +137,7 @@ INLINED double exp_wide(double x, double less)
 
 INLINED float expm1_f32(float x)
 {
-    return copysignf((float)exp_wide((double)clip(x, -105.0f, 90.0f), 1), x);
+    return (float)exp_wide(clip_wide((double)x, -110, 110), 1);
 }
 
 INLINED float sigmoid_f32(float x)

@@ -14,13 +14,15 @@
 #include <stdint.h>
 
 struct flex_move_kernels {
-    /* Copy BYTES past the caches. */
+    /* Copy BYTES past the caches; fence when all of it is done, before any
+     * other thread may be told so. */
     void (*stream)(void *out, const void *in, int64_t bytes);
+    void (*fence)(void);
     /* COUNT elements IN_STRIDE apart to contiguous OUT. */
     void (*gather[4])(void *out, const void *in, int64_t in_stride,
                       int64_t count);
     /* OUT's row i, contiguous, is element i of each of COLUMNS columns that
-     * lie IN_COLUMN apart; OUT's rows are OUT_ROW apart. */
+     * lie IN_COLUMN apart; OUT's rows are OUT_ROW apart. PAST: fence too. */
     void (*transpose[4])(void *out, int64_t out_row, const void *in,
                          int64_t in_column, int64_t rows, int64_t columns,
                          int past);

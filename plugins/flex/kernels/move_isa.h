@@ -36,7 +36,7 @@ static inline void stream_line(char *out, const char *in)
 
 /* Stores past the caches are weakly ordered: without this another thread may
  * be told that this memory is done before it is. */
-static inline void stream_end(void)
+static void fence(void)
 {
 #if defined(__SSE2__)
     _mm_sfence();
@@ -55,7 +55,6 @@ static void stream(void *out, const void *in, int64_t bytes)
     for (; head + LINE <= bytes; head += LINE)
         stream_line(to + head, from + head);
     memcpy(to + head, from + head, (size_t)(bytes - head));
-    stream_end();
 }
 
 #define LOW_2 0, 2
@@ -123,6 +122,7 @@ static void stream(void *out, const void *in, int64_t bytes)
 
 const struct flex_move_kernels TABLE = {
     .stream = stream,
+    .fence = fence,
     .gather = {gather_8, gather_16, gather_32, gather_64},
     .transpose = {transpose_8, transpose_16, transpose_32, transpose_64},
     .plane = {plane_8, plane_16, plane_32, plane_64},

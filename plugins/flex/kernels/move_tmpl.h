@@ -240,8 +240,6 @@ static void SUFFIX(transpose)(void *out, int64_t out_row, const void *in,
     SUFFIX(edge)
     (to + whole_rows * out_row, out_row, from + whole_rows * size, in_column,
      rows - whole_rows, columns);
-    if (past)
-        stream_end();
 }
 
 #undef T

@@ -53,7 +53,7 @@ static inline int64_t flex_pool_bytes(const struct flex_pool *pool,
 {
     const int64_t rows = with_indices ? 1 + flex_pool_lines(pool) : 3;
 
-    return 8 * (rows * flex_pool_row(pool) + pool->size[1] +
+    return 8 * (rows * flex_pool_row(pool) + pool->size[0] + pool->size[1] +
                 2 * (pool->out[1] + FLEX_POOL_SLACK));
 }
 

@@ -11,11 +11,15 @@
 
 #define TYPE float
 #define BITS int32_t
+#define LANES (VECTOR_BYTES / 4)
+#define NARROW_LANES 4
 #define NAME(x) f32_##x
 #include "pool_tmpl.h"
 
 #define TYPE double
 #define BITS int64_t
+#define LANES (VECTOR_BYTES / 8)
+#define NARROW_LANES 2
 #define NAME(x) f64_##x
 #include "pool_tmpl.h"
 

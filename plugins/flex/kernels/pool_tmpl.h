@@ -107,22 +107,21 @@ NAME(reduce_rows)(const int is_max, const struct flex_pool *pool, int64_t y,
     }
 }
 
-/* ROW's elements sorted by their remainder modulo the stride, at LINE. */
-static inline void NAME(sort)(const struct flex_pool *pool,
-                              const TYPE *restrict row, TYPE *restrict line)
+/* ROW's elements sorted by their remainder modulo the stride, at LINE. What is
+ * too much of one remainder is overwritten by the next. */
+static inline void NAME(sort)(const struct flex_pool *pool, const TYPE *row,
+                              TYPE *line)
 {
     const int64_t stride = pool->stride[1], extent = flex_pool_extent(pool);
     const int64_t count = (extent + stride - 1) / stride;
 
-    if (stride == 2)
-        for (int64_t i = 0; i < count; i++) {
-            line[i] = row[2 * i];
-            line[count + i] = row[2 * i + 1];
-        }
-    else
-        for (int64_t r = 0; r < stride && r < extent; r++)
+    for (int64_t r = 0; r < stride && r < extent; r++, line += count)
+        if (stride == 2)
+            for (int64_t i = 0; i < count; i += NAME(lanes))
+                NAME(store)(line + i, NAME(load_even)(row + 2 * i + r));
+        else
             for (int64_t i = 0; i < count; i++)
-                line[r * count + i] = row[i * stride + r];
+                line[i] = row[i * stride + r];
 }
 
 /* Buffers of a call, cut from its scratch. */
@@ -130,6 +129,7 @@ struct NAME(space) {
     TYPE *row;              /* padded */
     TYPE *line;             /* sorted: the same if the stride is 1 */
     int64_t line_step;      /* between lines, of max_index */
+    int64_t *lines;         /* where the row of each tap is, of max_index */
     int64_t *offsets;       /* of each tap in a line */
     TYPE *counts;           /* of each window of a mean along the width */
     BITS *columns, *firsts; /* of max_index, see there */
@@ -142,8 +142,9 @@ static inline struct NAME(space)
     const int64_t length = flex_pool_row(pool), extent = flex_pool_extent(pool);
     const int64_t stride = pool->stride[1];
     const int64_t count = (extent + stride - 1) / stride;
-    struct NAME(space) space = {.offsets = scratch, .line_step = length};
+    struct NAME(space) space = {.lines = scratch, .line_step = length};
 
+    space.offsets = space.lines + pool->size[0];
     space.row = (TYPE *)(space.offsets + pool->size[1]);
     space.line = stride == 1 && lines == 1 ? space.row : space.row + length;
     space.counts = space.row + (lines + 1) * length;
@@ -253,32 +254,42 @@ static inline void NAME(keep_row)(const struct flex_pool *pool,
 {
     TYPE *line = space->line + y % flex_pool_lines(pool) * space->line_step;
     TYPE *row = pool->stride[1] > 1 ? space->row : line;
+    TYPE *to = row + pool->padding[1];
 
-    memcpy(row + pool->padding[1], in + y * pool->in[1],
-           (size_t)pool->in[1] * sizeof(TYPE));
+    in += y * pool->in[1];
+    if (pool->in[1] < NAME(lanes)) {
+        memcpy(to, in, (size_t)pool->in[1] * sizeof(TYPE));
+    } else { /* the last vector overlaps the one before */
+        const int64_t last = pool->in[1] - NAME(lanes);
+        for (int64_t x = 0; x < last; x += NAME(lanes))
+            NAME(store)(to + x, NAME(load)(in + x));
+        NAME(store)(to + last, NAME(load)(in + last));
+    }
     if (pool->stride[1] > 1)
         NAME(sort)(pool, row, line);
 }
 
-/* A vector of windows, I and following, of row Y. */
+/* The taps of a row of windows that lie inside the plane. */
+struct NAME(window_row) {
+    int64_t top; /* the row of tap 0 */
+    int64_t first, last;
+};
+
+/* A vector of windows, I and following. */
 static inline void NAME(index_vector)(const struct flex_pool *pool,
                                       const struct NAME(space) * space,
-                                      int64_t y, int64_t i,
-                                      NAME(vector) * out_best,
+                                      const struct NAME(window_row) * window,
+                                      int64_t i, NAME(vector) * out_best,
                                       NAME(bits) * out_index)
 {
-    const int64_t top = y * pool->stride[0] - pool->padding[0];
     const NAME(bits) columns = *(const NAME(bits_at) *)(space->columns + i);
     NAME(vector) best = (NAME(vector)){0} - (TYPE)INFINITY;
     NAME(bits) index = *(const NAME(bits_at) *)(space->firsts + i);
-    int64_t first, last;
+    int64_t row = window->top + window->first * pool->dilation[0];
 
-    NAME(taps)(pool, y, &first, &last);
-    index += (BITS)((top + first * pool->dilation[0]) * pool->in[1]);
-    for (int64_t k = first; k < last; k++) {
-        const int64_t row = top + k * pool->dilation[0];
-        const TYPE *line =
-            space->line + row % flex_pool_lines(pool) * space->line_step + i;
+    index += (BITS)(row * pool->in[1]);
+    for (int64_t k = window->first; k < window->last; k++) {
+        const TYPE *line = space->line + space->lines[k] + i;
         for (int64_t t = 0; t < pool->size[1]; t++) {
             const NAME(vector) x = NAME(load)(line + space->offsets[t]);
             const NAME(bits) take =
@@ -289,6 +300,7 @@ static inline void NAME(index_vector)(const struct flex_pool *pool,
             best = NAME(select)(take, x, best);
             index = (at & take) | (index & ~take);
         }
+        row += pool->dilation[0];
     }
     *out_best = best;
     *out_index = index;
@@ -318,19 +330,25 @@ static void NAME(max_index)(const struct flex_pool *pool, int64_t planes,
         int64_t kept = 0; /* rows of the plane that are or were in lines */
 
         for (int64_t y = 0; y < pool->out[0]; y++) {
-            int64_t need = y * pool->stride[0] - pool->padding[0] +
-                           pool->dilation[0] * (pool->size[0] - 1) + 1;
+            struct NAME(window_row)
+                window = {.top = y * pool->stride[0] - pool->padding[0]};
+            int64_t need =
+                window.top + pool->dilation[0] * (pool->size[0] - 1) + 1;
 
             need = need < pool->in[0] ? need : pool->in[0];
             if (kept < need - flex_pool_lines(pool))
                 kept = need - flex_pool_lines(pool);
             for (; kept < need; kept++)
                 NAME(keep_row)(pool, &space, kept, in);
+            NAME(taps)(pool, y, &window.first, &window.last);
+            for (int64_t k = window.first; k < window.last; k++)
+                space.lines[k] = (window.top + k * pool->dilation[0]) %
+                                 flex_pool_lines(pool) * space.line_step;
             for (int64_t i = 0; i < pool->out[1]; i += NAME(lanes)) {
                 NAME(vector) best;
                 NAME(bits) index;
 
-                NAME(index_vector)(pool, &space, y, i, &best, &index);
+                NAME(index_vector)(pool, &space, &window, i, &best, &index);
                 NAME(store_before)(out + i, end, best);
                 if (places_end - (places + i) >= NAME(lanes))
                     *(NAME(bits_at) *)(places + i) = index;
@@ -421,4 +439,6 @@ static void NAME(mean_back)(const struct flex_pool *pool, int64_t planes,
 
 #undef TYPE
 #undef BITS
+#undef LANES
+#undef NARROW_LANES
 #undef NAME

@@ -53,6 +53,16 @@ struct flex_sample_kernels {
     void (*places)(const struct flex_sample_places *out,
                    const struct flex_sample_plane *plane, const void *grid,
                    int64_t n);
+    /* The same for places given as rows and columns of the plane, which is
+     * read as with padding by zeros. */
+    void (*corners)(const struct flex_sample_places *out,
+                    const struct flex_sample_plane *plane, const void *rows,
+                    const void *columns, int64_t n);
+    /* out[i], pairs, = x[i] times the first two of FACTORS plus the others. */
+    void (*lines)(void *out, const void *x, const void *factors, int64_t n);
+    /* values[i] *= factors[i]; out[i] = a[i] + b[i]. */
+    void (*scale)(void *values, const void *factors, int64_t n);
+    void (*add)(void *out, const void *a, const void *b, int64_t n);
     /* sums[i] += a[i] * b[i]. */
     void (*add_products)(double *sums, const void *a, const void *b, int64_t n);
     /* out[i * step] = sums[i]. */

@@ -53,7 +53,8 @@ static inline double madd_f64(double a, double b, double c)
 #define TYPE_ENTRY(t)                                                          \
     {                                                                          \
         .blend = t##_blend, .pick = t##_pick, .put = t##_put,                  \
-        .places = t##_places, .add_products = t##_add_products,                \
+        .places = t##_places, .corners = t##_corners, .lines = t##_lines,      \
+        .scale = t##_scale, .add = t##_add, .add_products = t##_add_products,  \
         .round = t##_round,                                                    \
     }
 

@@ -27,24 +27,33 @@ NAME(blend_few)(TYPE *restrict out, const void *const *rows, const TYPE *w,
     }
 }
 
+/* Four rows at a time in their own type, and the sums of those in f64. */
 static void NAME(blend_many)(TYPE *out, const void *const *rows, const TYPE *w,
                              int64_t count, int64_t n)
 {
     double sums[PIECE];
+    TYPE four[PIECE];
 
     for (int64_t first = 0; first < n; first += PIECE) {
         const int64_t m = n - first < PIECE ? n - first : PIECE;
+        int64_t k = 0;
 
         for (int64_t i = 0; i < m; i++)
             sums[i] = 0;
-        for (int64_t k = 0; k < count; k++) {
-            const TYPE *x = (const TYPE *)rows[k] + first;
-            const double weight = (double)w[k];
+        for (; k + 4 <= count; k += 4) {
+            const void *parts[4];
 
+            for (int j = 0; j < 4; j++)
+                parts[j] = (const TYPE *)rows[k + j] + first;
+            NAME(blend_few)(four, parts, w + k, 4, 1, m);
 #pragma omp simd
             for (int64_t i = 0; i < m; i++)
-                sums[i] += (double)x[i] * weight;
+                sums[i] += (double)four[i];
         }
+        for (; k < count; k++)
+            for (int64_t i = 0; i < m; i++)
+                sums[i] +=
+                    (double)((const TYPE *)rows[k])[first + i] * (double)w[k];
         for (int64_t i = 0; i < m; i++)
             out[first + i] = (TYPE)sums[i];
     }
@@ -269,10 +278,12 @@ NAME(find_nearest)(const struct flex_sample_places *out,
     }
 }
 
+/* The four elements around (Y, X) as place I of tables; the slopes' factors
+ * are how x and y change with what they are asked by. */
 static inline __attribute__((always_inline)) void
-NAME(find_bilinear)(const struct flex_sample_places *out,
-                    const struct flex_sample_plane *plane, uint32_t padding,
-                    int with_slopes, const TYPE *grid, int64_t n)
+NAME(put_corners)(const struct flex_sample_places *out,
+                  const struct flex_sample_plane *plane, int with_slopes,
+                  int64_t i, TYPE y, TYPE x, TYPE slope_y, TYPE slope_x)
 {
     const TYPE bottom = (TYPE)(plane->size[0] - 1);
     const TYPE right = (TYPE)(plane->size[1] - 1);
@@ -280,46 +291,68 @@ NAME(find_bilinear)(const struct flex_sample_places *out,
     const int64_t stride = out->stride;
     TYPE *weights = out->weights, *down = out->slopes[0];
     TYPE *across = out->slopes[1];
+    TYPE left = FLOOR(x), top = FLOOR(y);
+    TYPE tx = x - left, ty = y - top;
+    TYPE zero = with_slopes ? 0 : tx * 0 + ty * 0; /* NaN at NaN */
+    int in_left = left >= 0 && left <= right;
+    int in_right = left + 1 >= 0 && left + 1 <= right;
+    int in_top = top >= 0 && top <= bottom;
+    int in_bottom = top + 1 >= 0 && top + 1 <= bottom;
+    int32_t c0 = NAME(within)(left, right);
+    int32_t c1 = NAME(within)(left + 1, right);
+    int32_t r0 = NAME(within)(top, bottom) * width;
+    int32_t r1 = NAME(within)(top + 1, bottom) * width;
 
+    out->at[i] = r0 + c0;
+    out->at[stride + i] = r0 + c1;
+    out->at[2 * stride + i] = r1 + c0;
+    out->at[3 * stride + i] = r1 + c1;
+    weights[i] = in_top && in_left ? (1 - ty) * (1 - tx) : zero;
+    weights[stride + i] = in_top && in_right ? (1 - ty) * tx : zero;
+    weights[2 * stride + i] = in_bottom && in_left ? ty * (1 - tx) : zero;
+    weights[3 * stride + i] = in_bottom && in_right ? ty * tx : zero;
+    if (with_slopes) {
+        TYPE by_top = (1 - ty) * slope_x, by_bottom = ty * slope_x;
+        TYPE by_left = (1 - tx) * slope_y, by_right = tx * slope_y;
+
+        across[i] = in_top && in_left ? -by_top : 0;
+        across[stride + i] = in_top && in_right ? by_top : 0;
+        across[2 * stride + i] = in_bottom && in_left ? -by_bottom : 0;
+        across[3 * stride + i] = in_bottom && in_right ? by_bottom : 0;
+        down[i] = in_top && in_left ? -by_left : 0;
+        down[stride + i] = in_top && in_right ? -by_right : 0;
+        down[2 * stride + i] = in_bottom && in_left ? by_left : 0;
+        down[3 * stride + i] = in_bottom && in_right ? by_right : 0;
+    }
+}
+
+static inline __attribute__((always_inline)) void
+NAME(find_bilinear)(const struct flex_sample_places *out,
+                    const struct flex_sample_plane *plane, uint32_t padding,
+                    int with_slopes, const TYPE *grid, int64_t n)
+{
 #pragma omp simd
     for (int64_t i = 0; i < n; i++) {
         TYPE slope_x, slope_y;
         TYPE x = NAME(place_in)(plane, padding, grid[2 * i], 1, &slope_x);
         TYPE y = NAME(place_in)(plane, padding, grid[2 * i + 1], 0, &slope_y);
-        TYPE left = FLOOR(x), top = FLOOR(y);
-        TYPE tx = x - left, ty = y - top;
-        TYPE zero = with_slopes ? 0 : tx * 0 + ty * 0; /* NaN at NaN */
-        int in_left = left >= 0 && left <= right;
-        int in_right = left + 1 >= 0 && left + 1 <= right;
-        int in_top = top >= 0 && top <= bottom;
-        int in_bottom = top + 1 >= 0 && top + 1 <= bottom;
-        int32_t c0 = NAME(within)(left, right);
-        int32_t c1 = NAME(within)(left + 1, right);
-        int32_t r0 = NAME(within)(top, bottom) * width;
-        int32_t r1 = NAME(within)(top + 1, bottom) * width;
 
-        out->at[i] = r0 + c0;
-        out->at[stride + i] = r0 + c1;
-        out->at[2 * stride + i] = r1 + c0;
-        out->at[3 * stride + i] = r1 + c1;
-        weights[i] = in_top && in_left ? (1 - ty) * (1 - tx) : zero;
-        weights[stride + i] = in_top && in_right ? (1 - ty) * tx : zero;
-        weights[2 * stride + i] = in_bottom && in_left ? ty * (1 - tx) : zero;
-        weights[3 * stride + i] = in_bottom && in_right ? ty * tx : zero;
-        if (with_slopes) {
-            TYPE by_top = (1 - ty) * slope_x, by_bottom = ty * slope_x;
-            TYPE by_left = (1 - tx) * slope_y, by_right = tx * slope_y;
-
-            across[i] = in_top && in_left ? -by_top : 0;
-            across[stride + i] = in_top && in_right ? by_top : 0;
-            across[2 * stride + i] = in_bottom && in_left ? -by_bottom : 0;
-            across[3 * stride + i] = in_bottom && in_right ? by_bottom : 0;
-            down[i] = in_top && in_left ? -by_left : 0;
-            down[stride + i] = in_top && in_right ? -by_right : 0;
-            down[2 * stride + i] = in_bottom && in_left ? by_left : 0;
-            down[3 * stride + i] = in_bottom && in_right ? by_right : 0;
-        }
+        NAME(put_corners)(out, plane, with_slopes, i, y, x, slope_y, slope_x);
     }
+}
+
+static void NAME(corners)(const struct flex_sample_places *out,
+                          const struct flex_sample_plane *plane,
+                          const void *rows, const void *columns, int64_t n)
+{
+    const TYPE *y = rows, *x = columns;
+
+    if (out->slopes[0])
+        for (int64_t i = 0; i < n; i++)
+            NAME(put_corners)(out, plane, 1, i, y[i], x[i], 1, 1);
+    else
+        for (int64_t i = 0; i < n; i++)
+            NAME(put_corners)(out, plane, 0, i, y[i], x[i], 1, 1);
 }
 
 /* With what is constant told to the compiler. */
@@ -346,4 +379,37 @@ static void NAME(places)(const struct flex_sample_places *out,
         NAME(find)(out, plane, FLEX_SAMPLE_BORDER, grid, n);
     else
         NAME(find)(out, plane, FLEX_SAMPLE_REFLECTION, grid, n);
+}
+
+static void NAME(lines)(void *out, const void *places, const void *factors,
+                        int64_t n)
+{
+    const TYPE *x = places, *f = factors;
+    TYPE *o = out;
+
+#pragma omp simd
+    for (int64_t i = 0; i < n; i++) {
+        o[2 * i] = MADD(x[i], f[0], f[2]);
+        o[2 * i + 1] = MADD(x[i], f[1], f[3]);
+    }
+}
+
+static void NAME(scale)(void *values, const void *factors, int64_t n)
+{
+    const TYPE *f = factors;
+    TYPE *v = values;
+
+#pragma omp simd
+    for (int64_t i = 0; i < n; i++)
+        v[i] *= f[i];
+}
+
+static void NAME(add)(void *out, const void *a, const void *b, int64_t n)
+{
+    const TYPE *x = a, *y = b;
+    TYPE *o = out;
+
+#pragma omp simd
+    for (int64_t i = 0; i < n; i++)
+        o[i] = x[i] + y[i];
 }

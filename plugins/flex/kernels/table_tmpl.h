@@ -4,6 +4,7 @@
  * kernels_<isa>.c, which is compiled for that instruction set and defines
  * TABLE, TABLE_NAME and TABLE_ISA.
  */
+#include "fold_wide.h"
 #include "kernels.h"
 #include "math_f32.h"
 #include "math_f64.h"
@@ -11,6 +12,7 @@
 #include <float.h>
 #include <math.h>
 #include <stdint.h>
+#include <string.h>
 
 /* The loops over the C library's functions cannot become vectors. */
 #ifdef __clang__
@@ -188,6 +190,8 @@
 
 #define T double
 #define ACC double
+#define WIDE wide_f64
+#define WIDEN widen_f64
 #define LEAST -INFINITY
 #define GREATEST INFINITY
 #define IS_NAN(x) ((x) != (x))
@@ -197,6 +201,8 @@
 
 #define T float
 #define ACC double
+#define WIDE wide_f64
+#define WIDEN widen_f32
 #define LEAST -INFINITY
 #define GREATEST INFINITY
 #define IS_NAN(x) ((x) != (x))
@@ -206,6 +212,8 @@
 
 #define T int64_t
 #define ACC uint64_t
+#define WIDE wide_u64
+#define WIDEN widen_u64
 #define LEAST INT64_MIN
 #define GREATEST INT64_MAX
 #define IS_NAN(x) 0
@@ -215,6 +223,8 @@
 
 #define T int32_t
 #define ACC uint64_t
+#define WIDE wide_u64
+#define WIDEN widen_i32
 #define LEAST INT32_MIN
 #define GREATEST INT32_MAX
 #define IS_NAN(x) 0
@@ -242,6 +252,8 @@
 
 #define T uint64_t
 #define ACC uint64_t
+#define WIDE wide_u64
+#define WIDEN widen_u64
 #define LEAST 0
 #define GREATEST UINT64_MAX
 #define IS_NAN(x) 0
@@ -251,6 +263,8 @@
 
 #define T uint32_t
 #define ACC uint64_t
+#define WIDE wide_u64
+#define WIDEN widen_u32
 #define LEAST 0
 #define GREATEST UINT32_MAX
 #define IS_NAN(x) 0

@@ -8,7 +8,8 @@
 #include <inttypes.h>
 #include <string.h>
 
-enum { CHUNK = FLEX_FOLD_BLOCK };
+/* Best, indices and a row of these fit the first-level cache. */
+enum { CHUNK = FLEX_FOLD_BLOCK / 2 };
 
 struct arg_run {
     const struct flex_kernels *kernels;
@@ -61,7 +62,7 @@ static int64_t arg_row(const struct arg_run *run, const struct flex_loop *row,
         merged = block;
         if (index >= 0) {
             memcpy(&merged, best, run->size);
-            run->combine(&merged, &block, 1);
+            run->combine(&merged, &block, 0, 1, 1);
             /* Equal: an earlier block has it. Signs of zero, payloads of NaN
              * and ties leave the earlier one in place. */
             if (run->find(best, &merged, 1) == 0)

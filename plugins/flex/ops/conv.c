@@ -137,9 +137,51 @@ static void describe_phase(struct flex_conv_axis *axis,
     axis->weight_pace = step * tap_step(g, i);
 }
 
+/* Nonzero if there is one position, which takes the whole input in its order,
+ * as of 1 x 1 taps over planes of one element. */
+static int is_product(const struct flex_conv *conv)
+{
+    for (int i = 0; i < 3; i++) {
+        const struct flex_conv_axis *axis = &conv->axis[i];
+        if (axis->positions != 1 || axis->out != 1 || axis->taps != axis->in ||
+            axis->first != 0 || (axis->taps > 1 && axis->pace != 1))
+            return 0;
+    }
+    return conv->groups == 1 && conv->in_channels > 0;
+}
+
+/* The product of matrices [batch, inputs] and [inputs, out channels]. */
+static hob_status multiply(const struct flex_conv *conv)
+{
+    const struct flex_conv_axis *axis = conv->axis;
+    const int64_t taps = flex_conv_taps(conv);
+    const int64_t weight_first =
+        axis[0].weight_first + axis[1].weight_first + axis[2].weight_first;
+    const struct flex_gemm gemm = {
+        .struct_size = sizeof(gemm),
+        .dtype = conv->size == 8 ? HOB_DTYPE_F64 : HOB_DTYPE_F32,
+        .m = conv->batch,
+        .n = conv->out_channels,
+        .k = conv->in_channels * taps,
+        .a = conv->in,
+        .a_row = conv->in_channels * taps,
+        .a_column = 1,
+        .b = conv->weight + weight_first * conv->size,
+        .b_row = taps == 1 ? conv->weight_in : 1,
+        .b_column = conv->weight_out,
+        .c = conv->out,
+        .ldc = conv->out_channels,
+        .alpha = 1,
+        .bias = conv->bias};
+
+    return flex_gemm(conv->device, &gemm);
+}
+
 /* Choose the way by the shape alone. */
 static hob_status compute(const struct flex_conv *conv)
 {
+    if (is_product(conv))
+        return multiply(conv);
     if (flex_conv_is_direct(conv))
         return flex_conv_direct(conv);
     if (flex_conv_is_winograd(conv))
@@ -322,7 +364,7 @@ static hob_status conv2d_weight_backward(void *instance, struct hob_call *call)
     st = take(device, x, grad, NULL, out, &o);
     if (!st) {
         give(&conv, &o);
-        st = flex_conv_is_direct(&conv)
+        st = flex_conv_is_direct_weight(&conv)
                  ? flex_conv_direct_weight(&conv, o.weight.data, conv.out)
                  : flex_conv_weight(&conv, o.weight.data, conv.out);
     }

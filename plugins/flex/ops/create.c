@@ -1,34 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "flex.h"
+#include "move.h"
 
 /* ---- full ---- */
 
-struct fill_run {
-    char *out;
-    uint64_t value;
-    uint32_t size;
-};
-
-static void fill_piece(void *context, int64_t first, int64_t last,
-                       uint32_t worker)
+static hob_status execute_full(void *device, struct hob_call *call)
 {
-    struct fill_run *run = context;
-
-    (void)worker;
-    flex_copy_strided(run->out + first * run->size, 1, &run->value, 0,
-                      last - first, run->size);
-}
-
-static hob_status execute_full(void *opened, struct hob_call *call)
-{
-    struct flex_device *device = opened;
     const struct hob_view *out = hob_ret_view(call, 0);
-    struct fill_run run = {.out = out->data};
+    struct hob_view one = *out;
+    uint64_t value = 0;
 
-    run.size = hob_dtype_size(out->dtype);
-    flex_scalar_store(&call->args[1], out->dtype, &run.value);
-    flex_parallel(device, hob_view_count(out), FLEX_GRAIN_CHEAP, fill_piece,
-                  &run);
+    flex_scalar_store(&call->args[1], out->dtype, &value);
+    one.data = &value;
+    for (uint32_t i = 0; i < one.rank; i++)
+        one.strides[i] = 0;
+    flex_move(device, out, &one);
     return HOB_OK;
 }
 

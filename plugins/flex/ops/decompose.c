@@ -1,28 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * decompose.c - det, lu and qr. All dtypes are computed in f64 and rounded
- * once. Matrices of a batch go to different threads, the rows of a large one
+ * decompose.c - det and lu. All dtypes are computed in f64 and rounded once.
+ * Matrices of a batch go to different threads, the products of a large one
  * do too.
  */
-#include "flex.h"
+#include "decompose.h"
 
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
 
-/* ---- rows of f64 ---- */
-
-/* A, minus the product of a column V and a row T. */
-struct outer {
-    double *a; /* [rows, stride], at its first element */
-    int64_t stride, columns;
-    const double *v, *t;
-};
+/* ---- for qr.c, too ---- */
 
 static void minus_outer_range(void *context, int64_t first, int64_t last,
                               uint32_t worker)
 {
-    const struct outer *outer = context;
+    const struct flex_outer *outer = context;
     const double *t = outer->t;
 
     (void)worker;
@@ -35,56 +28,45 @@ static void minus_outer_range(void *context, int64_t first, int64_t last,
     }
 }
 
-static void minus_outer(struct flex_device *device, const struct outer *outer,
-                        int64_t rows)
+void flex_minus_outer(struct flex_device *device,
+                      const struct flex_outer *outer, int64_t rows)
 {
-    struct outer job = *outer;
+    struct flex_outer job = *outer;
 
     if (outer->columns > 0)
         flex_parallel(device, rows, 1 + FLEX_GRAIN_CHEAP / 4 / outer->columns,
                       minus_outer_range, &job);
 }
 
-/* OUT = V' A, for some columns. */
-struct product {
-    const double *a;
-    int64_t rows, stride;
-    const double *v;
-    double *out;
-};
-
-static void product_range(void *context, int64_t first, int64_t last,
-                          uint32_t worker)
+void flex_part_multiply(struct flex_matrices *job, int64_t m, int64_t n,
+                        int64_t k, double alpha, struct flex_part a,
+                        int is_turned, struct flex_part b, double beta,
+                        struct flex_part c)
 {
-    const struct product *product = context;
+    const struct flex_gemm gemm = {
+        .struct_size = sizeof(gemm),
+        .dtype = HOB_DTYPE_F64,
+        .m = m,
+        .n = n,
+        .k = k,
+        .a = a.at,
+        .a_row = is_turned ? 1 : a.stride,
+        .a_column = is_turned ? a.stride : 1,
+        .b = b.at,
+        .b_row = b.stride,
+        .b_column = 1,
+        .c = c.at,
+        .ldc = c.stride,
+        .alpha = alpha,
+        .beta = beta,
+    };
 
-    (void)worker;
-    memset(product->out + first, 0, (size_t)(last - first) * sizeof(double));
-    for (int64_t i = 0; i < product->rows; i++) {
-        const double *row = product->a + i * product->stride;
-        const double v = product->v[i];
-
-        for (int64_t c = first; c < last; c++)
-            product->out[c] += v * row[c];
-    }
+    if (m > 0 && n > 0 && flex_gemm(job->device, &gemm))
+        __atomic_store_n(&job->failed, 1, __ATOMIC_RELAXED);
 }
 
-/* ---- the matrices of a call ---- */
-
-struct job {
-    struct flex_device *device;
-    struct hob_call *call;
-    struct flex_loop in;
-    uint32_t dtype;
-    int64_t m, n, k;
-    int64_t count;  /* columns of q */
-    uint64_t bytes; /* of scratch for one matrix */
-    void (*decompose)(const struct job *job, int64_t at, double *scratch);
-    int failed; /* no memory */
-};
-
 /* Matrix AT of the argument into A. */
-static void load(const struct job *job, int64_t at, double *a)
+void flex_matrices_load(const struct flex_matrices *job, int64_t at, double *a)
 {
     const int64_t count = job->m * job->n;
     char block[FLEX_BLOCK * 8];
@@ -101,8 +83,8 @@ static void load(const struct job *job, int64_t at, double *a)
 }
 
 /* COUNT numbers as elements of result INDEX from FIRST on. */
-static void store(const struct job *job, uint32_t index, int64_t first,
-                  const double *from, int64_t count)
+void flex_matrices_store(const struct flex_matrices *job, uint32_t index,
+                         int64_t first, const double *from, int64_t count)
 {
     char *out = hob_ret_view(job->call, index)->data;
 
@@ -118,7 +100,7 @@ static void store(const struct job *job, uint32_t index, int64_t first,
 static void batch_range(void *context, int64_t first, int64_t last,
                         uint32_t worker)
 {
-    struct job *job = context;
+    struct flex_matrices *job = context;
     double *scratch = flex_scratch_take(job->device, job->bytes);
 
     (void)worker;
@@ -132,7 +114,8 @@ static void batch_range(void *context, int64_t first, int64_t last,
 }
 
 /* DOUBLES of scratch a matrix; on failure the call has a message. */
-static hob_status run(struct job *job, int64_t batch, int64_t doubles)
+hob_status flex_matrices_run(struct flex_matrices *job, int64_t batch,
+                             int64_t doubles)
 {
     int64_t grain = 1 + FLEX_GRAIN_DEAR / (job->m * job->n + 1);
 
@@ -146,10 +129,12 @@ static hob_status run(struct job *job, int64_t batch, int64_t doubles)
     return HOB_OK;
 }
 
-static struct job job_of(struct flex_device *device, struct hob_call *call)
+struct flex_matrices flex_matrices_of(struct flex_device *device,
+                                      struct hob_call *call)
 {
     const struct hob_view *x = hob_arg_view(call, 0);
-    struct job job = {.device = device, .call = call, .dtype = x->dtype};
+    struct flex_matrices job = {
+        .device = device, .call = call, .dtype = x->dtype};
 
     flex_loop_init(&job.in, x);
     job.m = x->shape[x->rank - 2];
@@ -159,7 +144,7 @@ static struct job job_of(struct flex_device *device, struct hob_call *call)
 }
 
 /* Matrices in the last two dimensions of VIEW. */
-static int64_t batch_of(const struct hob_view *view)
+int64_t flex_matrices_count(const struct hob_view *view)
 {
     int64_t batch = 1;
 
@@ -172,7 +157,8 @@ static int64_t batch_of(const struct hob_view *view)
 
 /* The row from J on whose element in column J is greatest: NaN first, of
  * equals the first. */
-static int64_t pivot_row(const struct job *job, const double *a, int64_t j)
+static int64_t pivot_row(const struct flex_matrices *job, const double *a,
+                         int64_t j)
 {
     int64_t best = j;
 
@@ -197,24 +183,58 @@ static void swap_rows(double *a, double *b, int64_t n)
     }
 }
 
-/*
- * A [m, n] to L and U in one, with partial pivoting. ORDER [m] becomes the
- * rows' old places; FACTORS [m] is scratch. Returns the sign of the order.
- */
-static int eliminate(const struct job *job, double *a, double *order,
-                     double *factors)
+/* Columns up to which there are too few for a product. */
+enum { NARROW = 16 };
+
+/* A from row ROW and column COLUMN on. */
+static struct flex_part part(const struct flex_matrices *job, double *a,
+                             int64_t row, int64_t column)
+{
+    struct flex_part at = {a + row * job->n + column, job->n};
+
+    return at;
+}
+
+/* Columns FIRST up to LAST of rows TOP up to BOTTOM, multiplied from the left
+ * by the inverse of L there, whose diagonal is 1: halves of L by turns. */
+static void solve(struct flex_matrices *job, double *a, int64_t top,
+                  int64_t bottom, int64_t first, int64_t last)
+{
+    const int64_t n = job->n, half = top + (bottom - top) / 2;
+
+    if (bottom - top > NARROW) {
+        solve(job, a, top, half, first, last);
+        flex_part_multiply(job, bottom - half, last - first, half - top, -1,
+                           part(job, a, half, top), 0, part(job, a, top, first),
+                           1, part(job, a, half, first));
+        solve(job, a, half, bottom, first, last);
+        return;
+    }
+    for (int64_t i = top + 1; i < bottom; i++)
+        for (int64_t p = top; p < i; p++) {
+            const double factor = a[i * n + p];
+            const double *from = a + p * n;
+            double *to = a + i * n;
+
+            for (int64_t c = first; c < last; c++)
+                to[c] -= factor * from[c];
+        }
+}
+
+/* Eliminate below the diagonal in columns FIRST up to LAST, in all rows, but
+ * in no column behind. ORDER follows the rows; returns its sign. */
+static int eliminate_few(struct flex_matrices *job, double *a, double *order,
+                         double *factors, int64_t first, int64_t last)
 {
     const int64_t n = job->n;
     int sign = 1;
 
-    for (int64_t i = 0; i < job->m; i++)
-        order[i] = (double)i;
-    for (int64_t j = 0; j < job->k; j++) {
+    for (int64_t j = first; j < last; j++) {
         const int64_t from = pivot_row(job, a, j);
         const int64_t below = job->m - j - 1;
         double *row = a + j * n;
-        struct outer outer = {row + n + j + 1, n, n - j - 1, factors,
-                              row + j + 1};
+        struct flex_outer outer = {row + n + j + 1, n, last - j - 1, factors,
+                                   row + j + 1};
 
         if (from != j) {
             swap_rows(row, a + from * n, n);
@@ -229,165 +249,99 @@ static int eliminate(const struct job *job, double *a, double *order,
                 *head /= row[j];
             factors[i] = *head;
         }
-        minus_outer(job->device, &outer, below);
+        flex_minus_outer(job->device, &outer, below);
     }
     return sign;
 }
 
-static void det_of(const struct job *job, int64_t at, double *scratch)
+/* The same in halves: what the left one does to the right is a product
+ * (Toledo 1997), so nearly all of the work is. */
+static int eliminate_columns(struct flex_matrices *job, double *a,
+                             double *order, double *factors, int64_t first,
+                             int64_t last)
+{
+    const int64_t half = first + (last - first) / 2;
+    int sign;
+
+    if (last - first <= NARROW)
+        return eliminate_few(job, a, order, factors, first, last);
+    sign = eliminate_columns(job, a, order, factors, first, half);
+    solve(job, a, first, half, half, last);
+    flex_part_multiply(job, job->m - half, last - half, half - first, -1,
+                       part(job, a, half, first), 0, part(job, a, first, half),
+                       1, part(job, a, half, half));
+    return sign * eliminate_columns(job, a, order, factors, half, last);
+}
+
+/*
+ * A [m, n] to L and U in one, with partial pivoting. ORDER [m] becomes the
+ * rows' old places; FACTORS [m] is scratch. Returns the sign of the order.
+ */
+static int eliminate(struct flex_matrices *job, double *a, double *order,
+                     double *factors)
+{
+    int sign;
+
+    for (int64_t i = 0; i < job->m; i++)
+        order[i] = (double)i;
+    sign = eliminate_columns(job, a, order, factors, 0, job->k);
+    solve(job, a, 0, job->k, job->k, job->n);
+    return sign;
+}
+
+static void det_of(struct flex_matrices *job, int64_t at, double *scratch)
 {
     double *order = scratch + job->m * job->n;
     double product;
 
-    load(job, at, scratch);
+    flex_matrices_load(job, at, scratch);
     product = eliminate(job, scratch, order, order + job->m);
     for (int64_t i = 0; i < job->n; i++)
         product *= scratch[i * job->n + i];
-    store(job, 0, at, &product, 1);
+    flex_matrices_store(job, 0, at, &product, 1);
 }
 
 static hob_status det(void *device, struct hob_call *call)
 {
-    struct job job = job_of(device, call);
+    struct flex_matrices job = flex_matrices_of(device, call);
 
     job.decompose = det_of;
-    return run(&job, batch_of(hob_arg_view(call, 0)),
-               job.m * job.n + 2 * job.m);
+    return flex_matrices_run(&job, flex_matrices_count(hob_arg_view(call, 0)),
+                             job.m * job.n + 2 * job.m);
 }
 
 /* Row i of L U is row order[i] of x. */
-static void lu_of(const struct job *job, int64_t at, double *scratch)
+static void lu_of(struct flex_matrices *job, int64_t at, double *scratch)
 {
     const int64_t m = job->m, n = job->n, k = job->k;
     double *order = scratch + m * n;
     double *factors = order + m;
     double *line = factors + m;
 
-    load(job, at, scratch);
+    flex_matrices_load(job, at, scratch);
     (void)eliminate(job, scratch, order, factors);
     for (int64_t i = 0; i < m; i++) {
         for (int64_t j = 0; j < m; j++)
             line[j] = (int64_t)order[j] == i;
-        store(job, 0, (at * m + i) * m, line, m);
+        flex_matrices_store(job, 0, (at * m + i) * m, line, m);
         for (int64_t j = 0; j < k; j++)
             line[j] = i > j ? scratch[i * n + j] : i == j;
-        store(job, 1, (at * m + i) * k, line, k);
+        flex_matrices_store(job, 1, (at * m + i) * k, line, k);
     }
     for (int64_t i = 0; i < k; i++) {
         for (int64_t j = 0; j < i; j++)
             scratch[i * n + j] = 0;
-        store(job, 2, (at * k + i) * n, scratch + i * n, n);
+        flex_matrices_store(job, 2, (at * k + i) * n, scratch + i * n, n);
     }
 }
 
 static hob_status lu(void *device, struct hob_call *call)
 {
-    struct job job = job_of(device, call);
+    struct flex_matrices job = flex_matrices_of(device, call);
 
     job.decompose = lu_of;
-    return run(&job, batch_of(hob_arg_view(call, 0)),
-               job.m * job.n + 3 * job.m);
-}
-
-/* ---- reflection: qr ---- */
-
-/* The length of V [COUNT], which may be too large to square. */
-static double length_of(const double *v, int64_t count)
-{
-    double most = 0, sum = 0;
-
-    for (int64_t i = 0; i < count; i++)
-        most = fabs(v[i]) > most ? fabs(v[i]) : most;
-    if (most == 0 || isinf(most))
-        most = 1;
-    for (int64_t i = 0; i < count; i++)
-        sum += v[i] / most * (v[i] / most);
-    return most * sqrt(sum);
-}
-
-/* Reflect A [rows, columns] by V [rows], whose first element is 1; T is
- * scratch. */
-static void reflect(struct flex_device *device, double *a, int64_t rows,
-                    int64_t stride, int64_t columns, double *v, double *t)
-{
-    struct product product = {a, rows, stride, v, t};
-    struct outer outer = {a, stride, columns, v, t};
-    double square = 0;
-
-    for (int64_t i = 0; i < rows; i++)
-        square += v[i] * v[i];
-    flex_parallel(device, columns, 1 + FLEX_GRAIN_CHEAP / 4 / rows,
-                  product_range, &product);
-    for (int64_t c = 0; c < columns; c++)
-        t[c] *= 2 / square;
-    minus_outer(device, &outer, rows);
-}
-
-/* The reflector of column J of A [m, n] into V, from row J on. */
-static void reflector(const struct job *job, const double *a, int64_t j,
-                      double *v)
-{
-    const int64_t rows = job->m - j;
-    double head;
-
-    for (int64_t i = 0; i < rows; i++)
-        v[i] = a[(j + i) * job->n + j];
-    head = v[0] + copysign(length_of(v, rows), v[0] < 0 ? -1 : 1);
-    for (int64_t i = 1; i < rows && head != 0; i++)
-        v[i] /= head;
-    v[0] = 1;
-}
-
-static void qr_of(const struct job *job, int64_t at, double *scratch)
-{
-    const int64_t m = job->m, n = job->n, count = job->count;
-    const int64_t steps = n < m ? n : m - 1; /* one row needs none */
-    double *q = scratch + m * n;
-    double *v = q + m * count;
-    double *t = v + m;
-
-    load(job, at, scratch);
-    memset(q, 0, (size_t)(m * count) * sizeof(double));
-    for (int64_t i = 0; i < count; i++)
-        q[i * count + i] = 1;
-    for (int64_t j = 0; j < steps; j++) {
-        reflector(job, scratch, j, v);
-        reflect(job->device, scratch + j * n + j, m - j, n, n - j, v, t);
-        for (int64_t i = 1; i < m - j; i++)
-            scratch[(j + i) * n + j] = v[i]; /* in place of the zeros */
-    }
-    for (int64_t j = steps - 1; j >= 0; j--) {
-        v[0] = 1;
-        for (int64_t i = 1; i < m - j; i++)
-            v[i] = scratch[(j + i) * n + j];
-        reflect(job->device, q + j * count, m - j, count, count, v, t);
-    }
-    for (int64_t j = 0; j < job->k; j++) {
-        if (!(scratch[j * n + j] < 0))
-            continue;
-        for (int64_t i = 0; i < m; i++)
-            q[i * count + j] = -q[i * count + j];
-        for (int64_t i = j; i < n; i++)
-            scratch[j * n + i] = -scratch[j * n + i];
-    }
-    store(job, 0, at * m * count, q, m * count);
-    for (int64_t i = 0; i < count; i++) {
-        for (int64_t j = 0; j < i && j < n; j++)
-            scratch[i * n + j] = 0;
-        store(job, 1, (at * count + i) * n, scratch + i * n, n);
-    }
-}
-
-static hob_status qr(void *device, struct hob_call *call)
-{
-    struct job job = job_of(device, call);
-    int64_t widest;
-
-    job.count = flex_arg_i64(call, 1) ? job.k : job.m;
-    job.decompose = qr_of;
-    widest = job.n > job.count ? job.n : job.count;
-    return run(&job, batch_of(hob_arg_view(call, 0)),
-               job.m * job.n + job.m * job.count + job.m + widest);
+    return flex_matrices_run(&job, flex_matrices_count(hob_arg_view(call, 0)),
+                             job.m * job.n + 3 * job.m);
 }
 
 /* ---- the table ---- */
@@ -414,7 +368,7 @@ static const struct hob_entry entries[] = {
         .signature = "(x: Float, reduced: bool = true) -> (x, x)",
         .dtypes = masks,
         .dtype_count = 1,
-        .execute = qr,
+        .execute = flex_qr,
     },
 };
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * grid_sample.c - planes read at any place, and the gradients of that.
+ * grid_sample.c - planes read at any place, the gradients of that, and the
+ * grids that affine maps make.
  *
  * Places are found for a block at a time, once for all channels: tables of
  * elements and weights, by which the planes are then read.
@@ -276,6 +277,101 @@ static hob_status grid_sample_backward(void *device, struct hob_call *call)
     return st || job.failed ? no_memory(call) : HOB_OK;
 }
 
+/* ---- affine_grid ---- */
+
+struct affine {
+    const struct flex_sample_kernels *kernels;
+    const char *theta; /* [n, 2, 3] */
+    const char *x, *y; /* -1 .. 1 over the places of a row, of a column */
+    char *out;
+    int64_t h, w;
+    uint32_t size;
+};
+
+static double load(const char *numbers, int64_t i, uint32_t size)
+{
+    return size == 8 ? ((const double *)(const void *)numbers)[i]
+                     : (double)((const float *)(const void *)numbers)[i];
+}
+
+static void store(char *numbers, int64_t i, uint32_t size, double value)
+{
+    if (size == 8)
+        ((double *)(void *)numbers)[i] = value;
+    else
+        ((float *)(void *)numbers)[i] = (float)value;
+}
+
+/* -1 .. 1 over COUNT places, or over their edges: their middles then. */
+static void spread(char *out, int64_t count, uint32_t size, int align_corners)
+{
+    const double steps = (double)(align_corners ? count - 1 : count);
+
+    for (int64_t i = 0; i < count; i++)
+        store(out, i, size,
+              count < 2 ? 0 : (double)(2 * i + !align_corners) / steps - 1);
+}
+
+/* Rows of grids: all that y adds is the same in one. */
+static void affine_range(void *context, int64_t first, int64_t last,
+                         uint32_t worker)
+{
+    const struct affine *a = context;
+
+    (void)worker;
+    for (int64_t i = first; i < last; i++) {
+        const char *theta = a->theta + i / a->h * 6 * a->size;
+        const double y = load(a->y, i % a->h, a->size);
+        double factors[4];
+
+        for (int k = 0; k < 2; k++) {
+            store((char *)factors, k, a->size, load(theta, 3 * k, a->size));
+            store((char *)factors, 2 + k, a->size,
+                  load(theta, 3 * k + 1, a->size) * y +
+                      load(theta, 3 * k + 2, a->size));
+        }
+        a->kernels->lines(a->out + i * a->w * 2 * a->size, a->x, factors, a->w);
+    }
+}
+
+static hob_status affine_grid(void *opened, struct hob_call *call)
+{
+    struct flex_device *device = opened;
+    const struct hob_view *theta = hob_arg_view(call, 0);
+    const struct hob_view *out = hob_ret_view(call, 0);
+    const int align_corners = flex_arg_i64(call, 2) != 0;
+    struct affine a = {.kernels = flex_sample_kernels(device, theta->dtype),
+                       .h = out->shape[1],
+                       .w = out->shape[2],
+                       .size = theta->dtype == HOB_DTYPE_F64 ? 8 : 4};
+    const uint64_t bytes = (uint64_t)((a.h + a.w) * a.size);
+    struct flex_wide source = {0}, result = {0};
+    char *places;
+    hob_status st;
+
+    if (hob_view_count(out) == 0)
+        return HOB_OK;
+    places = flex_scratch_take(device, bytes);
+    st = places ? flex_wide_read(device, theta, &source) : HOB_ERR_MEMORY;
+    if (!st)
+        st = flex_wide_begin(device, out, &result);
+    if (!st) {
+        spread(places, a.w, a.size, align_corners);
+        spread(places + a.w * a.size, a.h, a.size, align_corners);
+        a.x = places;
+        a.y = places + a.w * a.size;
+        a.theta = source.data;
+        a.out = result.data;
+        flex_parallel(device, out->shape[0] * a.h,
+                      FLEX_GRAIN_CHEAP / (2 * a.w) + 1, affine_range, &a);
+        flex_wide_finish(device, out, &result);
+    }
+    flex_wide_release(device, &source);
+    flex_wide_release(device, &result);
+    flex_scratch_give(device, places, bytes);
+    return st ? no_memory(call) : HOB_OK;
+}
+
 /* Positions in a plane are 32-bit. */
 static hob_status prepare(void *device, const struct hob_call *call,
                           struct hob_prepare *out)
@@ -293,6 +389,14 @@ static const uint32_t masks[] = {HOB_MASK_FLOAT, HOB_MASK_FLOAT,
                                  HOB_MASK_FLOAT};
 
 static const struct hob_entry entries[] = {
+    {
+        .op = "affine_grid",
+        .signature = "(theta: Float, size: shape, align_corners: bool = true) "
+                     "-> theta",
+        .dtypes = masks,
+        .dtype_count = 1,
+        .execute = affine_grid,
+    },
     {
         .op = "grid_sample",
         .signature = "(x: Float, grid: Float, "

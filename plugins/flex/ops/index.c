@@ -4,7 +4,9 @@
  * and mask_select; argwhere. What adds or writes at positions is in scatter.c.
  * Offsets are 64 bits throughout.
  */
+#include "at.h"
 #include "index.h"
+#include "move.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -12,6 +14,7 @@
 /* ---- select and embedding ---- */
 
 struct select {
+    struct flex_device *device;
     struct flex_loop outer; /* the dimensions before dim, first slice */
     struct flex_loop inner; /* those behind */
     int64_t stride_bytes;   /* between slices of x */
@@ -20,6 +23,30 @@ struct select {
     char *out;
 };
 
+/* Slices of one outer item at indices FIRST .. FIRST + N - 1, to OUT. */
+static void select_slices(const struct select *select, const char *base,
+                          int64_t first, int64_t n, char *out)
+{
+    const int64_t *indices = select->indices + first;
+    const uint32_t size = select->inner.size;
+    const int64_t slice_bytes = select->inner.count * (int64_t)size;
+    struct flex_loop inner = select->inner;
+    const struct flex_at at = {.data = (char *)(uintptr_t)base,
+                               .dim_bytes = select->stride_bytes};
+
+    if (inner.count == 1) {
+        flex_at_take(&at, indices, n, size, out);
+        return;
+    }
+    for (int64_t i = 0; i < n; i++, out += slice_bytes) {
+        inner.data = at.data + indices[i] * at.dim_bytes;
+        if (flex_loop_dense(&inner))
+            memcpy(out, inner.data, (size_t)slice_bytes);
+        else
+            flex_move_range(select->device, &inner, 0, inner.count, out);
+    }
+}
+
 /* Slices FIRST .. LAST - 1 of the result, numbered outer * count + i. */
 static void select_range(void *context, int64_t first, int64_t last,
                          uint32_t worker)
@@ -27,8 +54,6 @@ static void select_range(void *context, int64_t first, int64_t last,
     const struct select *select = context;
     const uint32_t size = select->inner.size;
     const int64_t slice_bytes = select->inner.count * (int64_t)size;
-    const int is_dense = flex_loop_dense(&select->inner);
-    struct flex_loop inner = select->inner;
 
     (void)worker;
     while (first < last) {
@@ -40,23 +65,9 @@ static void select_range(void *context, int64_t first, int64_t last,
 
         if (end > last)
             end = last;
-        for (; first < end; first++) {
-            const int64_t index =
-                select->indices[first - outer * select->count];
-            const char *in = base + index * select->stride_bytes;
-            char *out = select->out + first * slice_bytes;
-
-            if (is_dense && slice_bytes == 4) {
-                memcpy(out, in, 4);
-            } else if (is_dense && slice_bytes == 8) {
-                memcpy(out, in, 8);
-            } else if (is_dense) {
-                memcpy(out, in, (size_t)slice_bytes);
-            } else {
-                inner.data = (char *)(uintptr_t)in;
-                flex_loop_gather(&inner, 0, inner.count, out);
-            }
-        }
+        select_slices(select, base, first - outer * select->count, end - first,
+                      select->out + first * slice_bytes);
+        first = end;
     }
 }
 
@@ -67,11 +78,12 @@ static hob_status run_select(struct hob_call *call, struct flex_device *device,
                              char *out)
 {
     struct hob_view part = *x;
-    struct select select = {.stride_bytes = x->strides[dim] *
+    struct select select = {.device = device,
+                            .stride_bytes = x->strides[dim] *
                                             (int64_t)hob_dtype_size(x->dtype),
                             .count = hob_view_count(indices),
                             .out = out};
-    int64_t *list;
+    const int64_t *list;
     uint64_t bytes;
     hob_status st =
         flex_index_take(call, device, indices, x->shape[dim], &list, &bytes);
@@ -90,7 +102,7 @@ static hob_status run_select(struct hob_call *call, struct flex_device *device,
         flex_parallel(device, select.outer.count * select.count,
                       1 + FLEX_GRAIN_CHEAP / 4 / select.inner.count,
                       select_range, &select);
-    flex_scratch_give(device, list, bytes);
+    flex_index_give(device, list, bytes);
     return HOB_OK;
 }
 
@@ -116,7 +128,8 @@ static hob_status gather_nd(void *device, struct hob_call *call)
     const struct hob_view *indices = hob_arg_view(call, 1);
     const uint32_t k = (uint32_t)indices->shape[indices->rank - 1];
     struct hob_view part = *x;
-    struct select select = {.stride_bytes = hob_dtype_size(x->dtype),
+    struct select select = {.device = device,
+                            .stride_bytes = hob_dtype_size(x->dtype),
                             .out = hob_ret_view(call, 0)->data};
     int64_t *offsets;
     uint64_t bytes;
@@ -147,6 +160,7 @@ struct gather {
     struct flex_loop base; /* x over the rows of indices, dim at 0 */
     const int64_t *indices;
     int64_t n;                     /* elements in a row: the last dimension */
+    int64_t strip;                 /* of them gone through at a time */
     int64_t last_bytes, dim_bytes; /* steps in x: along a row, an index */
     uint32_t size;
     char *out;
@@ -156,32 +170,24 @@ static void gather_range(void *context, int64_t first, int64_t last,
                          uint32_t worker)
 {
     const struct gather *gather = context;
+    const int64_t size = gather->size;
 
     (void)worker;
-    for (int64_t row = first; row < last; row++) {
-        const int64_t *indices = gather->indices + row * gather->n;
-        const char *in =
-            gather->base.data +
-            flex_loop_offset(&gather->base, row) * (int64_t)gather->size;
-        char *out = gather->out + row * gather->n * (int64_t)gather->size;
+    /* Strip by strip, so that the slices that rows share stay in the cache. */
+    for (int64_t i = 0; i < gather->n; i += gather->strip) {
+        const int64_t left = gather->n - i;
+        const int64_t n = left < gather->strip ? left : gather->strip;
 
-        for (int64_t i = 0; i < gather->n; i++) {
-            const char *from =
-                in + i * gather->last_bytes + indices[i] * gather->dim_bytes;
-            switch (gather->size) {
-            case 1:
-                out[i] = *from;
-                break;
-            case 2:
-                memcpy(out + 2 * i, from, 2);
-                break;
-            case 4:
-                memcpy(out + 4 * i, from, 4);
-                break;
-            default:
-                memcpy(out + 8 * i, from, 8);
-                break;
-            }
+        for (int64_t row = first; row < last; row++) {
+            const int64_t offset = flex_loop_offset(&gather->base, row) * size;
+            const struct flex_at at = {.data = gather->base.data + offset +
+                                               i * gather->last_bytes,
+                                       .step_bytes = gather->last_bytes,
+                                       .dim_bytes = gather->dim_bytes};
+
+            flex_at_take(&at, gather->indices + row * gather->n + i, n,
+                         gather->size,
+                         gather->out + (row * gather->n + i) * size);
         }
     }
 }
@@ -196,7 +202,7 @@ static hob_status gather(void *device, struct hob_call *call)
     struct gather job = {.n = indices->shape[last],
                          .size = hob_dtype_size(x->dtype),
                          .out = hob_ret_view(call, 0)->data};
-    int64_t *list;
+    const int64_t *list;
     uint64_t bytes;
     hob_status st =
         flex_index_take(call, device, indices, x->shape[dim], &list, &bytes);
@@ -212,28 +218,50 @@ static hob_status gather(void *device, struct hob_call *call)
     for (uint32_t i = 0; i < last; i++)
         rows.strides[i] = i == dim ? 0 : x->strides[i];
     flex_loop_init(&job.base, &rows);
+    job.strip =
+        dim == last
+            ? job.n
+            : flex_at_strip(job.n, x->shape[dim], job.size,
+                            ((struct flex_device *)device)->l2_bytes / 2);
     if (job.n > 0)
         flex_parallel(device, job.base.count, 1 + FLEX_GRAIN_CHEAP / 4 / job.n,
                       gather_range, &job);
-    flex_scratch_give(device, list, bytes);
+    flex_index_give(device, list, bytes);
     return HOB_OK;
 }
 
 /* ---- mask_select ---- */
 
-/* Copy the elements of IN where MASK is set; returns how many. */
-static int64_t pick(char *out, const char *in, const uint8_t *mask, int64_t n,
-                    uint32_t size)
+/* Places below N where TRUTH is set, in order; returns how many. Every place is
+ * written down and the next one over those that do not count: no branch has
+ * to be foreseen. */
+static int64_t places_of(const uint8_t *truth, int64_t n, int32_t *out)
 {
     int64_t count = 0;
 
     for (int64_t i = 0; i < n; i++) {
-        if (!mask[i])
-            continue;
-        memcpy(out + count * (int64_t)size, in + i * (int64_t)size, size);
-        count++;
+        out[count] = (int32_t)i;
+        count += truth[i] != 0;
     }
     return count;
+}
+
+/* Copy the elements of IN at PLACES. */
+static void pick(char *out, const char *in, const int32_t *places,
+                 int64_t count, uint32_t size)
+{
+    for (int64_t i = 0; i < count; i++) {
+        const char *from = in + places[i] * (int64_t)size;
+
+        if (size == 4)
+            memcpy(out + i * 4, from, 4);
+        else if (size == 8)
+            memcpy(out + i * 8, from, 8);
+        else if (size == 2)
+            memcpy(out + i * 2, from, 2);
+        else
+            out[i] = *from;
+    }
 }
 
 static hob_status mask_select(void *device, struct hob_call *call)
@@ -244,6 +272,7 @@ static hob_status mask_select(void *device, struct hob_call *call)
     struct hob_meta meta = {.dtype = x->dtype, .rank = 1};
     uint8_t mask_block[FLEX_BLOCK];
     char x_block[FLEX_BLOCK * 8];
+    int32_t places[FLEX_BLOCK];
     char *out;
     hob_status st;
 
@@ -266,7 +295,10 @@ static hob_status mask_select(void *device, struct hob_call *call)
             x_loop.count - i < FLEX_BLOCK ? x_loop.count - i : FLEX_BLOCK;
         const uint8_t *m = flex_loop_fetch(&mask_loop, i, n, mask_block);
         const void *in = flex_loop_fetch(&x_loop, i, n, x_block);
-        out += pick(out, in, m, n, x_loop.size) * (int64_t)x_loop.size;
+        const int64_t count = places_of(m, n, places);
+
+        pick(out, in, places, count, x_loop.size);
+        out += count * (int64_t)x_loop.size;
     }
     return HOB_OK;
 }
@@ -288,16 +320,37 @@ static const uint8_t *truth_of(const struct flex_device *device,
     return buffer;
 }
 
-/* Row-major place INDEX of X as coordinates at OUT, i32 or i64. */
-static void put_place(const struct hob_view *x, int64_t index, char *out,
-                      uint32_t size)
+/* COUNT row-major places of X, FIRST + places[i], as coordinates at OUT. */
+static void put_places(const struct hob_view *x, int64_t first,
+                       const int32_t *places, int64_t count, char *out,
+                       uint32_t size)
 {
-    for (uint32_t i = x->rank; i-- > 0;) {
-        int64_t at = index % x->shape[i];
-        int32_t narrow = (int32_t)at;
+    const uint32_t last = x->rank - 1u;
+    int64_t at[HOB_MAX_RANK] = {0};
+    int64_t row = 0, end = 0; /* the places of the row that AT is in */
 
-        index /= x->shape[i];
-        memcpy(out + i * size, size == 4 ? (void *)&narrow : (void *)&at, size);
+    for (int64_t i = 0; i < count; i++) {
+        const int64_t place = first + places[i];
+
+        if (place >= end) {
+            int64_t index = place / x->shape[last];
+
+            row = index * x->shape[last];
+            end = row + x->shape[last];
+            for (uint32_t d = last; d-- > 0;) {
+                at[d] = index % x->shape[d];
+                index /= x->shape[d];
+            }
+        }
+        at[last] = place - row;
+        for (uint32_t d = 0; d <= last; d++, out += size) {
+            const int32_t narrow = (int32_t)at[d];
+
+            if (size == 4)
+                memcpy(out, &narrow, 4);
+            else
+                memcpy(out, &at[d], 8);
+        }
     }
 }
 
@@ -309,6 +362,7 @@ static hob_status argwhere(void *device, struct hob_call *call)
     struct hob_meta meta = {.dtype = dtype, .rank = 2};
     struct flex_loop loop;
     uint8_t buffer[FLEX_BLOCK];
+    int32_t places[FLEX_BLOCK];
     char *out;
     hob_status st;
 
@@ -329,12 +383,11 @@ static hob_status argwhere(void *device, struct hob_call *call)
         int64_t n = loop.count - i < FLEX_BLOCK ? loop.count - i : FLEX_BLOCK;
         const uint8_t *truth = truth_of(device, &loop, x->dtype, i, n, buffer);
 
-        for (int64_t j = 0; j < n; j++) {
-            if (!truth[j])
-                continue;
-            put_place(x, i + j, out, size);
-            out += (size_t)x->rank * size;
-        }
+        const int64_t count = places_of(truth, n, places);
+
+        if (x->rank)
+            put_places(x, i, places, count, out, size);
+        out += count * x->rank * (int64_t)size;
     }
     return HOB_OK;
 }

@@ -1,28 +1,50 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "map.h"
 
+#include "move.h"
+
 #include <inttypes.h>
 #include <string.h>
 
-enum { OPERANDS = 3, WIDEST = 8, ROW_LEAST = 256 };
+enum {
+    OPERANDS = 3,
+    WIDEST = 8,
+    ROW_LEAST = 256,
+    /* Elements of an operand that are brought together at a time. */
+    PART = 1 << 17
+};
 
 /* What all pieces of a call share. */
 struct map_run {
+    struct flex_device *device;
     flex_map_fn fn;
     flex_cast_fn load[OPERANDS]; /* to f32; NULL: as stored */
     flex_cast_fn store;          /* from f32; NULL: as computed */
     struct flex_loop out;
     struct flex_loop in[OPERANDS];
     const void *fixed[OPERANDS]; /* FLEX_BLOCK equal elements; NULL: a view */
+    int skips[OPERANDS];         /* brought together in parts first */
     uint32_t count;
-    int64_t row; /* blocks end at multiples of it; 0: anywhere */
-    int64_t bad; /* the least index without a result, atomic; INT64_MAX */
+    int past;       /* the result goes past the caches */
+    int64_t row;    /* blocks end at multiples of it; 0: anywhere */
+    int64_t period; /* blocks are a multiple of it long; 0: of any length */
+    int64_t bad;    /* the least index without a result, atomic; INT64_MAX */
 };
 
 /* Blocks of one operand: as stored, and in f32. */
 struct block {
     _Alignas(FLEX_ALIGN) unsigned char stored[FLEX_BLOCK * WIDEST];
     _Alignas(FLEX_ALIGN) float single[FLEX_BLOCK];
+    /* What the block holds: COUNT elements of a broadcast operand from KEY on,
+     * which may well be those of the next block. */
+    int64_t key, held;
+};
+
+/* What one thread has of a piece. */
+struct piece {
+    struct block blocks[OPERANDS + 1]; /* the last is the result's */
+    const char *part[OPERANDS];        /* operands brought together, or NULL */
+    int64_t first;                     /* the part's first element */
 };
 
 static void note_bad(struct map_run *run, int64_t index)
@@ -35,16 +57,47 @@ static void note_bad(struct map_run *run, int64_t index)
     }
 }
 
-static const void *operand_block(const struct map_run *run, uint32_t i,
-                                 int64_t first, int64_t n, struct block *block)
+/* What N elements from FIRST on depend on, where the operand repeats: the same
+ * key, the same elements. -1 where it does not. */
+static int64_t repeat_key(const struct flex_loop *loop, int64_t first,
+                          int64_t n)
 {
+    const uint32_t inner = loop->rank - 1;
+
+    if (loop->rank == 0)
+        return 0;
+    if (loop->strides[inner] == 0 &&
+        first % loop->shape[inner] + n <= loop->shape[inner])
+        return first / loop->shape[inner];
+    if (loop->rank == 2 && loop->strides[0] == 0)
+        return first % loop->shape[1];
+    return -1;
+}
+
+static const void *operand_block(const struct map_run *run, uint32_t i,
+                                 int64_t first, int64_t n, struct piece *piece)
+{
+    const struct flex_loop *loop = &run->in[i];
+    struct block *block = &piece->blocks[i];
     const void *data;
+    int64_t key;
 
     if (i >= run->count)
         return NULL;
     if (run->fixed[i])
         return run->fixed[i];
-    data = flex_loop_fetch(&run->in[i], first, n, block->stored);
+    if (piece->part[i]) {
+        data = piece->part[i] + (first - piece->first) * (int64_t)loop->size;
+    } else {
+        key = repeat_key(loop, first, n);
+        if (key < 0 || key != block->key || n > block->held) {
+            data = flex_loop_fetch(loop, first, n, block->stored);
+            block->key = data == block->stored ? key : -1;
+            block->held = n;
+        } else {
+            data = block->stored;
+        }
+    }
     if (!run->load[i])
         return data;
     run->load[i](block->single, data, n);
@@ -53,46 +106,106 @@ static const void *operand_block(const struct map_run *run, uint32_t i,
 
 /* Elements FIRST .. FIRST + N - 1, N <= FLEX_BLOCK. */
 static int64_t map_block(struct map_run *run, int64_t first, int64_t n,
-                         struct block *blocks)
+                         struct piece *piece)
 {
     const void *in[OPERANDS];
-    struct block *own = &blocks[OPERANDS];
-    int dense = flex_loop_dense(&run->out);
-    void *stored = dense ? (void *)(run->out.data + first * run->out.size)
-                         : (void *)own->stored;
+    struct block *own = &piece->blocks[OPERANDS];
+    const uint32_t size = run->out.size;
+    const int dense = flex_loop_dense(&run->out);
+    char *out = run->out.data + first * (int64_t)size;
+    void *stored = dense && !run->past ? (void *)out : (void *)own->stored;
     void *computed = run->store ? (void *)own->single : stored;
     int64_t bad;
 
     for (uint32_t i = 0; i < OPERANDS; i++)
-        in[i] = operand_block(run, i, first, n, &blocks[i]);
+        in[i] = operand_block(run, i, first, n, piece);
     bad = run->fn(computed, in[0], in[1], in[2], n);
     if (bad >= 0)
         return first + bad;
     if (run->store)
         run->store(stored, computed, n);
-    if (!dense)
+    if (run->past)
+        flex_move_kernels(run->device)->stream(out, stored, n * (int64_t)size);
+    else if (!dense)
         flex_loop_scatter(&run->out, first, n, stored);
     return -1;
+}
+
+/* Elements FIRST .. LAST - 1, block by block; nonzero if all have results. */
+static int map_blocks(struct map_run *run, int64_t first, int64_t last,
+                      struct piece *piece)
+{
+    const int64_t most =
+        run->period ? FLEX_BLOCK - FLEX_BLOCK % run->period : FLEX_BLOCK;
+
+    while (first < last) {
+        int64_t n = last - first < most ? last - first : most;
+        int64_t bad;
+
+        if (run->row && n > run->row - first % run->row)
+            n = run->row - first % run->row;
+        bad = map_block(run, first, n, piece);
+        if (bad >= 0) {
+            note_bad(run, bad);
+            return 0;
+        }
+        first += n;
+    }
+    if (run->past)
+        flex_move_kernels(run->device)->fence();
+    return 1;
+}
+
+/* Bring N elements from FIRST on of the operands that skip together; without
+ * memory for it they are fetched by blocks. */
+static void begin_part(const struct map_run *run, int64_t first, int64_t n,
+                       struct piece *piece)
+{
+    piece->first = first;
+    for (uint32_t i = 0; i < run->count; i++) {
+        char *part;
+
+        if (!run->skips[i])
+            continue;
+        part = flex_scratch_take(run->device, (uint64_t)n * run->in[i].size);
+        if (part)
+            flex_move_range(run->device, &run->in[i], first, n, part);
+        piece->part[i] = part;
+    }
+}
+
+static void end_part(const struct map_run *run, int64_t n, struct piece *piece)
+{
+    for (uint32_t i = 0; i < run->count; i++) {
+        flex_scratch_give(run->device, (void *)(uintptr_t)piece->part[i],
+                          (uint64_t)n * run->in[i].size);
+        piece->part[i] = NULL;
+    }
 }
 
 static void map_piece(void *context, int64_t first, int64_t last,
                       uint32_t worker)
 {
     struct map_run *run = context;
-    struct block blocks[OPERANDS + 1];
+    const int skips = run->skips[0] | run->skips[1] | run->skips[2];
+    struct piece piece;
+    int good = 1;
 
     (void)worker;
-    while (first < last) {
-        int64_t n = last - first < FLEX_BLOCK ? last - first : FLEX_BLOCK;
-        int64_t bad;
+    for (uint32_t i = 0; i < OPERANDS; i++) {
+        piece.part[i] = NULL;
+        piece.blocks[i].key = -1;
+    }
+    if (!skips) {
+        map_blocks(run, first, last, &piece);
+        return;
+    }
+    while (first < last && good) {
+        const int64_t n = last - first < PART ? last - first : PART;
 
-        if (run->row && n > run->row - first % run->row)
-            n = run->row - first % run->row;
-        bad = map_block(run, first, n, blocks);
-        if (bad >= 0) {
-            note_bad(run, bad);
-            return;
-        }
+        begin_part(run, first, n, &piece);
+        good = map_blocks(run, first, first + n, &piece);
+        end_part(run, n, &piece);
         first += n;
     }
 }
@@ -109,23 +222,35 @@ static int64_t grain_of(enum flex_map map)
     return dear ? FLEX_GRAIN_DEAR : FLEX_GRAIN_CHEAP;
 }
 
-/* Rows of operands that are not dense: a block inside one row needs no copy
- * where the row itself is dense. */
-static int64_t row_of(const struct map_run *run)
+/* Whether an operand is to be brought together in parts: not if it repeats
+ * short rows or single elements, which blocks keep. */
+static int skips(const struct flex_loop *loop)
 {
-    int64_t row = 0;
+    const uint32_t inner = loop->rank - 1;
 
+    if (loop->rank == 0 || loop->count < FLEX_BLOCK)
+        return 0;
+    if (loop->strides[inner] == 0 && loop->shape[inner] >= FLEX_BLOCK / 4)
+        return 0;
+    return !(loop->rank == 2 && loop->strides[0] == 0) && flex_loop_skips(loop);
+}
+
+/* Choose where blocks end. Inside one row of an operand that is dense there
+ * is no need of a copy, and one that repeats short rows may keep its copy. */
+static void choose_blocks(struct map_run *run)
+{
     for (uint32_t i = 0; i < run->count; i++) {
         const struct flex_loop *loop = &run->in[i];
         int64_t inner;
 
-        if (run->fixed[i] || loop->rank < 2)
+        if (run->fixed[i] || loop->rank < 2 || run->skips[i])
             continue;
         inner = loop->shape[loop->rank - 1];
-        if (inner >= ROW_LEAST && (row == 0 || inner < row))
-            row = inner;
+        if (inner < ROW_LEAST && loop->rank == 2 && loop->strides[0] == 0)
+            run->period = inner;
+        else if (inner >= ROW_LEAST && (run->row == 0 || inner < run->row))
+            run->row = inner;
     }
-    return row;
 }
 
 /* Fill BLOCK with operand I's scalar in the dtype computed in. */
@@ -158,23 +283,35 @@ hob_status flex_map_run(struct flex_device *device, struct hob_call *call,
     struct block fixed[OPERANDS];
     flex_map_fn own = kernels->map[map][dtype];
 
+    run.device = device;
     run.fn = own ? own : kernels->map[map][HOB_DTYPE_F32];
     run.store = !own && out->dtype == dtype ? kernels->store_f32[dtype] : NULL;
     run.count = count;
     run.bad = INT64_MAX;
+    run.row = 0;
+    run.period = 0;
     flex_loop_init(&run.out, out);
+    /* Not where, whose loads under a mask wait for stores to a block. */
+    run.past = map != FLEX_MAP_WHERE && flex_loop_dense(&run.out) &&
+               flex_goes_past(device, (uint64_t)run.out.count * run.out.size);
     for (uint32_t i = 0; i < count; i++) {
         const struct hob_view *view = operands[i].view;
 
         run.load[i] = own ? NULL : kernels->load_f32[dtype];
         run.fixed[i] = NULL;
-        if (view)
+        run.skips[i] = 0;
+        if (view) {
             flex_loop_broadcast(&run.in[i], view, out->rank, out->shape);
-        else
+            run.skips[i] = skips(&run.in[i]);
+            /* In place the lines are in the cache already. */
+            run.past = run.past && view->data != out->data;
+        } else
             fix_operand(&run, i, &operands[i], hob_dtype_size(dtype),
                         run.out.count, &fixed[i]);
     }
-    run.row = row_of(&run);
+    for (uint32_t i = count; i < OPERANDS; i++)
+        run.skips[i] = 0;
+    choose_blocks(&run);
     flex_parallel(device, run.out.count, grain_of(map), map_piece, &run);
     if (run.bad != INT64_MAX)
         return call->host->fail(call, HOB_ERR_RANGE,

@@ -267,7 +267,7 @@ static hob_status max_pool2d_backward(void *device, struct hob_call *call)
     const struct hob_view *out = hob_ret_view(call, 0);
     struct job job;
     uint64_t bytes;
-    int64_t *indices;
+    const int64_t *indices;
     hob_status st;
 
     job_init(&job, device, grad->dtype, out->shape, grad->shape);
@@ -280,7 +280,7 @@ static hob_status max_pool2d_backward(void *device, struct hob_call *call)
     st = flex_index_take(call, device, job.indices, job.in_plane, &indices,
                          &bytes);
     if (!st)
-        flex_scratch_give(device, indices, bytes);
+        flex_index_give(device, indices, bytes);
     return st;
 }
 

@@ -24,6 +24,8 @@ void flex_quant_init(struct flex_quant *quant, const struct hob_view *view)
     quant->global = view->scheme & HOB_QUANT_GLOBAL
                         ? (char *)view->data + quant->layout.global_at
                         : NULL;
+    for (uint32_t i = 0; quant->format->mantissa && i < 1u << quant->bits; i++)
+        quant->numbers[i] = hob_quant_decode(quant->format, i);
 }
 
 static float read_scale(uint32_t dtype, const char *scales, int64_t index)
@@ -62,20 +64,85 @@ void flex_quant_factors(const struct flex_quant *quant, int64_t first,
                         int64_t n, float *factors)
 {
     const uint32_t last = quant->layout.rank - 1;
-    const int is_single = quant->layout.block[last] == 1;
+    const int64_t row = quant->layout.sizes[last];
+    const int64_t block = quant->layout.block[last];
     int64_t length;
 
-    for (int64_t i = 0; i < n; i += length) {
+    for (int64_t i = 0; i < n;) {
         int64_t scale = hob_quant_scale_at(&quant->layout, first + i, &length);
-        float factor = factor_at(quant, scale);
+        const int64_t left = row - (first + i) % row;
+        const int64_t end = left < n - i ? i + left : n; /* of the row */
 
-        if (is_single) /* one scale an element, up to the end of the row */
-            length = quant->layout.sizes[last] -
-                     (first + i) % quant->layout.sizes[last];
-        if (length > n - i)
-            length = n - i;
-        for (int64_t k = 0; k < length; k++)
-            factors[i + k] = is_single ? factor_at(quant, scale + k) : factor;
+        for (; i < end; i += length, length = block) {
+            const float factor = factor_at(quant, scale++);
+
+            length = length < end - i ? length : end - i;
+            for (int64_t k = i; k < i + length; k++)
+                factors[k] = factor;
+        }
+    }
+}
+
+static flex_quant_decode_fn decoder_of(const struct flex_device *device)
+{
+    static const flex_quant_decode_fn decoders[FLEX_ISA_COUNT_] = {
+        [FLEX_ISA_BASE] = flex_quant_decode_base,
+#if defined(__x86_64__)
+        [FLEX_ISA_V2] = flex_quant_decode_v2,
+        [FLEX_ISA_V3] = flex_quant_decode_v3,
+        [FLEX_ISA_V4] = flex_quant_decode_v4,
+#endif
+    };
+
+    return decoders[device->isa] ? decoders[device->isa]
+                                 : flex_quant_decode_base;
+}
+
+/* The factors of COUNT scales from INDEX on. */
+static void factors_of(const struct flex_quant *quant, int64_t index,
+                       int64_t count, float *factors)
+{
+    const float global = global_of(quant);
+    const uint32_t dtype = hob_quant_scale_dtype(quant->scheme);
+
+    if (dtype == HOB_DTYPE_F32)
+        memcpy(factors, quant->scales + index * 4, (size_t)count * 4);
+    for (int64_t i = 0; i < count && dtype != HOB_DTYPE_F32; i++)
+        factors[i] = read_scale(dtype, quant->scales, index + i);
+    for (int64_t i = 0; i < count && quant->global; i++)
+        factors[i] *= global;
+}
+
+void flex_quant_decode(const struct flex_device *device,
+                       const struct flex_quant *quant, int64_t first, int64_t n,
+                       float *out)
+{
+    const uint32_t last = quant->layout.rank - 1;
+    const int64_t row = quant->layout.sizes[last];
+    const flex_quant_decode_fn decode = decoder_of(device);
+    float factors[FLEX_QUANT_RUN];
+    struct flex_quant_codes part = {.codes = quant->codes,
+                                    .bits = quant->bits,
+                                    .block = quant->layout.block[last],
+                                    .factors = factors};
+
+    if (quant->format->mantissa)
+        part.numbers = quant->numbers;
+    for (int64_t i = 0; i < n; i += part.n) {
+        const int64_t left = row - (first + i) % row;
+        int64_t scale;
+
+        part.first = first + i;
+        part.n = n - i < left ? n - i : left;
+        part.n = part.n < FLEX_QUANT_RUN ? part.n : FLEX_QUANT_RUN;
+        scale = hob_quant_scale_at(&quant->layout, part.first, &part.head);
+        factors_of(
+            quant, scale,
+            part.n <= part.head
+                ? 1
+                : 1 + hob_quant_block_count(part.n - part.head, part.block),
+            factors);
+        decode(&part, out + i);
     }
 }
 
@@ -145,6 +212,7 @@ static void encode(const struct hob_quant_format *format, const float *factors,
 }
 
 struct quant_run {
+    const struct flex_device *device;
     struct flex_quant quant;
     struct flex_loop loop; /* of the floats or the i8 */
     flex_cast_fn cast;     /* between them and f64 */
@@ -256,13 +324,18 @@ static void dequantize_piece(void *context, int64_t first, int64_t last,
     double numbers[256];
 
     (void)worker;
-    for (uint32_t code = 0; code < 1u << format->bits; code++)
+    for (uint32_t code = 0; code < 1u << format->bits && run->cast; code++)
         numbers[code] = (double)hob_quant_decode(format, code);
     for (int64_t block = first; block < last; block++) {
         int64_t at = block * FLEX_BLOCK;
         int64_t left = run->quant.layout.count - at;
         int64_t n = left < FLEX_BLOCK ? left : FLEX_BLOCK;
 
+        if (!run->cast) { /* f32 */
+            flex_quant_decode(run->device, &run->quant, at, n,
+                              (float *)(void *)run->loop.data + at);
+            continue;
+        }
         unpack(&run->quant, at, n, codes);
         flex_quant_factors(&run->quant, at, n, factors);
         for (int64_t i = 0; i < n; i++)
@@ -279,7 +352,10 @@ static hob_status execute_dequantize(void *opened, struct hob_call *call)
 
     flex_quant_init(&run.quant, hob_arg_view(call, 0));
     flex_loop_init(&run.loop, out);
-    run.cast = device->kernels->cast[out->dtype][HOB_DTYPE_F64];
+    run.device = device;
+    run.cast = out->dtype == HOB_DTYPE_F32
+                   ? NULL
+                   : device->kernels->cast[out->dtype][HOB_DTYPE_F64];
     flex_parallel(device, blocks_of(&run.quant), PIECE_BLOCKS, dequantize_piece,
                   &run);
     return HOB_OK;
@@ -385,6 +461,12 @@ static hob_status execute_from(void *opened, struct hob_call *call)
 
 enum { QUANT = HOB_DTYPE_BIT(HOB_DTYPE_QUANT) };
 
+/* Those that are multiplied in f32; f64 has the body. */
+static const uint32_t matmul_masks[] = {HOB_DTYPE_BIT(HOB_DTYPE_F32) |
+                                            HOB_DTYPE_BIT(HOB_DTYPE_F16) |
+                                            HOB_DTYPE_BIT(HOB_DTYPE_BF16),
+                                        QUANT};
+
 /* What scales can be, and the global one. */
 enum {
     SCALES = HOB_DTYPE_BIT(HOB_DTYPE_F32) | HOB_DTYPE_BIT(HOB_DTYPE_F16) |
@@ -450,6 +532,14 @@ static const struct hob_entry entries[] = {
         .dtypes = code_masks,
         .dtype_count = 3,
         .execute = execute_from,
+    },
+    {
+        .op = "matmul_quantized",
+        .signature = "(x: Float, weight: Quantized, transpose: bool = false) "
+                     "-> x",
+        .dtypes = matmul_masks,
+        .dtype_count = 2,
+        .execute = flex_quant_matmul,
     },
 };
 

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * quant.h - what quant.c and quant_scales.c share.
+ * quant.h - what quant.c, quant_matmul.c and quant_scales.c share.
  */
 #ifndef FLEX_OPS_QUANT_H
 #define FLEX_OPS_QUANT_H
 
 #include "../flex.h"
+#include "../kernels/quant.h"
 
 #include <hob/ext/quant.h>
 
@@ -17,7 +18,8 @@ struct flex_quant {
     uint32_t bits;
     uint8_t *codes;
     char *scales;
-    char *global; /* one f32, or NULL */
+    char *global;       /* one f32, or NULL */
+    float numbers[256]; /* by code, if they are floats */
 };
 
 void flex_quant_init(struct flex_quant *quant, const struct hob_view *view);
@@ -25,6 +27,11 @@ void flex_quant_init(struct flex_quant *quant, const struct hob_view *view);
 /* What the codes of N elements from FIRST on are multiplied by, one each. */
 void flex_quant_factors(const struct flex_quant *quant, int64_t first,
                         int64_t n, float *factors);
+
+/* N numbers from FIRST on into OUT. */
+void flex_quant_decode(const struct flex_device *device,
+                       const struct flex_quant *quant, int64_t first, int64_t n,
+                       float *out);
 
 /* Fail CALL unless all scales are finite and not negative. */
 hob_status flex_quant_check(struct hob_call *call,
@@ -34,6 +41,10 @@ hob_status flex_quant_check(struct hob_call *call,
 void flex_quant_encode(const struct flex_device *device,
                        const struct flex_quant *quant,
                        const struct hob_view *x);
+
+/* ---- quant_matmul.c ---- */
+
+hob_status flex_quant_matmul(void *opened, struct hob_call *call);
 
 /* ---- quant_scales.c: the entry of quantize_dynamic ---- */
 

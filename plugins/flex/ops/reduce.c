@@ -12,7 +12,13 @@
 #include <math.h>
 #include <string.h>
 
-enum { CHUNK = FLEX_FOLD_BLOCK, WHOLE_PIECE = 1 << 16, RESTART_ROWS = 128 };
+enum {
+    CHUNK = FLEX_FOLD_BLOCK,
+    WHOLE_PIECE = 1 << 16,
+    RESTART_ROWS = 128,
+    BATCH = 256, /* results finished together */
+    TOGETHER = 4 /* rows gone through at once */
+};
 
 /* An accumulator of any fold. */
 union cell {
@@ -103,7 +109,7 @@ static void fold_range(const struct fold_run *run, const struct flex_loop *loop,
 
         run->fold(&cell, flex_fold_fetch(loop, run->load, first, n, buffer), n);
         for (; done >> level & 1; level++) {
-            run->combine(&stack[level], &cell, 1);
+            run->combine(&stack[level], &cell, 0, 1, 1);
             cell = stack[level];
         }
         stack[level] = cell;
@@ -114,7 +120,7 @@ static void fold_range(const struct fold_run *run, const struct flex_loop *loop,
         if (!(done >> level & 1))
             continue;
         if (any)
-            run->combine(&stack[level], &cell, 1);
+            run->combine(&stack[level], &cell, 0, 1, 1);
         cell = stack[level];
         any = 1;
     }
@@ -183,7 +189,7 @@ static void combine_partials(const struct fold_run *run, int64_t count)
         for (int64_t i = 0; i < count / 2; i++) {
             union cell cell = partials[2 * i];
 
-            run->combine(&cell, &partials[2 * i + 1], 1);
+            run->combine(&cell, &partials[2 * i + 1], 0, 1, 1);
             partials[i] = cell;
         }
         if (count & 1)
@@ -290,8 +296,9 @@ int64_t flex_axis_chunk(const struct flex_axis *axis, int64_t first,
     if (outer->rank < 2)
         return n;
     row = outer->shape[outer->rank - 1];
-    /* Rows that are short anyhow are gathered. */
-    if (row >= 256 && n > row - first % row)
+    /* Rows that are short and few are gathered. */
+    if ((row >= 256 || (row >= 16 && row * axis->n >= 1024)) &&
+        n > row - first % row)
         n = row - first % row;
     return n;
 }
@@ -312,14 +319,52 @@ static void rows_piece(void *context, int64_t first, int64_t last,
     struct fold_run *run = context;
     struct flex_fold_buffer buffer;
     struct flex_loop row;
-    union cell cell;
+    char cells[BATCH * sizeof(union cell)];
 
     (void)worker;
-    for (int64_t i = first; i < last; i++) {
-        flex_axis_row(&run->axis, i, &row);
-        fold_range(run, &row, 0, row.count, &cell, &buffer);
-        finish(run, &cell, i, 1, row.count);
+    while (first < last) {
+        const int64_t n = last - first < BATCH ? last - first : BATCH;
+
+        for (int64_t i = 0; i < n; i++) {
+            union cell cell;
+
+            flex_axis_row(&run->axis, first + i, &row);
+            fold_range(run, &row, 0, row.count, &cell, &buffer);
+            memcpy(cells + i * run->acc_size, &cell, run->acc_size);
+        }
+        finish(run, cells, first, n, run->axis.n);
+        first += n;
     }
+}
+
+/* ROWS slices from K on, COUNT elements of each, as rows *OUT_STRIDE elements
+ * apart: where they lie, or in BUFFER, which then has room for them. */
+static const void *fetch_slices(const struct fold_run *run, int64_t k,
+                                int64_t rows, int64_t first, int64_t count,
+                                struct flex_fold_buffer *buffer,
+                                int64_t *out_stride)
+{
+    const uint32_t size = run->axis.outer.size;
+    struct flex_loop slice;
+    const void *data;
+
+    flex_axis_slice(&run->axis, k, &slice);
+    data = flex_loop_fetch(&slice, first, count, buffer->stored);
+    if (!run->load && data != buffer->stored) {
+        *out_stride = run->axis.stride;
+        return data;
+    }
+    *out_stride = count;
+    if (run->load)
+        run->load(buffer->single, data, count);
+    for (int64_t r = 1; r < rows; r++) {
+        flex_axis_slice(&run->axis, k + r, &slice);
+        data = flex_loop_fetch(&slice, first, count,
+                               buffer->stored + r * count * size);
+        if (run->load)
+            run->load(buffer->single + r * count, data, count);
+    }
+    return run->load ? (const void *)buffer->single : buffer->stored;
 }
 
 /* Start COUNT accumulators at the identity, or, for max and min, at the
@@ -342,17 +387,39 @@ static int64_t start_columns(const struct fold_run *run, int64_t k,
     return 0;
 }
 
+/* Fold slices K .. STOP - 1 into accumulators. */
+static void fold_slices(const struct fold_run *run, int64_t k, int64_t stop,
+                        int64_t first, int64_t count, void *acc,
+                        struct flex_fold_buffer *buffer)
+{
+    /* Short rows make up for it by their number. */
+    const int64_t most = count < CHUNK / RESTART_ROWS ? RESTART_ROWS : TOGETHER;
+
+    while (k < stop) {
+        const int64_t rows = stop - k < most ? stop - k : most;
+        int64_t stride;
+        const void *in =
+            fetch_slices(run, k, rows, first, count, buffer, &stride);
+
+        run->rows(acc, in, stride, rows, count);
+        k += rows;
+    }
+}
+
 static void columns_piece(void *context, int64_t first, int64_t last,
                           uint32_t worker)
 {
     struct fold_run *run = context;
+    const struct flex_loop *outer = &run->axis.outer;
+    const int in_place =
+        !run->load && outer->rank && outer->strides[outer->rank - 1] == 1;
     struct flex_fold_buffer buffer;
-    struct flex_loop slice;
     union cell acc[CHUNK], total[CHUNK];
 
     (void)worker;
     while (first < last) {
-        int64_t count = flex_axis_chunk(&run->axis, first, last, CHUNK);
+        int64_t count = flex_axis_chunk(&run->axis, first, last,
+                                        in_place ? CHUNK : CHUNK / TOGETHER);
         int64_t k = 0;
 
         /* Sums restart now and then, so errors do not pile up. */
@@ -362,17 +429,12 @@ static void columns_piece(void *context, int64_t first, int64_t last,
                 run->axis.n - k < RESTART_ROWS ? run->axis.n : k + RESTART_ROWS;
 
             k += start_columns(run, k, first, count, acc, &buffer);
-            for (; k < stop; k++) {
-                flex_axis_slice(&run->axis, k, &slice);
-                run->rows(
-                    acc,
-                    flex_fold_fetch(&slice, run->load, first, count, &buffer),
-                    count);
-            }
+            fold_slices(run, k, stop, first, count, acc, &buffer);
+            k = stop;
             if (start == 0)
                 memcpy(total, acc, (size_t)count * run->acc_size);
             else
-                run->combine(total, acc, count);
+                run->combine(total, acc, 0, 1, count);
         }
         finish(run, total, first, count, run->axis.n);
         first += count;

@@ -13,6 +13,8 @@
 
 #include <inttypes.h>
 
+enum { AHEAD_BYTES = 2048 };
+
 struct resize {
     struct flex_device *device;
     const struct flex_sample_kernels *kernels;
@@ -24,7 +26,8 @@ struct resize {
     int64_t bands;
     int64_t line; /* elements of a row that is kept */
     int is_wide_first;
-    int64_t slots; /* rows that are kept */
+    int64_t slots;           /* rows that are kept */
+    int64_t in_bytes, ahead; /* of all planes; how far to read ahead */
     uint64_t scratch_bytes;
     uint32_t size; /* of an element */
     int32_t failed;
@@ -50,9 +53,17 @@ static struct bench lay_bench(const struct resize *r, char *memory)
     return bench;
 }
 
+/* Row ROW of PLANE. It and what little is done with it are too short for the
+ * processor to see that later rows follow: they are asked for here. */
 static const char *row_of(const struct resize *r, int64_t plane, int64_t row)
 {
-    return r->in + (plane * r->axes[0].in + row) * r->axes[1].in * r->size;
+    const int64_t bytes = r->axes[1].in * r->size;
+    const int64_t at = (plane * r->axes[0].in + row) * bytes;
+    const int64_t first = at + r->ahead, last = first + bytes;
+
+    for (int64_t i = first; i < last && i < r->in_bytes; i += 64)
+        __builtin_prefetch(r->in + i);
+    return r->in + at;
 }
 
 /* Row ROW of PLANE with the result's width. */
@@ -156,6 +167,8 @@ static int64_t plan(struct resize *r)
     r->is_wide_first = h->out > h->in;
     r->line = r->is_wide_first ? w->out : w->in;
     r->slots = r->is_wide_first ? h->span : 1;
+    r->ahead = w->in * r->size;
+    r->ahead *= 1 + AHEAD_BYTES / r->ahead;
     /* A band begins with rows that the one before has made too. */
     most = most < 8 * h->span && r->is_wide_first ? 8 * h->span : most;
     r->band = most < h->out ? most : h->out;
@@ -190,6 +203,7 @@ static hob_status resize(struct flex_device *device, struct hob_call *call,
     if (!st) {
         const int64_t grain = plan(&r);
 
+        r.in_bytes = hob_view_count(x) * r.size;
         r.planes = hob_view_count(out) / r.axes[0].out / r.axes[1].out;
         r.in = source.data;
         r.out = result.data;

@@ -7,6 +7,7 @@
  * the result does not depend on the number of threads. f16 and bf16 are
  * computed in f32 and rounded once.
  */
+#include "at.h"
 #include "index.h"
 #include "move.h"
 
@@ -220,7 +221,7 @@ static hob_status run_select(struct hob_call *call, struct flex_device *device,
                                 .outer = 1,
                                 .slices = out->shape[dim],
                                 .inner = 1};
-    int64_t *list;
+    const int64_t *list;
     uint64_t bytes;
     hob_status st =
         flex_index_take(call, device, indices, out->shape[dim], &list, &bytes);
@@ -233,7 +234,7 @@ static hob_status run_select(struct hob_call *call, struct flex_device *device,
     for (uint32_t i = dim + 1; i < out->rank; i++)
         job.inner *= out->shape[i];
     st = run_slices(call, device, x, value, update, &job);
-    flex_scratch_give(device, list, bytes);
+    flex_index_give(device, list, bytes);
     return st;
 }
 
@@ -299,84 +300,102 @@ struct scatter {
     enum update update;
     flex_map_fn fn; /* of updates but ASSIGN and ADD */
     const struct hob_view *value;
-    const int64_t *indices; /* contiguous, in value's shape */
-    uint32_t rank;
-    /* Dimensions with the one that is split over threads first. */
+    const int64_t *indices; /* row-major, in value's shape */
+    uint32_t rank;          /* at least 1 */
+    uint32_t split;         /* dimension that goes to threads */
+    int64_t strip;          /* elements of a run gone through at a time */
     int64_t shape[HOB_MAX_RANK];
-    int64_t value_strides[HOB_MAX_RANK];
+    /* In elements; the last dimension makes runs. */
     int64_t index_strides[HOB_MAX_RANK];
     int64_t out_strides[HOB_MAX_RANK]; /* 0 for dim */
     int64_t dim_stride;
 };
 
-static void add_element(char *out, const char *in, uint32_t dtype)
+/* N elements of a run; VALUE has those to put there, STEP bytes apart. */
+static void update_run(const struct scatter *job, const struct flex_at *at,
+                       const int64_t *indices, int64_t n, const char *value,
+                       int64_t step)
 {
-    switch (dtype) {
-    case HOB_DTYPE_F64:
-        *(double *)(void *)out += *(const double *)(const void *)in;
-        break;
-    case HOB_DTYPE_F32:
-        *(float *)(void *)out += *(const float *)(const void *)in;
-        break;
-    case HOB_DTYPE_F16:
-    case HOB_DTYPE_BF16:
-        break; /* the target is f32 */
-    case HOB_DTYPE_I64:
-    case HOB_DTYPE_U64:
-        *(uint64_t *)(void *)out += *(const uint64_t *)(const void *)in;
-        break;
-    case HOB_DTYPE_I32:
-    case HOB_DTYPE_U32:
-        *(uint32_t *)(void *)out += *(const uint32_t *)(const void *)in;
-        break;
-    case HOB_DTYPE_I16:
-    case HOB_DTYPE_U16:
-        *(uint16_t *)(void *)out =
-            (uint16_t)(*(uint16_t *)(void *)out +
-                       *(const uint16_t *)(const void *)in);
-        break;
-    default:
-        *(uint8_t *)out = (uint8_t)(*(uint8_t *)out + *(const uint8_t *)in);
-        break;
-    }
-}
+    const uint32_t dtype = job->target->dtype;
 
-static void update_element(const struct scatter *job, char *out, const char *in)
-{
-    if (job->update == ADD && job->target->dtype != HOB_DTYPE_BOOL)
-        add_element(out, in, job->target->dtype);
-    else if (job->update == ASSIGN)
-        memcpy(out, in, job->target->size);
+    if (job->update == ASSIGN)
+        flex_at_put(at, indices, n, job->target->size, value, step);
+    else if (job->update == ADD && dtype != HOB_DTYPE_BOOL)
+        flex_at_add(at, indices, n, dtype, value, step);
     else
-        job->fn(out, out, in, in, 1);
+        for (int64_t i = 0; i < n; i++) {
+            char *out =
+                at->data + i * at->step_bytes + indices[i] * at->dim_bytes;
+
+            job->fn(out, out, value + i * step, value + i * step, 1);
+        }
 }
 
-/* Everything below position AT in the first dimensions. */
-static void scatter_level(const struct scatter *job, uint32_t level,
-                          int64_t value_at, int64_t index_at, int64_t out_at)
+/* N elements along the last dimension from these places on, in elements; f16
+ * and bf16 are widened by blocks. */
+static void scatter_run(const struct scatter *job, int64_t value_at,
+                        int64_t index_at, int64_t out_at, int64_t n)
 {
     const struct target *target = job->target;
+    const uint32_t last = job->rank - 1;
     const uint32_t value_size = hob_dtype_size(job->value->dtype);
     const flex_cast_fn load =
         target->device->kernels->load_f32[job->value->dtype];
+    const int64_t step = job->value->strides[last];
+    const char *in =
+        (const char *)job->value->data + value_at * (int64_t)value_size;
+    const int64_t *indices = job->indices + index_at;
+    struct flex_at at = {.data = target->data + out_at * (int64_t)target->size,
+                         .step_bytes =
+                             job->out_strides[last] * (int64_t)target->size,
+                         .dim_bytes = job->dim_stride * (int64_t)target->size};
+    uint16_t halves[FLEX_BLOCK];
+    float wide[FLEX_BLOCK];
 
-    if (level < job->rank) {
-        for (int64_t i = 0; i < job->shape[level]; i++)
-            scatter_level(job, level + 1,
-                          value_at + i * job->value_strides[level],
-                          index_at + i * job->index_strides[level],
-                          out_at + i * job->out_strides[level]);
-    } else {
-        const char *in =
-            (const char *)job->value->data + value_at * (int64_t)value_size;
-        int64_t at = out_at + job->indices[index_at] * job->dim_stride;
-        float wide;
+    if (!load) {
+        update_run(job, &at, indices, n, in, step * (int64_t)value_size);
+        return;
+    }
+    for (int64_t i = 0; i < n; i += FLEX_BLOCK) {
+        const int64_t count = n - i < FLEX_BLOCK ? n - i : FLEX_BLOCK;
 
-        if (load) {
-            load(&wide, in, 1);
-            in = (const char *)&wide;
+        flex_copy_strided(halves, 1, in + i * step * (int64_t)value_size, step,
+                          count, value_size);
+        load(wide, halves, count);
+        update_run(job, &at, indices + i, count, (const char *)wide, 4);
+        at.data += count * at.step_bytes;
+    }
+}
+
+/* Columns FIRST .. FIRST + N - 1 of all runs, one after the other; the split
+ * dimension from BEGIN to END only. */
+static void scatter_strip(const struct scatter *job, int64_t first, int64_t n,
+                          int64_t begin, int64_t end)
+{
+    const uint32_t last = job->rank - 1;
+    int64_t index[HOB_MAX_RANK] = {0};
+
+    index[job->split] = begin;
+    for (;;) {
+        int64_t value_at = 0, index_at = 0, out_at = 0;
+        uint32_t i = last;
+
+        index[last] = first;
+        for (uint32_t d = 0; d < job->rank; d++) {
+            value_at += index[d] * job->value->strides[d];
+            index_at += index[d] * job->index_strides[d];
+            out_at += index[d] * job->out_strides[d];
         }
-        update_element(job, target->data + at * (int64_t)target->size, in);
+        scatter_run(job, value_at, index_at, out_at, n);
+        while (i-- > 0) {
+            const int is_split = i == job->split;
+
+            if (++index[i] < (is_split ? end : job->shape[i]))
+                break;
+            index[i] = is_split ? begin : 0;
+        }
+        if (i == UINT32_MAX)
+            return;
     }
 }
 
@@ -384,42 +403,43 @@ static void scatter_range(void *context, int64_t first, int64_t last,
                           uint32_t worker)
 {
     const struct scatter *job = context;
+    const uint32_t inner = job->rank - 1;
+    const int columns = job->split == inner;
+    const int64_t end = columns ? last : job->shape[inner];
 
     (void)worker;
-    for (int64_t i = first; i < last; i++)
-        scatter_level(job, 1, i * job->value_strides[0],
-                      i * job->index_strides[0], i * job->out_strides[0]);
+    /* Strip by strip, so that the slices that runs share stay in the cache. */
+    for (int64_t i = columns ? first : 0; i < end; i += job->strip)
+        scatter_strip(job, i, end - i < job->strip ? end - i : job->strip,
+                      first, last);
 }
 
-/* Describe the walk; the largest dimension other than DIM comes first, if
+/* Describe the walk. The largest dimension other than DIM goes to threads, if
  * there is one: no two of its positions add to the same element. */
 static void scatter_plan(struct scatter *job, const struct hob_view *indices,
                          const struct hob_view *out, uint32_t dim)
 {
-    int64_t index_strides[HOB_MAX_RANK] = {0};
-    int64_t out_strides[HOB_MAX_RANK] = {0};
+    const uint32_t last = out->rank - 1u;
     int64_t index_stride = 1, out_stride = 1;
-    uint32_t split = dim;
-    uint32_t kept = 1;
 
+    job->rank = out->rank;
+    job->split = dim;
     for (uint32_t i = out->rank; i-- > 0;) {
-        index_strides[i] = index_stride;
-        out_strides[i] = out_stride;
+        job->shape[i] = indices->shape[i];
+        job->index_strides[i] = index_stride;
+        job->out_strides[i] = i == dim ? 0 : out_stride;
+        if (i == dim)
+            job->dim_stride = out_stride;
         index_stride *= indices->shape[i];
         out_stride *= out->shape[i];
-        if (i != dim &&
-            (split == dim || indices->shape[i] > indices->shape[split]))
-            split = i;
+        if (i != dim && (job->split == dim ||
+                         indices->shape[i] > indices->shape[job->split]))
+            job->split = i;
     }
-    job->rank = out->rank;
-    job->dim_stride = out_strides[dim];
-    for (uint32_t i = 0; i < out->rank; i++) {
-        uint32_t at = i == split ? 0 : kept++;
-        job->shape[at] = indices->shape[i];
-        job->value_strides[at] = job->value->strides[i];
-        job->index_strides[at] = index_strides[i];
-        job->out_strides[at] = i == dim ? 0 : out_strides[i];
-    }
+    job->strip = dim == last ? job->shape[last]
+                             : flex_at_strip(job->shape[last], out->shape[dim],
+                                             job->target->size,
+                                             job->target->device->l2_bytes / 2);
 }
 
 static hob_status run_scatter(struct flex_device *device, struct hob_call *call,
@@ -433,7 +453,7 @@ static hob_status run_scatter(struct flex_device *device, struct hob_call *call,
     struct hob_view value = *hob_arg_view(call, 2);
     struct target target = {0};
     struct scatter job = {.target = &target, .update = update, .value = &value};
-    int64_t *list;
+    const int64_t *list;
     uint64_t bytes, copy_bytes;
     char *copy;
     hob_status st =
@@ -452,15 +472,16 @@ static hob_status run_scatter(struct flex_device *device, struct hob_call *call,
     if (count > 0) {
         scatter_plan(&job, indices, out, dim);
         /* Of rank 1 all updates may meet: one thread. */
-        flex_parallel(device, job.shape[0],
-                      x->rank == 1 ? job.shape[0]
-                                   : 1 + FLEX_GRAIN_DEAR * job.shape[0] / count,
+        flex_parallel(device, job.shape[job.split],
+                      x->rank == 1
+                          ? count
+                          : 1 + FLEX_GRAIN_DEAR * job.shape[job.split] / count,
                       scatter_range, &job);
     }
     target_close(&target);
 out:
     flex_scratch_give(device, copy, copy_bytes);
-    flex_scratch_give(device, list, bytes);
+    flex_index_give(device, list, bytes);
     return st;
 }
 

@@ -25,7 +25,9 @@ enum {
     INSERTION_MOST = 32,
     RADIX_BITS = 11,
     RADIX_SIZE = 1 << RADIX_BITS,
-    /* A heap finds the greatest k of n from n / k = 8 on. */
+    /* A heap finds the first k of n if k is few; else, up to a half of n, those
+     * of the digits that come first are sorted alone. */
+    HEAP_MOST = 128,
     HEAP_RATIO = 8
 };
 
@@ -46,15 +48,14 @@ struct sort {
 
 /* ---- keys ---- */
 
-static uint32_t key_f32(uint32_t bits)
+static inline uint32_t key_f32(uint32_t bits)
 {
     const uint32_t magnitude = bits & 0x7fffffffu;
+    const uint32_t key = bits >> 31 ? ~bits : bits | 0x80000000u;
 
-    if (magnitude > 0x7f800000u)
-        return UINT32_MAX;
-    if (magnitude == 0)
-        return 0x80000000u;
-    return bits >> 31 ? ~bits : bits | 0x80000000u;
+    return magnitude > 0x7f800000u ? UINT32_MAX
+           : magnitude == 0        ? 0x80000000u
+                                   : key;
 }
 
 static uint64_t key_f64(uint64_t bits)
@@ -100,6 +101,25 @@ static uint64_t key_at(const void *in, int64_t i, uint32_t dtype)
     }
 }
 
+/* KEYS of N elements of contiguous IN, of up to 32 bits, in the order wanted:
+ * those of floats, most often sorted, as vectors. */
+static void row_keys(const void *in, int64_t n, uint32_t dtype, int descending,
+                     uint32_t *keys)
+{
+    const uint32_t flip = descending ? UINT32_MAX : 0;
+
+    if (dtype == HOB_DTYPE_F32) {
+        const uint32_t *x = in;
+
+#pragma omp simd
+        for (int64_t i = 0; i < n; i++)
+            keys[i] = key_f32(x[i]) ^ flip;
+    } else {
+        for (int64_t i = 0; i < n; i++)
+            keys[i] = (uint32_t)key_at(in, i, dtype) ^ flip;
+    }
+}
+
 /* ---- sorting words: the key in the upper half, the position below ---- */
 
 static void insertion_words(uint64_t *words, int64_t n)
@@ -140,8 +160,7 @@ static uint64_t *radix_words(uint64_t *words, uint64_t *spare, int64_t n)
     return words;
 }
 
-/* Leave the K least of N words, sorted, at the front: a heap of the least
- * found so far, its greatest on top. */
+/* Put the word at AT in its place in a heap whose greatest is on top. */
 static void sift_down(uint64_t *heap, int64_t at, int64_t count)
 {
     const uint64_t word = heap[at];
@@ -156,15 +175,33 @@ static void sift_down(uint64_t *heap, int64_t at, int64_t count)
     heap[at] = word;
 }
 
-static void least_words(uint64_t *words, int64_t n, int64_t k)
+/* The K first of N KEYS, sorted, as words. Few keys get into the heap once it
+ * is full, so whole pieces are looked at first. */
+static void least_words(const uint32_t *keys, int64_t n, int64_t k,
+                        uint64_t *words)
 {
+    enum { PIECE = 32 };
+
+    for (int64_t i = 0; i < k; i++)
+        words[i] = (uint64_t)keys[i] << 32 | (uint64_t)i;
     for (int64_t i = k / 2; i-- > 0;)
         sift_down(words, i, k);
-    for (int64_t i = k; i < n; i++) {
-        if (words[i] >= words[0])
-            continue;
-        words[0] = words[i];
-        sift_down(words, 0, k);
+    for (int64_t i = k; i < n; i += PIECE) {
+        const int64_t end = n - i < PIECE ? n : i + PIECE;
+        const uint32_t most = (uint32_t)(words[0] >> 32);
+        uint32_t any = 0;
+
+#pragma omp simd reduction(| : any)
+        for (int64_t j = i; j < end; j++)
+            any |= keys[j] < most;
+        for (int64_t j = i; any && j < end; j++) {
+            const uint64_t word = (uint64_t)keys[j] << 32 | (uint64_t)j;
+
+            if (word >= words[0])
+                continue;
+            words[0] = word;
+            sift_down(words, 0, k);
+        }
     }
     for (int64_t i = k; i-- > 1;) {
         uint64_t top = words[0];
@@ -172,6 +209,27 @@ static void least_words(uint64_t *words, int64_t n, int64_t k)
         words[i] = top;
         sift_down(words, 0, i);
     }
+}
+
+/* Words of the keys whose upper digit is among those of the K first; returns
+ * how many, at least K. */
+static int64_t select_words(const uint32_t *keys, int64_t n, int64_t k,
+                            uint64_t *words)
+{
+    const uint32_t shift = 32 - RADIX_BITS;
+    uint32_t counts[RADIX_SIZE] = {0};
+    uint32_t digit = 0;
+    int64_t below = 0, count = 0;
+
+    for (int64_t i = 0; i < n; i++)
+        counts[keys[i] >> shift]++;
+    while ((below += counts[digit]) < k)
+        digit++;
+    for (int64_t i = 0; i < n; i++) {
+        words[count] = (uint64_t)keys[i] << 32 | (uint64_t)i;
+        count += keys[i] >> shift <= digit;
+    }
+    return count;
 }
 
 /* ---- sorting pairs ---- */
@@ -217,25 +275,31 @@ static struct pair *radix_pairs(struct pair *pairs, struct pair *spare,
 /* ---- rows ---- */
 
 /* Positions of the wanted elements of contiguous ROW, in order, into the
- * front of SCRATCH (as i64), whose layout is two arrays of words or pairs. */
+ * front of SCRATCH (as i64), whose layout is two arrays of words or pairs;
+ * behind two of words there is one of keys. */
 static int64_t *order_words(const struct sort *sort, const void *row,
                             uint64_t *words)
 {
     const int64_t n = sort->n;
+    uint32_t *keys = (uint32_t *)(void *)(words + 2 * n);
     uint64_t *sorted = words;
     int64_t *positions = (int64_t *)(void *)words;
 
-    for (int64_t i = 0; i < n; i++) {
-        uint32_t key = (uint32_t)key_at(row, i, sort->dtype);
-        words[i] =
-            (uint64_t)(sort->descending ? ~key : key) << 32 | (uint64_t)i;
+    row_keys(row, n, sort->dtype, sort->descending, keys);
+    if (n > INSERTION_MOST && sort->taken <= HEAP_MOST &&
+        sort->taken <= n / HEAP_RATIO) {
+        least_words(keys, n, sort->taken, words);
+    } else if (n > INSERTION_MOST && sort->taken <= n / 2) {
+        sorted = radix_words(words, words + n,
+                             select_words(keys, n, sort->taken, words));
+    } else {
+        for (int64_t i = 0; i < n; i++)
+            words[i] = (uint64_t)keys[i] << 32 | (uint64_t)i;
+        if (n <= INSERTION_MOST)
+            insertion_words(words, n);
+        else
+            sorted = radix_words(words, words + n, n);
     }
-    if (n <= INSERTION_MOST)
-        insertion_words(words, n);
-    else if (sort->taken <= n / HEAP_RATIO)
-        least_words(words, n, sort->taken);
-    else
-        sorted = radix_words(words, words + n, n);
     for (int64_t i = 0; i < sort->taken; i++)
         positions[i] = (int64_t)(sorted[i] & UINT32_MAX);
     return positions;
@@ -375,7 +439,7 @@ static hob_status run(struct hob_call *call, struct flex_device *device,
     else
         flex_loop_init(&sort.outer, x);
     sort.wide = hob_dtype_size(x->dtype) == 8 || sort.n > UINT32_MAX;
-    sort.bytes = (uint64_t)sort.n * (sort.wide ? 40 : 24) + 64;
+    sort.bytes = (uint64_t)sort.n * (sort.wide ? 40 : 24) + 2 * FLEX_ALIGN;
     flex_parallel(device, sort.outer.count, 1 + FLEX_GRAIN_DEAR / sort.n,
                   sort_range, &sort);
     if (sort.failed)

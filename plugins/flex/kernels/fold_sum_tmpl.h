@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Sums and products of numeric type T of 32 or 64 bits, in accumulators ACC
+ * of 64; WIDE is a vector of them and WIDEN loads one.
+ */
+static void SUFFIX(sum)(void *out, const void *in, int64_t n)
+{
+    const T *x = in;
+    WIDE s[FOLD_VECTORS] = {{0}}, v;
+    ACC chains[FOLD_CHAINS], rest = 0;
+    int64_t i = 0;
+
+    for (; i + FOLD_CHAINS <= n; i += FOLD_CHAINS) {
+#pragma GCC unroll 8
+        for (int k = 0; k < FOLD_VECTORS; k++) {
+            WIDEN(&v, x + i + k * FOLD_LANES);
+            s[k] += v;
+        }
+    }
+    for (; i < n; i++)
+        rest += (ACC)x[i];
+    memcpy(chains, s, sizeof(s));
+    for (int half = FOLD_CHAINS / 2; half; half /= 2)
+        for (int k = 0; k < half; k++)
+            chains[k] += chains[k + half];
+    *(ACC *)out = chains[0] + rest;
+}
+
+static void SUFFIX(prod)(void *out, const void *in, int64_t n)
+{
+    const T *x = in;
+    WIDE s[FOLD_VECTORS], v;
+    ACC chains[FOLD_CHAINS], rest = 1;
+    int64_t i = 0;
+
+    for (int k = 0; k < FOLD_VECTORS; k++)
+        s[k] = (WIDE){0} + 1;
+    for (; i + FOLD_CHAINS <= n; i += FOLD_CHAINS) {
+#pragma GCC unroll 8
+        for (int k = 0; k < FOLD_VECTORS; k++) {
+            WIDEN(&v, x + i + k * FOLD_LANES);
+            s[k] *= v;
+        }
+    }
+    for (; i < n; i++)
+        rest *= (ACC)x[i];
+    memcpy(chains, s, sizeof(s));
+    for (int half = FOLD_CHAINS / 2; half; half /= 2)
+        for (int k = 0; k < half; k++)
+            chains[k] *= chains[k + half];
+    *(ACC *)out = chains[0] * rest;
+}
+
+static void SUFFIX(sum_rows)(void *out, const void *in, int64_t stride,
+                             int64_t rows, int64_t n)
+{
+    ACC *acc = out;
+    const T *x = in;
+    int64_t i = 0;
+
+    /* These accumulators stay in registers over the rows. */
+    for (; i + FOLD_CHAINS <= n; i += FOLD_CHAINS) {
+        WIDE s[FOLD_VECTORS], v;
+
+        memcpy(s, acc + i, sizeof(s));
+        for (int64_t r = 0; r < rows; r++) {
+#pragma GCC unroll 8
+            for (int k = 0; k < FOLD_VECTORS; k++) {
+                WIDEN(&v, x + r * stride + i + k * FOLD_LANES);
+                s[k] += v;
+            }
+        }
+        memcpy(acc + i, s, sizeof(s));
+    }
+    for (; i < n; i++)
+        for (int64_t r = 0; r < rows; r++)
+            acc[i] += (ACC)x[r * stride + i];
+}
+
+#undef WIDE
+#undef WIDEN

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * window.h - the attributes of ops that lay windows over planes. Index 0 is the
+ * height, 1 the width.
+ */
+#ifndef FLEX_WINDOW_H
+#define FLEX_WINDOW_H
+
+#include "flex.h"
+
+struct flex_window {
+    int64_t size[2];
+    int64_t stride[2];
+    int64_t padding[2];
+    int64_t dilation[2];
+    int64_t in[2];  /* sizes of the plane that windows lie over */
+    int64_t out[2]; /* how many windows */
+};
+
+/* List argument INDEX, one or two numbers; FALLBACK for an empty one. */
+static inline void flex_window_pair(const struct hob_call *call, uint32_t index,
+                                    const int64_t fallback[2], int64_t out[2])
+{
+    const hob_value *list = &call->args[index];
+
+    if (list->tag != HOB_TAG_I64S || list->count == 0) {
+        out[0] = fallback[0];
+        out[1] = fallback[1];
+    } else {
+        out[0] = list->u.i64s[0];
+        out[1] = list->u.i64s[list->count - 1];
+    }
+}
+
+/*
+ * The windows along AXIS whose tap TAP lies inside the plane: *OUT_FIRST up
+ * to but not including *OUT_LAST.
+ */
+static inline void flex_window_valid(const struct flex_window *window, int axis,
+                                     int64_t tap, int64_t *out_first,
+                                     int64_t *out_last)
+{
+    const int64_t stride = window->stride[axis];
+    /* Window i reads position i * stride + offset. */
+    const int64_t offset = tap * window->dilation[axis] - window->padding[axis];
+    const int64_t first = offset >= 0 ? 0 : (-offset + stride - 1) / stride;
+    const int64_t room = window->in[axis] - 1 - offset;
+    const int64_t last = room < 0 ? 0 : room / stride + 1;
+
+    *out_first = flex_clamp(first, 0, window->out[axis]);
+    *out_last = flex_clamp(last, *out_first, window->out[axis]);
+}
+
+#endif
