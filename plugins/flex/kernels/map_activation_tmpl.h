@@ -50,7 +50,7 @@ static inline T SUFFIX(mish_slope)(T x)
 /* log(1 + e^x) */
 static inline T SUFFIX(softplus_of)(T x)
 {
-    return (x < 0 ? 0 : x) + V(log1p)(V(exp)(-M(fabs)(x)));
+    return (x < 0 ? 0 : x) + V(log1p_unit)(V(exp)(-M(fabs)(x)));
 }
 #define OP softplus
 #define EXPR SUFFIX(softplus_of)(a[i] * b[i]) / b[i]
@@ -60,7 +60,7 @@ static inline T SUFFIX(softplus_of)(T x)
 #include "map_loop.h"
 
 #define OP log_sigmoid
-#define EXPR (a[i] > 0 ? 0 : a[i]) - V(log1p)(V(exp)(-M(fabs)(a[i])))
+#define EXPR (a[i] > 0 ? 0 : a[i]) - V(log1p_unit)(V(exp)(-M(fabs)(a[i])))
 #include "map_loop.h"
 #define OP log_sigmoid_backward
 #define EXPR b[i] * V(sigmoid)(-a[i])

@@ -6,9 +6,9 @@
  * They are computed in f64 by polynomials that are good to 2^-32 or better,
  * and rounded once: no result is off by more than 0.51 units of its last
  * place, at any level of instruction set, with or without fused products. The
- * exception is exp, which softmax spends its time in: it stays in f32, twice as
- * fast, and is up to 0.89 units off. plugins/flex/README.md has the table,
- * tests/kernels/test_ulp.c measures it.
+ * exceptions are exp, which softmax spends its time in, and what softplus adds
+ * to it: they stay in f32, twice as fast; exp is up to 0.89 units off.
+ * plugins/flex/README.md has the table, tests/kernels/test_ulp.c measures it.
  *
  * The polynomials are our own: least squares on Chebyshev nodes, reweighted to
  * near minimax of the relative error (Lawson's algorithm). Arguments are
@@ -72,7 +72,7 @@ INLINED double clip_wide(double x, double low, double high)
     return x > high ? high : x;
 }
 
-/* ---- exp in f32 ---- */
+/* ---- in f32 ---- */
 
 /* Round to the nearest integer, |x| < 2^22: adding 1.5 * 2^23 leaves no bits
  * for a fraction. */
@@ -109,6 +109,26 @@ INLINED float exp_f32(float x)
     p = (madd(p, r * r, low) + r) + 1.0f;
     p = scale_f32(p, n);
     return x != x ? x : p;
+}
+
+/* ln(1 + x) for 0 <= x <= 1, beside exp in softplus: above sqrt(2) - 1 it is
+ * ln 2 + ln(1 + f) with f = (x - 1) / 2; both f are exact. */
+INLINED float log1p_unit_f32(float x)
+{
+    int above = x > 0.414213562f;
+    float f = above ? 0.5f * (x - 1.0f) : x;
+    float p = 0.0674660131f, z = f * f;
+
+    p = madd(p, f, -0.116756409f);
+    p = madd(p, f, 0.118881747f);
+    p = madd(p, f, -0.124055915f);
+    p = madd(p, f, 0.142195508f);
+    p = madd(p, f, -0.166679963f);
+    p = madd(p, f, 0.200021192f);
+    p = madd(p, f, -0.250000089f);
+    p = madd(p, f, 0.333333135f);
+    p = madd(p * f - 0.5f, z, f);
+    return above ? p + 0.693147181f : p;
 }
 
 /* ---- exponentials ---- */

@@ -26,6 +26,11 @@ static inline double log1p_f64(double x)
     return log1p(x);
 }
 
+static inline double log1p_unit_f64(double x)
+{
+    return log1p(x);
+}
+
 static inline double erf_f64(double x)
 {
     return erf(x);
