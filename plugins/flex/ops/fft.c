@@ -251,14 +251,11 @@ static void store_columns(const struct fft_run *run,
     kernels->turn(n, valid, tile, stride, stage, (int64_t)pitch / size);
     for (int64_t row = 0; row < valid; row++) {
         char *from = stage + (uint64_t)row * pitch;
-        void *target = flex_rows_target(rows, first + row, stage);
+        void *target = flex_rows_target(rows, first + row, from);
 
-        if (target != stage) {
+        if (target != from)
             memcpy(target, from, (size_t)(n * size));
-            flex_rows_put(rows, first + row, target);
-        } else {
-            flex_rows_put(rows, first + row, from);
-        }
+        flex_rows_put(rows, first + row, from);
     }
 }
 
