@@ -404,6 +404,8 @@ START_TEST(test_conv_rounding)
          NONE},
         {2, 1, 30, 24, 1, D2(10, 11), D2(2, 3), D2(2, 1), P2(1, 1), D2(1, 1),
          NONE},
+        {2, 1, 140, 3, 1, D2(7, 33), D2(3, 3), D2(1, 1), P2(1, 1), D2(1, 1),
+         NONE},
     };
     double *side[3], *sizes[3];
     struct lab lab;
@@ -529,7 +531,7 @@ int main(void)
     tcase_add_loop_test(tc, test_conv_equals_naive, 0, CASES);
     tcase_add_loop_test(tc, test_conv_random_geometry, 0, 4);
     tcase_add_loop_test(tc, test_conv_not_finite, 0, 4);
-    tcase_add_loop_test(tc, test_conv_rounding, 0, 2);
+    tcase_add_loop_test(tc, test_conv_rounding, 0, 3);
     tcase_add_test(tc, test_conv_same_bits_on_any_threads);
     tcase_add_test(tc, test_conv_extremes);
     suite_add_tcase(suite, tc);
