@@ -18,8 +18,9 @@ enum {
     CHANNELS_FEW = 16,
     TAPS_FEW = 80,
     TAPS_FEW_FULL = 160,
-    /* Of all channels: the strip of a few positions must not be huge. */
-    TAPS_MOST = 8192,
+    /* Of all channels: they are summed one after the other, and longer sums
+     * would lose more than the blocks of conv_gemm.c do. */
+    TAPS_MOST = 1280,
     /* Of the gradient of the weight. */
     WEIGHT_TAPS_MOST = 64,
     WEIGHT_BYTES_MOST = 32 << 20

@@ -25,6 +25,8 @@ enum {
     IN_CHANNELS_LEAST = 8,
     OUT_CHANNELS_LEAST = 16,
     HALF_PANELS_LEAST = 3,
+    /* Bytes of the transformed weights. */
+    WEIGHT_BYTES_MOST = 128 << 20,
     /* Bytes of the transformed input of a task, about, and its panels. */
     INPUT_BYTES = 384 << 10,
     PANELS_MOST = 4,
@@ -66,6 +68,9 @@ int flex_conv_is_winograd(const struct flex_conv *conv)
         if (axis[i].taps != 3 || axis[i].step != 1 || axis[i].spread != 1 ||
             (axis[i].pace != 1 && axis[i].pace != -1))
             return 0;
+    if (conv->groups * conv->in_channels * conv->out_channels >
+        WEIGHT_BYTES_MOST / (4 * POINTS))
+        return 0;
     return 2 * conv->batch * flex_divide_up(axis[1].positions, 2) *
                flex_divide_up(axis[2].positions, 2) >=
            HALF_PANELS_LEAST * conv->gemm->width;

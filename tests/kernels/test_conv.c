@@ -52,6 +52,9 @@ static const struct geometry cases[] = {
     {2, 2, 16, 19, 1, D2(12, 14), D2(3, 3), D2(1, 1), P2(1, 1), D2(1, 1), NONE},
     {2, 1, 17, 33, 1, D2(7, 9), D2(3, 3), D2(1, 1), P2(0, 2), D2(1, 1), NONE},
     {2, 2, 16, 18, 2, D2(9, 7), D2(3, 3), D2(1, 1), P2(2, 1), D2(1, 1), NONE},
+    {2, 2, 1, 1, 3, D2(11, 37), D2(3, 3), D2(1, 1), P2(1, 1), D2(1, 1), NONE},
+    {2, 2, 1, 1, 3, D2(6, 33), D2(3, 3), D2(1, 1), P2(2, 0), D2(2, 1), NONE},
+    {2, 1, 1, 1, 2, D2(23, 18), D2(9, 1), D2(3, 1), P2(2, 0), D2(1, 1), NONE},
     {2, 2, 5, 7, 1, D2(6, 31), D2(3, 2), D2(1, 2), P2(1, 1), D2(1, 1), NONE},
     {2, 1, 9, 3, 2, D2(5, 47), D2(3, 3), D2(1, 1), P2(1, 1), D2(1, 1), NONE},
     {2, 5, 6, 7, 1, D2(1, 1), D2(1, 1), D2(1, 1), P2(0, 0), D2(1, 1), NONE},
@@ -401,6 +404,8 @@ START_TEST(test_conv_rounding)
          NONE},
         {2, 1, 30, 24, 1, D2(10, 11), D2(2, 3), D2(2, 1), P2(1, 1), D2(1, 1),
          NONE},
+        {2, 1, 140, 3, 1, D2(7, 33), D2(3, 3), D2(1, 1), P2(1, 1), D2(1, 1),
+         NONE},
     };
     double *side[3], *sizes[3];
     struct lab lab;
@@ -526,7 +531,7 @@ int main(void)
     tcase_add_loop_test(tc, test_conv_equals_naive, 0, CASES);
     tcase_add_loop_test(tc, test_conv_random_geometry, 0, 4);
     tcase_add_loop_test(tc, test_conv_not_finite, 0, 4);
-    tcase_add_loop_test(tc, test_conv_rounding, 0, 2);
+    tcase_add_loop_test(tc, test_conv_rounding, 0, 3);
     tcase_add_test(tc, test_conv_same_bits_on_any_threads);
     tcase_add_test(tc, test_conv_extremes);
     suite_add_tcase(suite, tc);

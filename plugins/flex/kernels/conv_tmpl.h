@@ -268,16 +268,84 @@ NAME(direct_rows)(const int height, const struct flex_conv_direct *job,
     }
 }
 
+/* ROWS, at most 4, rows of one plane at 3 x 3 taps, the strip's rows being as
+ * far apart as those of the output: each of them is read once for three. */
+static inline __attribute__((always_inline)) void
+NAME(direct_square)(const int rows, const struct flex_conv_direct *job,
+                    const TYPE *strip, const int64_t offsets[3],
+                    const TYPE weights[9], TYPE *out)
+{
+    for (int64_t from = 0; from < job->columns; from += NAME(lanes)) {
+        /* The last vector overlaps the one before. */
+        const int64_t last = job->columns - NAME(lanes);
+        const int64_t x = from < last ? from : last;
+        NAME(vector) sums[4];
+
+#pragma GCC unroll 4
+        for (int y = 0; y < rows; y++)
+            sums[y] = (NAME(vector)){0} + (TYPE)job->bias[0];
+#pragma GCC unroll 6
+        for (int r = 0; r < rows + 2; r++)
+#pragma GCC unroll 3
+            for (int kx = 0; kx < 3; kx++) {
+                const NAME(vector) in =
+                    NAME(load)(strip + r * job->strip_row + x + offsets[kx]);
+#pragma GCC unroll 3
+                for (int ky = 0; ky < 3; ky++)
+                    if (r >= ky && r - ky < rows)
+                        sums[r - ky] += weights[3 * ky + kx] * in;
+            }
+#pragma GCC unroll 4
+        for (int y = 0; y < rows; y++)
+            NAME(store)(out + y * job->columns + x, sums[y]);
+    }
+}
+
+/* Returns 0 if the taps of JOB are no such square. */
+static inline int NAME(direct_squares)(const struct flex_conv_direct *job)
+{
+    const TYPE *weights = job->weights;
+    const int64_t *t = job->offsets;
+    const int64_t step = t[3] - t[0], rest = job->rows % 4;
+    const int is_turned = step < 0; /* the taps run upwards */
+    const int64_t offsets[3] = {t[is_turned * 6], t[is_turned * 6 + 1],
+                                t[is_turned * 6 + 2]};
+    const TYPE *strip = job->strip;
+    TYPE *out = job->out;
+    TYPE w[9];
+
+    if (job->columns < NAME(lanes) ||
+        (step != job->strip_row && step != -job->strip_row))
+        return 0;
+    for (int i = 0; i < 6; i++)
+        if (t[i + 3] - t[i] != step)
+            return 0;
+    for (int i = 0; i < 9; i++)
+        w[i] = weights[is_turned ? (2 - i / 3) * 3 + i % 3 : i];
+    for (int64_t y = 0; y + 4 <= job->rows; y += 4) {
+        NAME(direct_square)(4, job, strip, offsets, w, out);
+        strip += 4 * job->strip_row;
+        out += 4 * job->columns;
+    }
+    if (rest == 3)
+        NAME(direct_square)(3, job, strip, offsets, w, out);
+    else if (rest == 2)
+        NAME(direct_square)(2, job, strip, offsets, w, out);
+    else if (rest == 1)
+        NAME(direct_square)(1, job, strip, offsets, w, out);
+    return 1;
+}
+
 static void NAME(direct)(const struct flex_conv_direct *job)
 {
+    if (job->height == 1 && job->taps == 9 && NAME(direct_squares)(job))
+        return;
     if (job->height == 4)
         NAME(direct_rows)(4, job, job->taps);
     else if (job->height == 3)
         NAME(direct_rows)(3, job, job->taps);
     else if (job->height == 2)
         NAME(direct_rows)(2, job, job->taps);
-    else if (job->taps == 9)
-        NAME(direct_rows)(1, job, 9);
     else
         NAME(direct_rows)(1, job, job->taps);
 }
