@@ -9,6 +9,7 @@
  *   scalar.c   scalar arguments
  *   loop.c     views as loops: collapsing, gathering, scattering
  *   move.c     whole copies from one layout to another
+ *   at.c       runs of elements at indices
  *   kernels/   typed loops over contiguous elements, once for each ISA
  *   ops/       one file a family: entries of the plugin's table
  *

@@ -218,6 +218,43 @@ static const struct bad {
     {"random_bernoulli", NAN, 0, "it must be in [0, 1]"},
 };
 
+/* Every level draws the words of hob/philox.h, at counts that end anywhere and
+ * where the block number carries into its upper half. */
+START_TEST(test_words_are_the_same_at_every_level)
+{
+    enum { COUNT = 1037 };
+    const uint64_t seed = flex_case_seed(), offset = UINT32_MAX - UINT64_C(9);
+    struct flex_device *level;
+
+    if (!flex_case_has((uint32_t)_i))
+        return;
+    level = flex_case_open(&host, (uint32_t)_i);
+    for (int64_t count = 1; count <= COUNT; count += count < 150 ? 7 : 211) {
+        struct flex_device *best = device;
+        struct fake_call fake;
+
+        device = level;
+        ck_assert_int_eq(draw(&fake, "random_uniform", HOB_DTYPE_F32, count, 0,
+                              1, seed, offset),
+                         HOB_OK);
+        device = best;
+        ck_assert(fake_tensor_intact(&fake.results[0]));
+        for (int64_t i = 0; i < count; i++) {
+            uint32_t words[HOB_PHILOX_WORDS];
+            float got;
+
+            hob_philox_block(seed, offset + (uint64_t)i / 4, words);
+            memcpy(&got, flex_case_at(&fake.results[0].view, i), sizeof(got));
+            if (got != hob_philox_f32(words[i % 4]))
+                ck_abort_msg("%s: element %d of %d", level->kernels->name,
+                             (int)i, (int)count);
+        }
+        fake_call_release(&fake);
+    }
+    flex_case_close(level);
+}
+END_TEST
+
 START_TEST(test_bad_parameters_are_named)
 {
     const struct bad *bad = &bads[_i];
@@ -248,6 +285,8 @@ int main(void)
     tcase_add_test(cases, test_normal_moments);
     tcase_add_test(cases, test_bernoulli_share_and_ends);
     tcase_add_test(cases, test_draws_do_not_depend_on_the_count);
+    tcase_add_loop_test(cases, test_words_are_the_same_at_every_level, 0,
+                        FLEX_ISA_COUNT_);
     tcase_add_loop_test(cases, test_bad_parameters_are_named, 0,
                         (int)(sizeof(bads) / sizeof(bads[0])));
     suite_add_tcase(suite, cases);

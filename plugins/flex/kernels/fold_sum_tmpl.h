@@ -7,7 +7,7 @@ static void SUFFIX(sum)(void *out, const void *in, int64_t n)
 {
     const T *x = in;
     WIDE s[FOLD_VECTORS] = {{0}}, v;
-    ACC chains[FOLD_CHAINS], rest = 0;
+    ACC chains[FOLD_CHAINS];
     int64_t i = 0;
 
     for (; i + FOLD_CHAINS <= n; i += FOLD_CHAINS) {
@@ -17,20 +17,23 @@ static void SUFFIX(sum)(void *out, const void *in, int64_t n)
             s[k] += v;
         }
     }
-    for (; i < n; i++)
-        rest += (ACC)x[i];
     memcpy(chains, s, sizeof(s));
-    for (int half = FOLD_CHAINS / 2; half; half /= 2)
+#pragma omp simd
+    for (int64_t k = 0; k < n - i; k++)
+        chains[k] += (ACC)x[i + k];
+    for (int half = FOLD_CHAINS / 2; half; half /= 2) {
+#pragma omp simd
         for (int k = 0; k < half; k++)
             chains[k] += chains[k + half];
-    *(ACC *)out = chains[0] + rest;
+    }
+    *(ACC *)out = chains[0];
 }
 
 static void SUFFIX(prod)(void *out, const void *in, int64_t n)
 {
     const T *x = in;
     WIDE s[FOLD_VECTORS], v;
-    ACC chains[FOLD_CHAINS], rest = 1;
+    ACC chains[FOLD_CHAINS];
     int64_t i = 0;
 
     for (int k = 0; k < FOLD_VECTORS; k++)
@@ -42,13 +45,16 @@ static void SUFFIX(prod)(void *out, const void *in, int64_t n)
             s[k] *= v;
         }
     }
-    for (; i < n; i++)
-        rest *= (ACC)x[i];
     memcpy(chains, s, sizeof(s));
-    for (int half = FOLD_CHAINS / 2; half; half /= 2)
+#pragma omp simd
+    for (int64_t k = 0; k < n - i; k++)
+        chains[k] *= (ACC)x[i + k];
+    for (int half = FOLD_CHAINS / 2; half; half /= 2) {
+#pragma omp simd
         for (int k = 0; k < half; k++)
             chains[k] *= chains[k + half];
-    *(ACC *)out = chains[0] * rest;
+    }
+    *(ACC *)out = chains[0];
 }
 
 static void SUFFIX(sum_rows)(void *out, const void *in, int64_t stride,
@@ -71,6 +77,16 @@ static void SUFFIX(sum_rows)(void *out, const void *in, int64_t stride,
             }
         }
         memcpy(acc + i, s, sizeof(s));
+    }
+    for (; i + FOLD_LANES <= n; i += FOLD_LANES) {
+        WIDE s, v;
+
+        memcpy(&s, acc + i, sizeof(s));
+        for (int64_t r = 0; r < rows; r++) {
+            WIDEN(&v, x + r * stride + i);
+            s += v;
+        }
+        memcpy(acc + i, &s, sizeof(s));
     }
     for (; i < n; i++)
         for (int64_t r = 0; r < rows; r++)

@@ -204,60 +204,130 @@ static int64_t SUFFIX(find)(const void *in, const void *wanted, int64_t n)
     return n;
 }
 
+/* A strip of columns at a time, whose best are then at hand for all rows. */
 static void SUFFIX(argmax_rows)(void *out, int32_t *index, const void *in,
-                                int32_t k, int64_t n)
+                                int64_t stride, int64_t rows, int32_t k,
+                                int64_t n)
 {
     T *best = out;
     const T *x = in;
 
-#pragma omp simd
-    for (int64_t i = 0; i < n; i++) {
-        int wins = (x[i] > best[i]) | (IS_NAN(x[i]) & !IS_NAN(best[i]));
+    for (int64_t begin = 0; begin < n; begin += ARG_STRIP) {
+        const int64_t end = n - begin < ARG_STRIP ? n : begin + ARG_STRIP;
 
-        best[i] = wins ? x[i] : best[i];
-        index[i] = wins ? k : index[i];
+        for (int64_t r = 0; r < rows; r++) {
+            const T *row = x + r * stride;
+            const int32_t at = k + (int32_t)r;
+
+#pragma omp simd
+            for (int64_t i = begin; i < end; i++) {
+                int wins =
+                    (row[i] > best[i]) | (IS_NAN(row[i]) & !IS_NAN(best[i]));
+
+                best[i] = wins ? row[i] : best[i];
+                index[i] = wins ? at : index[i];
+            }
+        }
     }
 }
 
 static void SUFFIX(argmin_rows)(void *out, int32_t *index, const void *in,
-                                int32_t k, int64_t n)
+                                int64_t stride, int64_t rows, int32_t k,
+                                int64_t n)
 {
     T *best = out;
     const T *x = in;
 
+    for (int64_t begin = 0; begin < n; begin += ARG_STRIP) {
+        const int64_t end = n - begin < ARG_STRIP ? n : begin + ARG_STRIP;
+
+        for (int64_t r = 0; r < rows; r++) {
+            const T *row = x + r * stride;
+            const int32_t at = k + (int32_t)r;
+
 #pragma omp simd
-    for (int64_t i = 0; i < n; i++) {
-        int wins = (x[i] < best[i]) | (IS_NAN(x[i]) & !IS_NAN(best[i]));
+            for (int64_t i = begin; i < end; i++) {
+                int wins =
+                    (row[i] < best[i]) | (IS_NAN(row[i]) & !IS_NAN(best[i]));
 
-        best[i] = wins ? x[i] : best[i];
-        index[i] = wins ? k : index[i];
+                best[i] = wins ? row[i] : best[i];
+                index[i] = wins ? at : index[i];
+            }
+        }
     }
 }
 
-static void SUFFIX(cumsum)(void *out, const void *in, void *carry, int64_t n)
+/* Each addition waits for the one before: four rows are four that do not. */
+static void SUFFIX(cumsum)(void *out, const void *in, void *carry,
+                           int64_t stride, int64_t rows, int64_t n)
 {
     T *o = out;
     const T *x = in;
-    ACC acc = *(ACC *)carry;
+    ACC *acc = carry;
 
-    for (int64_t i = 0; i < n; i++) {
-        acc += (ACC)x[i];
-        o[i] = (T)acc;
+    for (; rows >= 4; rows -= 4, acc += 4, o += 4 * stride, x += 4 * stride) {
+        ACC a = acc[0], b = acc[1], c = acc[2], d = acc[3];
+
+        for (int64_t i = 0; i < n; i++) {
+            a += (ACC)x[i];
+            o[i] = (T)a;
+            b += (ACC)x[stride + i];
+            o[stride + i] = (T)b;
+            c += (ACC)x[2 * stride + i];
+            o[2 * stride + i] = (T)c;
+            d += (ACC)x[3 * stride + i];
+            o[3 * stride + i] = (T)d;
+        }
+        acc[0] = a;
+        acc[1] = b;
+        acc[2] = c;
+        acc[3] = d;
     }
-    *(ACC *)carry = acc;
+    for (; rows > 0; rows--, acc++, o += stride, x += stride) {
+        ACC a = *acc;
+
+        for (int64_t i = 0; i < n; i++) {
+            a += (ACC)x[i];
+            o[i] = (T)a;
+        }
+        *acc = a;
+    }
 }
 
-static void SUFFIX(cumprod)(void *out, const void *in, void *carry, int64_t n)
+static void SUFFIX(cumprod)(void *out, const void *in, void *carry,
+                            int64_t stride, int64_t rows, int64_t n)
 {
     T *o = out;
     const T *x = in;
-    ACC acc = *(ACC *)carry;
+    ACC *acc = carry;
 
-    for (int64_t i = 0; i < n; i++) {
-        acc *= (ACC)x[i];
-        o[i] = (T)acc;
+    for (; rows >= 4; rows -= 4, acc += 4, o += 4 * stride, x += 4 * stride) {
+        ACC a = acc[0], b = acc[1], c = acc[2], d = acc[3];
+
+        for (int64_t i = 0; i < n; i++) {
+            a *= (ACC)x[i];
+            o[i] = (T)a;
+            b *= (ACC)x[stride + i];
+            o[stride + i] = (T)b;
+            c *= (ACC)x[2 * stride + i];
+            o[2 * stride + i] = (T)c;
+            d *= (ACC)x[3 * stride + i];
+            o[3 * stride + i] = (T)d;
+        }
+        acc[0] = a;
+        acc[1] = b;
+        acc[2] = c;
+        acc[3] = d;
     }
-    *(ACC *)carry = acc;
+    for (; rows > 0; rows--, acc++, o += stride, x += stride) {
+        ACC a = *acc;
+
+        for (int64_t i = 0; i < n; i++) {
+            a *= (ACC)x[i];
+            o[i] = (T)a;
+        }
+        *acc = a;
+    }
 }
 
 static void SUFFIX(cumsum_rows)(void *out, const void *in, void *carry,
@@ -289,30 +359,44 @@ static void SUFFIX(cumprod_rows)(void *out, const void *in, void *carry,
 }
 
 /* Once NaN, always NaN: no number is greater or less. */
-static void SUFFIX(cummax)(void *out, const void *in, void *carry, int64_t n)
+static void SUFFIX(cummax)(void *out, const void *in, void *carry,
+                           int64_t stride, int64_t rows, int64_t n)
 {
     T *o = out;
     const T *x = in;
-    T best = (T) * (ACC *)carry;
+    ACC *acc = carry;
 
-    for (int64_t i = 0; i < n; i++) {
-        best = ((x[i] > best) | IS_NAN(x[i])) ? x[i] : best;
-        o[i] = best;
+    for (; rows > 0; rows--, acc++, o += stride, x += stride) {
+        T best = (T)*acc;
+
+        for (int64_t i = 0; i < n; i++) {
+            const T v = x[i];
+
+            best = ((v > best) | IS_NAN(v)) ? v : best;
+            o[i] = best;
+        }
+        *acc = (ACC)best;
     }
-    *(ACC *)carry = (ACC)best;
 }
 
-static void SUFFIX(cummin)(void *out, const void *in, void *carry, int64_t n)
+static void SUFFIX(cummin)(void *out, const void *in, void *carry,
+                           int64_t stride, int64_t rows, int64_t n)
 {
     T *o = out;
     const T *x = in;
-    T best = (T) * (ACC *)carry;
+    ACC *acc = carry;
 
-    for (int64_t i = 0; i < n; i++) {
-        best = ((x[i] < best) | IS_NAN(x[i])) ? x[i] : best;
-        o[i] = best;
+    for (; rows > 0; rows--, acc++, o += stride, x += stride) {
+        T best = (T)*acc;
+
+        for (int64_t i = 0; i < n; i++) {
+            const T v = x[i];
+
+            best = ((v < best) | IS_NAN(v)) ? v : best;
+            o[i] = best;
+        }
+        *acc = (ACC)best;
     }
-    *(ACC *)carry = (ACC)best;
 }
 
 static void SUFFIX(cummax_rows)(void *out, const void *in, void *carry,

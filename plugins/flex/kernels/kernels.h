@@ -69,9 +69,11 @@ typedef void (*flex_fold_rows_fn)(void *acc, const void *in, int64_t stride,
  * maximum or minimum of IN; N if there is none. */
 typedef int64_t (*flex_find_fn)(const void *in, const void *best, int64_t n);
 
-/* BEST[i], INDEX[i] = IN[i], K where IN[i] wins over BEST[i]. */
+/* BEST[i], INDEX[i] = IN[r * STRIDE + i], K + r where that wins over BEST[i],
+ * r in 0 .. ROWS - 1 one after the other. */
 typedef void (*flex_arg_rows_fn)(void *best, int32_t *index, const void *in,
-                                 int32_t k, int64_t n);
+                                 int64_t stride, int64_t rows, int32_t k,
+                                 int64_t n);
 
 enum flex_scan {
     FLEX_SCAN_SUM,
@@ -82,8 +84,10 @@ enum flex_scan {
 };
 
 /* OUT[i] = running sum (product, maximum, minimum) of IN; *ACC, of 64 bits as
- * the accumulator of a sum, carries over from call to call. */
-typedef void (*flex_scan_fn)(void *out, const void *in, void *acc, int64_t n);
+ * the accumulator of a sum, carries over from call to call. The same for ROWS
+ * rows of N elements, STRIDE apart on both sides, each with its own ACC. */
+typedef void (*flex_scan_fn)(void *out, const void *in, void *acc,
+                             int64_t stride, int64_t rows, int64_t n);
 
 /* ACC[i] op= IN[i]; OUT[i] = ACC[i] in the element's dtype. */
 typedef void (*flex_scan_rows_fn)(void *out, const void *in, void *acc,

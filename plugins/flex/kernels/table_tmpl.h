@@ -188,6 +188,9 @@
 
 /* ---- folds and scans ---- */
 
+/* Columns that argmax takes through some rows at a time. */
+enum { ARG_STRIP = 64 };
+
 #define T double
 #define ACC double
 #define WIDE wide_f64

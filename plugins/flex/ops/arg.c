@@ -9,7 +9,10 @@
 #include <string.h>
 
 /* Best, indices and a row of these fit the first-level cache. */
-enum { CHUNK = FLEX_FOLD_BLOCK / 2 };
+enum {
+    CHUNK = FLEX_FOLD_BLOCK / 2,
+    TOGETHER = 4 /* slices gone through at once */
+};
 
 struct arg_run {
     const struct flex_kernels *kernels;
@@ -104,16 +107,25 @@ static void columns_piece(void *context, int64_t first, int64_t last,
     (void)worker;
     while (first < last) {
         int64_t count = flex_axis_chunk(&run->axis, first, last, CHUNK);
+        int64_t most;
 
         flex_axis_slice(&run->axis, 0, &slice);
+        /* Where slices are not copied, some of them go together. */
+        most = !run->load && flex_loop_fetch(&slice, first, count,
+                                             buffer.stored) != buffer.stored
+                   ? TOGETHER
+                   : 1;
         memcpy(best, flex_fold_fetch(&slice, run->load, first, count, &buffer),
                (size_t)count * run->size);
         memset(index, 0, (size_t)count * sizeof(index[0]));
-        for (int64_t k = 1; k < run->axis.n; k++) {
+        for (int64_t k = 1; k < run->axis.n; k += most) {
+            const int64_t left = run->axis.n - k;
+
             flex_axis_slice(&run->axis, k, &slice);
             run->rows(best, index,
                       flex_fold_fetch(&slice, run->load, first, count, &buffer),
-                      (int32_t)k, count);
+                      run->axis.stride, left < most ? left : most, (int32_t)k,
+                      count);
         }
         finish(run, best, index, HOB_DTYPE_I32, first, count);
         first += count;

@@ -5,17 +5,19 @@
  * backends do the same.
  */
 #include "flex.h"
+#include "kernels/philox.h"
 
 #include <hob/philox.h>
 
 #include <float.h>
 #include <math.h>
 
-enum { RANDOM_BLOCK = 256, WORDS = HOB_PHILOX_WORDS };
+enum { RANDOM_BLOCK = 1024, WORDS = HOB_PHILOX_WORDS };
 
 struct random_run {
     void (*draw)(const struct random_run *run, const uint32_t *words,
                  double *out, int64_t n);
+    flex_philox_fn philox;
     flex_cast_fn cast; /* from f64 */
     char *out;
     uint64_t seed;
@@ -55,8 +57,10 @@ static void draw_uniform(const struct random_run *run, const uint32_t *words,
     double low = run->a, range = run->b - run->a;
 
     if (run->per_block == WORDS) {
+        /* Signed: what a vector converts at once. */
+#pragma omp simd
         for (int64_t i = 0; i < n; i++)
-            out[i] = low + (double)(words[i] >> 8) * 0x1p-24 * range;
+            out[i] = low + (double)(int32_t)(words[i] >> 8) * 0x1p-24 * range;
     } else {
         for (int64_t i = 0; i < n; i++)
             out[i] =
@@ -101,8 +105,14 @@ static void draw_normal(const struct random_run *run, const uint32_t *words,
 static void draw_bernoulli(const struct random_run *run, const uint32_t *words,
                            double *out, int64_t n)
 {
+    /* w 2^-32 < a, both exact, is w < a 2^32, also rounded up. */
+    const int64_t bound = (int64_t)ceil(run->a * 0x1p32);
+    const uint32_t last = (uint32_t)(bound - 1);
+    const double one = bound > 0;
+
+#pragma omp simd
     for (int64_t i = 0; i < n; i++)
-        out[i] = (double)words[i] * 0x1p-32 < run->a ? 1 : 0;
+        out[i] = words[i] <= last ? one : 0;
 }
 
 /* ---- pieces ---- */
@@ -122,16 +132,30 @@ static void random_piece(void *context, int64_t first, int64_t last,
         int64_t blocks = (n + run->per_block - 1) / run->per_block;
         uint64_t at = run->offset + (uint64_t)first / run->per_block;
 
-        for (int64_t i = 0; i < blocks; i++)
-            hob_philox_block(run->seed, at + (uint64_t)i, &words[i * WORDS]);
+        run->philox(run->seed, at, blocks, words);
         run->draw(run, words, values, n);
         /* Where low and high are one number there is nothing below it. */
         if (run->draw == draw_uniform && run->a < run->b)
+#pragma omp simd
             for (int64_t i = 0; i < n; i++)
                 values[i] = values[i] > limit ? limit : values[i];
         run->cast(run->out + first * run->size, values, n);
         first += n;
     }
+}
+
+static flex_philox_fn philox_of(uint32_t isa)
+{
+    static const flex_philox_fn functions[FLEX_ISA_COUNT_] = {
+        [FLEX_ISA_BASE] = flex_philox_base,
+#if defined(__x86_64__)
+        [FLEX_ISA_V2] = flex_philox_v2,
+        [FLEX_ISA_V3] = flex_philox_v3,
+        [FLEX_ISA_V4] = flex_philox_v4,
+#endif
+    };
+
+    return functions[isa] ? functions[isa] : flex_philox_base;
 }
 
 /* Fill the result of CALL, whose last two arguments are seed and offset. */
@@ -140,6 +164,7 @@ static hob_status run_random(struct flex_device *device, struct hob_call *call,
 {
     const struct hob_view *out = hob_ret_view(call, 0);
 
+    run->philox = philox_of(device->isa);
     run->out = out->data;
     run->dtype = out->dtype;
     run->size = hob_dtype_size(out->dtype);

@@ -317,22 +317,34 @@ static void rows_piece(void *context, int64_t first, int64_t last,
                        uint32_t worker)
 {
     struct fold_run *run = context;
+    const struct flex_axis *axis = &run->axis;
+    const struct flex_loop *outer = &axis->outer;
+    const int in_place =
+        !run->load && axis->stride == 1 && axis->n <= FLEX_FOLD_BLOCK;
     struct flex_fold_buffer buffer;
     struct flex_loop row;
-    char cells[BATCH * sizeof(union cell)];
+    union cell cells[BATCH];
 
     (void)worker;
     while (first < last) {
         const int64_t n = last - first < BATCH ? last - first : BATCH;
 
         for (int64_t i = 0; i < n; i++) {
+            char *out = (char *)cells + i * run->acc_size;
             union cell cell;
 
-            flex_axis_row(&run->axis, first + i, &row);
+            if (in_place) {
+                run->fold(out,
+                          outer->data + flex_loop_offset(outer, first + i) *
+                                            (int64_t)outer->size,
+                          axis->n);
+                continue;
+            }
+            flex_axis_row(axis, first + i, &row);
             fold_range(run, &row, 0, row.count, &cell, &buffer);
-            memcpy(cells + i * run->acc_size, &cell, run->acc_size);
+            memcpy(out, &cell, run->acc_size);
         }
-        finish(run, cells, first, n, run->axis.n);
+        finish(run, cells, first, n, axis->n);
         first += n;
     }
 }

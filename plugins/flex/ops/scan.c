@@ -9,7 +9,12 @@
 #include <math.h>
 #include <string.h>
 
-enum { CHUNK = FLEX_FOLD_BLOCK / 2 };
+enum {
+    CHUNK = FLEX_FOLD_BLOCK / 2,
+    /* Rows of float sums, which are gone through at once: one has to wait for
+     * each of its additions. Memory likes one row at a time better. */
+    TOGETHER = 4
+};
 
 struct scan_run {
     flex_scan_fn scan;
@@ -21,6 +26,7 @@ struct scan_run {
     uint64_t identity; /* an accumulator's first value */
     int64_t n;         /* along the dimension */
     int64_t inner;     /* elements of the dimensions after it */
+    int64_t together;  /* rows to go through at once */
     uint32_t size;
 };
 
@@ -30,30 +36,39 @@ static void *result_at(const struct scan_run *run, char *out, float *single)
     return run->store ? (void *)single : (void *)out;
 }
 
+/* ROWS rows from FIRST on, chunk by chunk; more than one are dense and need no
+ * conversion. */
+static void scan_rows(const struct scan_run *run, int64_t first, int64_t rows,
+                      struct flex_fold_buffer *buffer, float *single)
+{
+    uint64_t carry[TOGETHER];
+
+    flex_copy_strided(carry, 1, &run->identity, 0, rows, sizeof(carry[0]));
+    for (int64_t i = 0; i < run->n; i += CHUNK) {
+        const int64_t n = run->n - i < CHUNK ? run->n - i : CHUNK;
+        const int64_t at = first * run->n + i;
+        char *out = run->out + at * run->size;
+        void *result = result_at(run, out, single);
+
+        run->scan(result, flex_fold_fetch(&run->in, run->load, at, n, buffer),
+                  carry, run->n, rows, n);
+        if (run->store)
+            run->store(out, result, n);
+    }
+}
+
 static void rows_piece(void *context, int64_t first, int64_t last,
                        uint32_t worker)
 {
     struct scan_run *run = context;
+    const int64_t most = flex_loop_dense(&run->in) && !run->load ? TOGETHER : 1;
     struct flex_fold_buffer buffer;
     float single[CHUNK];
 
     (void)worker;
-    for (int64_t row = first; row < last; row++) {
-        uint64_t carry = run->identity;
-
-        for (int64_t i = 0; i < run->n; i += CHUNK) {
-            int64_t n = run->n - i < CHUNK ? run->n - i : CHUNK;
-            int64_t at = row * run->n + i;
-            char *out = run->out + at * run->size;
-            void *result = result_at(run, out, single);
-
-            run->scan(result,
-                      flex_fold_fetch(&run->in, run->load, at, n, &buffer),
-                      &carry, n);
-            if (run->store)
-                run->store(out, result, n);
-        }
-    }
+    for (int64_t row = first; row < last; row += most)
+        scan_rows(run, row, last - row < most ? last - row : most, &buffer,
+                  single);
 }
 
 /* Pieces count chunks of the inner dimension: all of those of the first
@@ -130,6 +145,11 @@ static hob_status run_scan(struct flex_device *device, struct hob_call *call,
     run.n = x->shape[dim];
     for (uint32_t i = dim + 1; i < x->rank; i++)
         run.inner *= x->shape[i];
+    run.together = 1;
+    if (!run.load && flex_loop_dense(&run.in) &&
+        (HOB_DTYPE_BIT(computed) & HOB_MASK_FLOAT) &&
+        (scan == FLEX_SCAN_SUM || scan == FLEX_SCAN_PROD))
+        run.together = TOGETHER;
     if (run.in.count == 0)
         return HOB_OK;
     pieces = run.in.count / run.n / run.inner;
