@@ -4,10 +4,8 @@
  *
  * Without the device option "gemm" it is used where flex's own kernels are
  * not known to be as good: below x86-64-v3 and on other processors. Measured
- * on Zen 5 (one thread, sgemm of 512, GFLOP/s): AVX-512 241 against
- * OpenBLAS's 241, AVX2 124 against 125; on two threads own kernels are ahead,
- * since they pack both operands once for all threads, and OPENBLAS_CORETYPE
- * has no say in them.
+ * on Zen 5 (one thread, sgemm of 512, GFLOP/s): AVX-512 249 against 234 of
+ * OpenBLAS's best kernel set, and OPENBLAS_CORETYPE has no say in them.
  *
  * The library is one a process. It is set to one thread for good; flex
  * splits the work over the host's threads, by size.

@@ -23,7 +23,7 @@ enum {
     DOT_ELEMENTS = 8192,
     /* Large matrices up to this size are better multiplied in tiles, as far as
      * those read them in place. */
-    NEAR_BYTES = 2 << 20,
+    IN_PLACE_BYTES = 2 << 20,
     /* Bytes of the large matrix that are worth a thread. */
     PIECE_BYTES = 128 << 10
 };
@@ -53,14 +53,14 @@ int flex_gemm_is_skinny(const struct flex_gemm *gemm)
         const int64_t bytes = gemm->n * gemm->k * size;
 
         if (gemm->m > 1 && gemm->b_column == 1)
-            return bytes > NEAR_BYTES;
+            return bytes > IN_PLACE_BYTES;
         if (gemm->m >= FLEX_SKINNY_ROWS / 2)
-            return gemm->b_row == 1 && bytes > NEAR_BYTES / 8;
+            return gemm->b_row == 1 && bytes > IN_PLACE_BYTES / 8;
         return gemm->b_column == 1 || gemm->b_row == 1 || gemm->n == 1;
     }
     if (gemm->n <= ROWS_MAX && (gemm->a_column == 1 || gemm->a_row == 1))
         return gemm->n <= FLEX_SKINNY_ROWS ||
-               gemm->m * gemm->k * size > NEAR_BYTES;
+               gemm->m * gemm->k * size > IN_PLACE_BYTES;
     return 0;
 }
 

@@ -343,6 +343,52 @@ START_TEST(test_gemm_of_large_operands)
 }
 END_TEST
 
+/* Sums that round: the same bits on one thread and on three. */
+START_TEST(test_gemm_does_not_depend_on_threads)
+{
+    static const int64_t sizes[][3] = {
+        {150, 170, 1100}, {9, 1100, 600}, {1, 2000, 300}, {2000, 3, 300}};
+    const int64_t m = sizes[_i][0], n = sizes[_i][1], k = sizes[_i][2];
+    float *results[2];
+    struct lab lab = {.seed = 1};
+    float *a = malloc((size_t)(m * k) * sizeof(float));
+    float *b = malloc((size_t)(k * n) * sizeof(float));
+
+    for (int64_t i = 0; i < m * k; i++)
+        a[i] = (float)lab_random(&lab, -999, 999) / 7;
+    for (int64_t i = 0; i < k * n; i++)
+        b[i] = (float)lab_random(&lab, -999, 999) / 11;
+    for (int t = 0; t < 2; t++) {
+        results[t] = malloc((size_t)(m * n) * sizeof(float));
+        ck_assert(lab_open(&lab, t ? 3 : 1, NULL));
+        ck_assert_int_eq(flex_gemm(lab.device,
+                                   &(struct flex_gemm){
+                                       .struct_size = sizeof(struct flex_gemm),
+                                       .dtype = HOB_DTYPE_F32,
+                                       .m = m,
+                                       .n = n,
+                                       .k = k,
+                                       .a = a,
+                                       .a_row = k,
+                                       .a_column = 1,
+                                       .b = b,
+                                       .b_row = n,
+                                       .b_column = 1,
+                                       .c = results[t],
+                                       .ldc = n,
+                                       .alpha = 1}),
+                         HOB_OK);
+        lab_close(&lab);
+    }
+    ck_assert_int_eq(
+        memcmp(results[0], results[1], (size_t)(m * n) * sizeof(float)), 0);
+    free(results[0]);
+    free(results[1]);
+    free(a);
+    free(b);
+}
+END_TEST
+
 START_TEST(test_gemm_refuses_bad_descriptions)
 {
     struct lab lab;
@@ -408,6 +454,7 @@ int main(void)
     tcase_add_loop_test(tc, test_gemm_finishes_each_element_once, 0, 7);
     tcase_add_loop_test(tc, test_gemm_of_large_operands, 0,
                         (int)(sizeof(larges) / sizeof(larges[0])));
+    tcase_add_loop_test(tc, test_gemm_does_not_depend_on_threads, 0, 4);
     tcase_add_test(tc, test_gemm_refuses_bad_descriptions);
     tcase_add_test(tc, test_matmul_keeps_nan);
     suite_add_tcase(suite, tc);

@@ -17,12 +17,50 @@ static inline __attribute__((always_inline)) TYPE NAME(lane_sum)(NAME(vector) v)
 }
 
 /*
- * sums[i][0 .. columns - 1] += a[0 .. 3][i] * in[0 .. 3][..], four rows of
- * the matrix at a time so that the sums are loaded and stored a quarter as
- * often. A is packed: a[k * ROWS + i]; rows of sums are SUM_STRIDE apart. The
- * processor fetches little ahead by itself, since the rows end soon; so the
- * rows after the next are asked for.
+ * sums[i][0 .. WIDE vectors] += a[0 .. DEEP - 1][i] * in[0 .. DEEP - 1][..].
+ * Several rows of the matrix at a time, so that the sums are loaded and stored
+ * the less often; two vectors of each, so that an element of A is. The rows
+ * end soon, so the processor fetches little ahead by itself: the next ones are
+ * asked for.
  */
+static inline __attribute__((always_inline)) void
+NAME(stream_columns)(const int rows, const int deep, const int wide,
+                     const TYPE *a, const TYPE *in, int64_t stride, TYPE *sums,
+                     int64_t sum_stride)
+{
+    NAME(vector) b[4][2];
+
+#pragma GCC unroll 4
+    for (int k = 0; k < deep; k++)
+#pragma GCC unroll 2
+        for (int j = 0; j < wide; j++) {
+            const TYPE *at = in + k * stride + j * NAME(lanes);
+            b[k][j] = *(const NAME(vector_at) *)at;
+            __builtin_prefetch(at + deep * stride, 0, 3);
+        }
+#pragma GCC unroll 8
+    for (int i = 0; i < rows; i++) {
+        NAME(vector) sum[2];
+#pragma GCC unroll 2
+        for (int j = 0; j < wide; j++)
+            sum[j] = *(const NAME(vector_at) *)(sums + i * sum_stride +
+                                                j * NAME(lanes));
+#pragma GCC unroll 4
+        for (int k = 0; k < deep; k++) {
+            const TYPE factor = a[k * rows + i];
+#pragma GCC unroll 2
+            for (int j = 0; j < wide; j++)
+                sum[j] += factor * b[k][j];
+        }
+#pragma GCC unroll 2
+        for (int j = 0; j < wide; j++)
+            *(NAME(vector_at) *)(sums + i * sum_stride + j * NAME(lanes)) =
+                sum[j];
+    }
+}
+
+/* The same for all COLUMNS. A is packed: a[k * ROWS + i]; rows of sums are
+ * SUM_STRIDE apart. */
 static inline __attribute__((always_inline)) void
 NAME(stream_rows)(const int rows, const int deep, int64_t columns,
                   const TYPE *a, const TYPE *in, int64_t stride, TYPE *sums,
@@ -30,23 +68,12 @@ NAME(stream_rows)(const int rows, const int deep, int64_t columns,
 {
     int64_t j = 0;
 
-    for (; j + NAME(lanes) <= columns; j += NAME(lanes)) {
-        NAME(vector) b[4];
-#pragma GCC unroll 4
-        for (int k = 0; k < deep; k++) {
-            b[k] = *(const NAME(vector_at) *)(in + k * stride + j);
-            __builtin_prefetch(in + (k + 2 * deep) * stride + j, 0, 3);
-        }
-#pragma GCC unroll 8
-        for (int i = 0; i < rows; i++) {
-            TYPE *at = sums + i * sum_stride + j;
-            NAME(vector) sum = *(const NAME(vector_at) *)at;
-#pragma GCC unroll 4
-            for (int k = 0; k < deep; k++)
-                sum += a[k * rows + i] * b[k];
-            *(NAME(vector_at) *)at = sum;
-        }
-    }
+    for (; j + NAME(width) <= columns; j += NAME(width))
+        NAME(stream_columns)
+    (rows, deep, 2, a, in + j, stride, sums + j, sum_stride);
+    for (; j + NAME(lanes) <= columns; j += NAME(lanes))
+        NAME(stream_columns)
+    (rows, deep, 1, a, in + j, stride, sums + j, sum_stride);
     for (; j < columns; j++)
         for (int i = 0; i < rows; i++)
             for (int k = 0; k < deep; k++)
