@@ -12,6 +12,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -285,6 +286,7 @@ static pid_t start_busy(void)
     volatile double x = 1;
 
     if (pid == 0) {
+        (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
         for (;;)
             x = x * 0.999 + 0.001;
     }

@@ -17,6 +17,7 @@ import contextlib
 import ctypes
 import json
 import os
+import signal
 import sys
 import time
 
@@ -352,6 +353,8 @@ def main():
             continue
         child = os.fork()
         if child == 0:
+            # Killed with its parent, even if it is stopped: PR_SET_PDEATHSIG.
+            ctypes.CDLL(None).prctl(1, signal.SIGKILL)
             try:
                 case = json.loads(line)
                 with library.mode(case["training"]):

@@ -12,6 +12,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -20,6 +21,8 @@ enum { END_MS = 5000 }; /* to end in, before it is killed */
 static void become(const char *const *argv, const char *const *environment,
                    int in, int out)
 {
+    /* Who is stopped when the suite is killed would stay for ever. */
+    (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
     (void)dup2(in, 0);
     (void)dup2(out, 1);
     for (int i = 0; environment && environment[i]; i++)

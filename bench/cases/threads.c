@@ -12,6 +12,7 @@
 
 #include <dlfcn.h>
 #include <math.h>
+#include <pthread.h>
 #include <stdlib.h>
 
 /* ---- work ---- */
@@ -186,6 +187,120 @@ static double one_at(const struct bench_case *c, const struct bench_array *in,
     return 1;
 }
 
+/* ---- several callers: each has a scope, and takes exp of its own input ----
+ */
+
+enum { CALLERS = 2 };
+
+struct caller {
+    hob_scope *scope;
+    hob_tensor *x;
+    uint64_t repeats;
+    pthread_t id;
+};
+
+struct callers {
+    hob_runtime *runtime;
+    hob_device *device;
+    struct caller one[CALLERS];
+};
+
+static hob_status callers_open(struct bench_job *job)
+{
+    struct callers *callers = calloc(1, sizeof(*callers));
+    hob_status st;
+
+    job->state = callers;
+    if (!callers)
+        return HOB_ERR_MEMORY;
+    st = bench_open(job, "flex", &callers->runtime, &callers->device);
+    for (int i = 0; i < CALLERS && !st; i++) {
+        struct caller *caller = &callers->one[i];
+
+        caller->scope = hob_scope_open(callers->runtime);
+        caller->x =
+            hob_from_f32(caller->scope, callers->device, bench_f32(&job->in[0]),
+                         job->c->in[0].shape, bench_rank(&job->c->in[0]));
+        st = hob_scope_error(caller->scope, &job->error);
+    }
+    return st;
+}
+
+static void callers_close(struct bench_job *job)
+{
+    struct callers *callers = job->state;
+
+    if (!callers)
+        return;
+    for (int i = 0; i < CALLERS; i++)
+        hob_scope_close(callers->one[i].scope);
+    hob_device_unref(callers->device);
+    if (hob_runtime_close(callers->runtime, NULL))
+        job->error.status = HOB_ERR_BUSY;
+    free(callers);
+}
+
+static void *call(void *context)
+{
+    struct caller *caller = context;
+
+    for (uint64_t i = 0; i < caller->repeats; i++) {
+        hob_scope *scope = hob_scope_child(caller->scope);
+
+        (void)hob_exp(scope, caller->x);
+        hob_scope_close(scope);
+    }
+    return NULL;
+}
+
+/* All callers at once. */
+static void callers_run(struct bench_job *job, uint64_t repeats)
+{
+    struct callers *callers = job->state;
+    int started = 0;
+
+    while (started < CALLERS) {
+        struct caller *caller = &callers->one[started];
+
+        caller->repeats = repeats;
+        if (pthread_create(&caller->id, NULL, call, caller))
+            break;
+        started++;
+    }
+    if (started < CALLERS)
+        (void)hob_error_set(&job->error, HOB_ERR_MEMORY, "no more threads");
+    while (started)
+        (void)pthread_join(callers->one[--started].id, NULL);
+}
+
+/* One after the other. */
+static void in_turn_run(struct bench_job *job, uint64_t repeats)
+{
+    struct callers *callers = job->state;
+
+    for (int i = 0; i < CALLERS; i++) {
+        callers->one[i].repeats = repeats;
+        (void)call(&callers->one[i]);
+    }
+}
+
+/* What the last caller gets while the others are at work. */
+static hob_status callers_check(struct bench_job *job, double *out)
+{
+    struct callers *callers = job->state;
+    struct caller *last = &callers->one[CALLERS - 1];
+    struct caller *first = &callers->one[0];
+    hob_status st;
+
+    first->repeats = 10;
+    if (pthread_create(&first->id, NULL, call, first))
+        return hob_error_set(&job->error, HOB_ERR_MEMORY, "no more threads");
+    st = hob_read_f64(hob_exp(last->scope, last->x), out, job->c->out_count,
+                      &job->error);
+    (void)pthread_join(first->id, NULL);
+    return st;
+}
+
 /* ---- the table ---- */
 
 #define F32 HOB_DTYPE_F32
@@ -197,6 +312,24 @@ static double one_at(const struct bench_case *c, const struct bench_array *in,
         .id = "C30", .name = label " " #size, inputs(size), .hob = function,   \
         ONE_THREAD(function), .at = reference, .out_count = size,              \
         .is_threads_only = 1, .target = {                                      \
+            .base = 0.95                                                       \
+        }                                                                      \
+    }
+/* Not slower than the same calls one after the other. */
+#define CALLERS_AT_ONCE(size)                                                  \
+    {                                                                          \
+        .id = "C30", .name = "2 callers at once, exp " #size " each",          \
+        .in = {{F32, {size}, 0, 0}},                                           \
+        .program = {.open = callers_open,                                      \
+                    .check = callers_check,                                    \
+                    .run = callers_run,                                        \
+                    .close = callers_close},                                   \
+        .ways = {{.who = "one after the other",                                \
+                  .open = callers_open,                                        \
+                  .run = in_turn_run,                                          \
+                  .close = callers_close,                                      \
+                  .is_base = 1}},                                              \
+        .at = exp_at, .out_count = size, .is_threads_only = 1, .target = {     \
             .base = 0.95                                                       \
         }                                                                      \
     }
@@ -254,6 +387,8 @@ static const struct bench_case cases[] = {
      .out_count = 1,
      .is_threads_only = 1,
      .target = {.ns = 300, .peer = 1}},
+    CALLERS_AT_ONCE(1000),
+    CALLERS_AT_ONCE(100000),
     NO_LOSS("add", 1000, add, add_at, TWO),
     NO_LOSS("add", 10000, add, add_at, TWO),
     NO_LOSS("add", 100000, add, add_at, TWO),
