@@ -24,10 +24,6 @@ struct flex_quant {
 
 void flex_quant_init(struct flex_quant *quant, const struct hob_view *view);
 
-/* What the codes of N elements from FIRST on are multiplied by, one each. */
-void flex_quant_factors(const struct flex_quant *quant, int64_t first,
-                        int64_t n, float *factors);
-
 /* N numbers from FIRST on into OUT. */
 void flex_quant_decode(const struct flex_device *device,
                        const struct flex_quant *quant, int64_t first, int64_t n,
