@@ -33,6 +33,8 @@ struct flex_quant_kernels {
     /* OUT = the numbers of the codes, each times its factor. */
     void (*decode)(const struct flex_quant_codes *codes, float *out);
     void (*decode_f64)(const struct flex_quant_codes *codes, double *out);
+    /* SUMS[i] += number i by X; integers only. */
+    void (*add)(const struct flex_quant_codes *codes, float x, float *sums);
     /* OUT = the codes, as hob_quant_encode() has them; 0 for the factor 0. */
     void (*encode)(const struct flex_quant_numbers *numbers, uint8_t *out);
 };

@@ -57,19 +57,8 @@ static void NAME(decode_floats)(const struct flex_quant_codes *codes,
 static void NAME(decode)(const struct flex_quant_codes *codes, TYPE *out)
 {
     int8_t unpacked[FLEX_QUANT_RUN + 8];
-    const int64_t per = 8 / codes->bits, lead = codes->first % per;
-    const int64_t bytes = (lead + codes->n + per - 1) / per;
-    const uint8_t *at = codes->codes + codes->first / per;
-    const int8_t *in = (const int8_t *)at;
+    const int8_t *in = integers(codes, unpacked);
 
-    if (codes->bits < 8)
-        in = unpacked + lead;
-    if (codes->bits == 4 && codes->numbers)
-        unpack(2, 0, at, bytes, unpacked);
-    else if (codes->bits == 4)
-        unpack(2, 8, at, bytes, unpacked);
-    else if (codes->bits == 2)
-        unpack(4, 2, at, bytes, unpacked);
     if (codes->numbers)
         NAME(decode_floats)(codes, (const uint8_t *)in, out);
     else

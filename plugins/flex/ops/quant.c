@@ -84,8 +84,8 @@ static void expand_factors(const struct flex_quant *quant, int64_t first,
     }
 }
 
-static const struct flex_quant_kernels *
-kernels_of(const struct flex_device *device)
+const struct flex_quant_kernels *
+flex_quant_kernels_of(const struct flex_device *device)
 {
     static const struct flex_quant_kernels *const tables[FLEX_ISA_COUNT_] = {
         [FLEX_ISA_BASE] = &flex_quant_kernels_base,
@@ -114,36 +114,42 @@ static void factors_of(const struct flex_quant *quant, int64_t index,
         factors[i] *= global;
 }
 
+void flex_quant_part(const struct flex_quant *quant, int64_t first, int64_t n,
+                     float factors[FLEX_QUANT_RUN],
+                     struct flex_quant_codes *out)
+{
+    const uint32_t last = quant->layout.rank - 1;
+    const int64_t row = quant->layout.sizes[last];
+    const int64_t left = row - first % row;
+    int64_t scale;
+
+    out->codes = quant->codes;
+    out->bits = quant->bits;
+    out->numbers = quant->format->mantissa ? quant->numbers : NULL;
+    out->first = first;
+    out->n = n < left ? n : left;
+    out->n = out->n < FLEX_QUANT_RUN ? out->n : FLEX_QUANT_RUN;
+    out->block = quant->layout.block[last];
+    out->factors = factors;
+    scale = hob_quant_scale_at(&quant->layout, first, &out->head);
+    factors_of(quant, scale,
+               out->n <= out->head
+                   ? 1
+                   : 1 + hob_quant_block_count(out->n - out->head, out->block),
+               factors);
+}
+
 /* N numbers from FIRST on, into one of both. */
 static void decode(const struct flex_device *device,
                    const struct flex_quant *quant, int64_t first, int64_t n,
                    float *out, double *out_f64)
 {
-    const uint32_t last = quant->layout.rank - 1;
-    const int64_t row = quant->layout.sizes[last];
-    const struct flex_quant_kernels *kernels = kernels_of(device);
+    const struct flex_quant_kernels *kernels = flex_quant_kernels_of(device);
     float factors[FLEX_QUANT_RUN];
-    struct flex_quant_codes part = {.codes = quant->codes,
-                                    .bits = quant->bits,
-                                    .block = quant->layout.block[last],
-                                    .factors = factors};
+    struct flex_quant_codes part;
 
-    if (quant->format->mantissa)
-        part.numbers = quant->numbers;
     for (int64_t i = 0; i < n; i += part.n) {
-        const int64_t left = row - (first + i) % row;
-        int64_t scale;
-
-        part.first = first + i;
-        part.n = n - i < left ? n - i : left;
-        part.n = part.n < FLEX_QUANT_RUN ? part.n : FLEX_QUANT_RUN;
-        scale = hob_quant_scale_at(&quant->layout, part.first, &part.head);
-        factors_of(
-            quant, scale,
-            part.n <= part.head
-                ? 1
-                : 1 + hob_quant_block_count(part.n - part.head, part.block),
-            factors);
+        flex_quant_part(quant, first + i, n - i, factors, &part);
         if (out)
             kernels->decode(&part, out + i);
         else
@@ -222,7 +228,7 @@ static void quantize_piece(void *context, int64_t first, int64_t last,
 
         run->cast(x, flex_loop_fetch(&run->loop, at, n, raw), n);
         expand_factors(&run->quant, at, n, factors);
-        kernels_of(run->device)
+        flex_quant_kernels_of(run->device)
             ->encode(
                 &(struct flex_quant_numbers){x, factors, n, run->quant.format},
                 codes);
