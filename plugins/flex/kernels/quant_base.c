@@ -1,4 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* quant_base.c - the numbers of codes, for any processor. */
-#define DECODE flex_quant_decode_base
+/* quant_base.c - quantized numbers, for any processor. */
+#define TABLE flex_quant_kernels_base
 #include "quant_tmpl.h"

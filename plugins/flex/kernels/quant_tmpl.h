@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * quant_tmpl.h - the numbers of codes, for one instruction set. Included by
- * quant_base.c, quant_v2.c and so on with DECODE defined, the function's name.
+ * quant_tmpl.h - quant.h for one instruction set. Included by quant_base.c,
+ * quant_v2.c and so on with TABLE defined, the name of their table.
  */
 #include "quant.h"
 
@@ -19,73 +19,87 @@ static inline void unpack(const int per, const int sign,
                 (int8_t)((((in[i] >> (k * bits)) & mask) ^ sign) - sign);
 }
 
-/* N elements of a block. */
-static inline void scale(const int8_t *restrict in, int64_t n, float factor,
-                         float *restrict out)
+/* The codes of integers, or of floats, one a byte; maybe in UNPACKED. */
+static inline const int8_t *integers(const struct flex_quant_codes *codes,
+                                     int8_t *unpacked)
 {
-    enum { STEP = 32 }; /* a constant, for vectors without a remainder */
-    int64_t i = 0;
-
-    for (; i + STEP <= n; i += STEP)
-        for (int k = 0; k < STEP; k++)
-            out[i + k] = (float)in[i + k] * factor;
-    for (; i < n; i++)
-        out[i] = (float)in[i] * factor;
-}
-
-static void decode_integers(const struct flex_quant_codes *codes,
-                            const int8_t *restrict in, float *restrict out)
-{
-    const float *restrict factors = codes->factors;
-    int64_t length = codes->head;
-
-    if (codes->block == 1) {
-        for (int64_t i = 0; i < codes->n; i++)
-            out[i] = (float)in[i] * factors[i];
-        return;
-    }
-    for (int64_t i = 0; i < codes->n; i += length, length = codes->block) {
-        const int64_t left = codes->n - i;
-
-        scale(in + i, length < left ? length : left, *factors++, out + i);
-    }
-}
-
-static void decode_floats(const struct flex_quant_codes *codes,
-                          const uint8_t *restrict in, float *restrict out)
-{
-    const float *restrict factors = codes->factors;
-    const float *restrict numbers = codes->numbers;
-    int64_t length = codes->head;
-
-    for (int64_t i = 0; i < codes->n; i += length, length = codes->block) {
-        const int64_t left = codes->n - i;
-        const int64_t end = i + (length < left ? length : left);
-        const float factor = *factors++;
-
-        for (int64_t k = i; k < end; k++)
-            out[k] = numbers[in[k]] * factor;
-    }
-}
-
-void DECODE(const struct flex_quant_codes *codes, float *out)
-{
-    int8_t unpacked[FLEX_QUANT_RUN + 8];
     const int64_t per = 8 / codes->bits, lead = codes->first % per;
     const int64_t bytes = (lead + codes->n + per - 1) / per;
     const uint8_t *at = codes->codes + codes->first / per;
-    const int8_t *in = (const int8_t *)at;
 
-    if (codes->bits < 8)
-        in = unpacked + lead;
+    if (codes->bits == 8)
+        return (const int8_t *)at;
     if (codes->bits == 4 && codes->numbers)
         unpack(2, 0, at, bytes, unpacked);
     else if (codes->bits == 4)
         unpack(2, 8, at, bytes, unpacked);
-    else if (codes->bits == 2)
-        unpack(4, 2, at, bytes, unpacked);
-    if (codes->numbers)
-        decode_floats(codes, (const uint8_t *)in, out);
     else
-        decode_integers(codes, in, out);
+        unpack(4, 2, at, bytes, unpacked);
+    return unpacked + lead;
 }
+
+#define TYPE float
+#define NAME(x) f32_##x
+#include "quant_decode_tmpl.h"
+
+#define TYPE double
+#define NAME(x) f64_##x
+#include "quant_decode_tmpl.h"
+
+/* In constant steps, for vectors without a remainder. Numbers first: a factor
+ * by x may overflow where the code is 0. */
+static void add(const struct flex_quant_codes *codes, float x,
+                float *restrict sums)
+{
+    int8_t unpacked[FLEX_QUANT_RUN + 8];
+    const int8_t *restrict in = integers(codes, unpacked);
+    const float *restrict factors = codes->factors;
+    enum { STEP = 32 };
+    int64_t length = codes->head, end;
+
+    if (codes->block == 1) {
+        for (int64_t i = 0; i < codes->n; i++)
+            sums[i] += (float)in[i] * factors[i] * x;
+        return;
+    }
+    for (int64_t i = 0; i < codes->n; i = end, length = codes->block) {
+        const float factor = *factors++;
+
+        end = length < codes->n - i ? i + length : codes->n;
+        for (; i + STEP <= end; i += STEP)
+            for (int k = 0; k < STEP; k++)
+                sums[i + k] += (float)in[i + k] * factor * x;
+        for (; i < end; i++)
+            sums[i] += (float)in[i] * factor * x;
+    }
+}
+
+static void encode(const struct flex_quant_numbers *numbers,
+                   uint8_t *restrict out)
+{
+    const double *restrict x = numbers->x;
+    const float *restrict factors = numbers->factors;
+    const struct hob_quant_format *format = numbers->format;
+    const double low = (double)format->low, high = (double)format->high;
+    const int32_t mask = (1 << format->bits) - 1;
+
+    if (format->mantissa) {
+        for (int64_t i = 0; i < numbers->n; i++) {
+            const uint32_t code =
+                hob_quant_encode(format, x[i] / (double)factors[i]);
+
+            out[i] = factors[i] == 0 ? 0 : (uint8_t)code;
+        }
+        return;
+    }
+    for (int64_t i = 0; i < numbers->n; i++) {
+        double code = x[i] / (double)factors[i];
+
+        code = code == code && factors[i] != 0 ? code : 0;
+        code = code < low ? low : code;
+        code = code > high ? high : code;
+        out[i] = (uint8_t)((int32_t)hob_quant_round(code) & mask);
+    }
+}
+
+const struct flex_quant_kernels TABLE = {f32_decode, f64_decode, add, encode};

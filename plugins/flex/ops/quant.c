@@ -60,8 +60,9 @@ static float factor_at(const struct flex_quant *quant, int64_t index)
     return quant->global ? scale * global_of(quant) : scale;
 }
 
-void flex_quant_factors(const struct flex_quant *quant, int64_t first,
-                        int64_t n, float *factors)
+/* What the codes of N elements from FIRST on are multiplied by, one each. */
+static void expand_factors(const struct flex_quant *quant, int64_t first,
+                           int64_t n, float *factors)
 {
     const uint32_t last = quant->layout.rank - 1;
     const int64_t row = quant->layout.sizes[last];
@@ -83,19 +84,19 @@ void flex_quant_factors(const struct flex_quant *quant, int64_t first,
     }
 }
 
-static flex_quant_decode_fn decoder_of(const struct flex_device *device)
+const struct flex_quant_kernels *
+flex_quant_kernels_of(const struct flex_device *device)
 {
-    static const flex_quant_decode_fn decoders[FLEX_ISA_COUNT_] = {
-        [FLEX_ISA_BASE] = flex_quant_decode_base,
+    static const struct flex_quant_kernels *const tables[FLEX_ISA_COUNT_] = {
+        [FLEX_ISA_BASE] = &flex_quant_kernels_base,
 #if defined(__x86_64__)
-        [FLEX_ISA_V2] = flex_quant_decode_v2,
-        [FLEX_ISA_V3] = flex_quant_decode_v3,
-        [FLEX_ISA_V4] = flex_quant_decode_v4,
+        [FLEX_ISA_V2] = &flex_quant_kernels_v2,
+        [FLEX_ISA_V3] = &flex_quant_kernels_v3,
+        [FLEX_ISA_V4] = &flex_quant_kernels_v4,
 #endif
     };
 
-    return decoders[device->isa] ? decoders[device->isa]
-                                 : flex_quant_decode_base;
+    return tables[device->isa] ? tables[device->isa] : &flex_quant_kernels_base;
 }
 
 /* The factors of COUNT scales from INDEX on. */
@@ -113,37 +114,54 @@ static void factors_of(const struct flex_quant *quant, int64_t index,
         factors[i] *= global;
 }
 
+void flex_quant_part(const struct flex_quant *quant, int64_t first, int64_t n,
+                     float factors[FLEX_QUANT_RUN],
+                     struct flex_quant_codes *out)
+{
+    const uint32_t last = quant->layout.rank - 1;
+    const int64_t row = quant->layout.sizes[last];
+    const int64_t left = row - first % row;
+    int64_t scale;
+
+    out->codes = quant->codes;
+    out->bits = quant->bits;
+    out->numbers = quant->format->mantissa ? quant->numbers : NULL;
+    out->first = first;
+    out->n = n < left ? n : left;
+    out->n = out->n < FLEX_QUANT_RUN ? out->n : FLEX_QUANT_RUN;
+    out->block = quant->layout.block[last];
+    out->factors = factors;
+    scale = hob_quant_scale_at(&quant->layout, first, &out->head);
+    factors_of(quant, scale,
+               out->n <= out->head
+                   ? 1
+                   : 1 + hob_quant_block_count(out->n - out->head, out->block),
+               factors);
+}
+
+/* N numbers from FIRST on, into one of both. */
+static void decode(const struct flex_device *device,
+                   const struct flex_quant *quant, int64_t first, int64_t n,
+                   float *out, double *out_f64)
+{
+    const struct flex_quant_kernels *kernels = flex_quant_kernels_of(device);
+    float factors[FLEX_QUANT_RUN];
+    struct flex_quant_codes part;
+
+    for (int64_t i = 0; i < n; i += part.n) {
+        flex_quant_part(quant, first + i, n - i, factors, &part);
+        if (out)
+            kernels->decode(&part, out + i);
+        else
+            kernels->decode_f64(&part, out_f64 + i);
+    }
+}
+
 void flex_quant_decode(const struct flex_device *device,
                        const struct flex_quant *quant, int64_t first, int64_t n,
                        float *out)
 {
-    const uint32_t last = quant->layout.rank - 1;
-    const int64_t row = quant->layout.sizes[last];
-    const flex_quant_decode_fn decode = decoder_of(device);
-    float factors[FLEX_QUANT_RUN];
-    struct flex_quant_codes part = {.codes = quant->codes,
-                                    .bits = quant->bits,
-                                    .block = quant->layout.block[last],
-                                    .factors = factors};
-
-    if (quant->format->mantissa)
-        part.numbers = quant->numbers;
-    for (int64_t i = 0; i < n; i += part.n) {
-        const int64_t left = row - (first + i) % row;
-        int64_t scale;
-
-        part.first = first + i;
-        part.n = n - i < left ? n - i : left;
-        part.n = part.n < FLEX_QUANT_RUN ? part.n : FLEX_QUANT_RUN;
-        scale = hob_quant_scale_at(&quant->layout, part.first, &part.head);
-        factors_of(
-            quant, scale,
-            part.n <= part.head
-                ? 1
-                : 1 + hob_quant_block_count(part.n - part.head, part.block),
-            factors);
-        decode(&part, out + i);
-    }
+    decode(device, quant, first, n, out, NULL);
 }
 
 /* N codes, one a byte, from element FIRST on, which begins a byte. */
@@ -186,31 +204,6 @@ static void unpack(const struct flex_quant *quant, int64_t first, int64_t n,
 
 /* ---- quantize ---- */
 
-/* N numbers; integers apart, as that loop is worth vectors. */
-static void encode(const struct hob_quant_format *format, const float *factors,
-                   const double *x, int64_t n, uint8_t *codes)
-{
-    double low = (double)format->low;
-    double high = (double)format->high;
-    uint8_t mask = (uint8_t)((1u << format->bits) - 1);
-
-    if (format->mantissa) {
-        for (int64_t i = 0; i < n; i++)
-            codes[i] = factors[i] == 0 ? 0
-                                       : (uint8_t)hob_quant_encode(
-                                             format, x[i] / (double)factors[i]);
-        return;
-    }
-    for (int64_t i = 0; i < n; i++) {
-        double code = x[i] / (double)factors[i];
-
-        code = code == code && factors[i] != 0 ? code : 0;
-        code = code < low ? low : code;
-        code = code > high ? high : code;
-        codes[i] = (uint8_t)((uint8_t)(int32_t)hob_quant_round(code) & mask);
-    }
-}
-
 struct quant_run {
     const struct flex_device *device;
     struct flex_quant quant;
@@ -234,8 +227,11 @@ static void quantize_piece(void *context, int64_t first, int64_t last,
         int64_t n = left < FLEX_BLOCK ? left : FLEX_BLOCK;
 
         run->cast(x, flex_loop_fetch(&run->loop, at, n, raw), n);
-        flex_quant_factors(&run->quant, at, n, factors);
-        encode(run->quant.format, factors, x, n, codes);
+        expand_factors(&run->quant, at, n, factors);
+        flex_quant_kernels_of(run->device)
+            ->encode(
+                &(struct flex_quant_numbers){x, factors, n, run->quant.format},
+                codes);
         pack(&run->quant, at, n, codes);
     }
 }
@@ -293,6 +289,7 @@ void flex_quant_encode(const struct flex_device *device,
 {
     struct quant_run run;
 
+    run.device = device;
     run.quant = *quant;
     flex_loop_init(&run.loop, x);
     run.cast = device->kernels->cast[HOB_DTYPE_F64][x->dtype];
@@ -317,30 +314,21 @@ static void dequantize_piece(void *context, int64_t first, int64_t last,
                              uint32_t worker)
 {
     const struct quant_run *run = context;
-    const struct hob_quant_format *format = run->quant.format;
     _Alignas(FLEX_ALIGN) double x[FLEX_BLOCK];
-    _Alignas(FLEX_ALIGN) float factors[FLEX_BLOCK];
-    _Alignas(FLEX_ALIGN) uint8_t codes[FLEX_BLOCK];
-    double numbers[256];
 
     (void)worker;
-    for (uint32_t code = 0; code < 1u << format->bits && run->cast; code++)
-        numbers[code] = (double)hob_quant_decode(format, code);
     for (int64_t block = first; block < last; block++) {
         int64_t at = block * FLEX_BLOCK;
         int64_t left = run->quant.layout.count - at;
         int64_t n = left < FLEX_BLOCK ? left : FLEX_BLOCK;
+        char *out = run->loop.data + at * run->loop.size;
 
-        if (!run->cast) { /* f32 */
-            flex_quant_decode(run->device, &run->quant, at, n,
-                              (float *)(void *)run->loop.data + at);
+        if (!run->cast) { /* f32; other types are rounded once */
+            decode(run->device, &run->quant, at, n, (float *)(void *)out, NULL);
             continue;
         }
-        unpack(&run->quant, at, n, codes);
-        flex_quant_factors(&run->quant, at, n, factors);
-        for (int64_t i = 0; i < n; i++)
-            x[i] = numbers[codes[i]] * (double)factors[i];
-        run->cast(run->loop.data + at * run->loop.size, x, n);
+        decode(run->device, &run->quant, at, n, NULL, x);
+        run->cast(out, x, n);
     }
 }
 

@@ -24,9 +24,14 @@ struct flex_quant {
 
 void flex_quant_init(struct flex_quant *quant, const struct hob_view *view);
 
-/* What the codes of N elements from FIRST on are multiplied by, one each. */
-void flex_quant_factors(const struct flex_quant *quant, int64_t first,
-                        int64_t n, float *factors);
+const struct flex_quant_kernels *
+flex_quant_kernels_of(const struct flex_device *device);
+
+/* Describe the codes from FIRST on, N or what there is of them in a row and in
+ * a call of the kernels. Their factors go into FACTORS. */
+void flex_quant_part(const struct flex_quant *quant, int64_t first, int64_t n,
+                     float factors[FLEX_QUANT_RUN],
+                     struct flex_quant_codes *out);
 
 /* N numbers from FIRST on into OUT. */
 void flex_quant_decode(const struct flex_device *device,

@@ -16,6 +16,8 @@
 /* Elements of a panel, and its depth: square, but for dot products with few
  * rows, whose sums are finished once a panel. */
 enum { PANEL = 1 << 16, SIDE = 256, LONG_SIDE = 1024, COLUMNS_LEAST = 32 };
+/* Rows that are asked for ahead of time. */
+enum { AHEAD = 6 };
 
 struct product {
     struct flex_device *device;
@@ -28,21 +30,25 @@ struct product {
     int32_t failed;         /* set from any thread */
 };
 
+/* Load the codes of N elements from FIRST on into cache: no processor foresees
+ * the steps between parts of rows. */
+static void ask_for(const struct product *product, int64_t first, int64_t n)
+{
+    enum { LINE = 64 };
+    const int64_t bits = product->quant.bits;
+
+    for (int64_t i = 0; i < n; i += LINE * 8 / bits)
+        __builtin_prefetch(product->quant.codes + (first + i) * bits / 8);
+}
+
 /* ROWS rows of LENGTH elements of the matrix, whose rows have ROW, from
- * element FIRST on into PANEL, whose rows follow each other. No processor
- * foresees such steps, so rows are asked for ahead of time. */
+ * element FIRST on into PANEL, whose rows follow each other. */
 static void decode_rows(const struct product *product, int64_t first,
                         int64_t rows, int64_t length, int64_t row, float *panel)
 {
-    enum { AHEAD = 6, LINE = 64 };
-    const int64_t bits = product->quant.bits;
-
     for (int64_t i = 0; i < rows; i++) {
-        const int64_t ahead = first + (i + AHEAD) * row;
-
-        for (int64_t k = 0; k < length && i + AHEAD < rows;
-             k += LINE * 8 / bits)
-            __builtin_prefetch(product->quant.codes + (ahead + k) * bits / 8);
+        if (i + AHEAD < rows)
+            ask_for(product, first + (i + AHEAD) * row, length);
         flex_quant_decode(product->device, &product->quant, first + i * row,
                           length, panel + i * length);
     }
@@ -96,9 +102,51 @@ static void columns_range(void *context, int64_t first, int64_t last,
         flex_scratch_give(product->device, panel, bytes);
 }
 
+/* Elements AT .. AT + COLUMNS - 1 of a vector by the matrix [k, n]. */
+static void add_rows(const struct product *product, int64_t at, int64_t columns)
+{
+    const struct flex_quant_kernels *kernels =
+        flex_quant_kernels_of(product->device);
+    float *out = product->out + at;
+    float factors[FLEX_QUANT_RUN];
+    struct flex_quant_codes part;
+
+    memset(out, 0, (size_t)columns * sizeof(float));
+    for (int64_t k = 0; k < product->k; k++) {
+        if (k + AHEAD < product->k)
+            ask_for(product, (k + AHEAD) * product->n + at, columns);
+        for (int64_t i = 0; i < columns; i += part.n) {
+            flex_quant_part(&product->quant, k * product->n + at + i,
+                            columns - i, factors, &part);
+            kernels->add(&part, product->x[k], out + i);
+        }
+    }
+}
+
+/* A vector by rows of integers goes without a panel: its numbers would be read
+ * but once. */
+static void vector_range(void *context, int64_t first, int64_t last,
+                         uint32_t worker)
+{
+    const struct product *product = context;
+
+    (void)worker;
+    for (int64_t tile = first; tile < last; tile++) {
+        const int64_t at = tile * product->columns;
+        const int64_t left = product->n - at;
+        const int64_t columns =
+            left < product->columns ? left : product->columns;
+
+        add_rows(product, at, columns);
+    }
+}
+
 static void multiply(struct product *product)
 {
-    int64_t columns = product->is_turned && product->m <= FLEX_SKINNY_ROWS
+    const int is_vector = product->m == 1 && !product->is_turned &&
+                          !product->quant.format->mantissa;
+    int64_t columns = is_vector ? LONG_SIDE
+                      : product->is_turned && product->m <= FLEX_SKINNY_ROWS
                           ? PANEL / LONG_SIDE
                           : SIDE;
 
@@ -109,7 +157,7 @@ static void multiply(struct product *product)
     product->columns = columns;
     flex_parallel(product->device, (product->n + columns - 1) / columns,
                   1 + FLEX_GRAIN_DEAR / (1 + product->k * columns),
-                  columns_range, product);
+                  is_vector ? vector_range : columns_range, product);
 }
 
 /* X as f32 without gaps. */
