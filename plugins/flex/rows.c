@@ -5,6 +5,30 @@
 
 #include <string.h>
 
+/* Elements of a group of rows; fewer rows make a group if they are long. */
+enum { GROUP_MOST = 1 << 22 };
+
+/* Rows side by side, whose elements are STRIDE apart, and a buffer of theirs,
+ * one row after the other; in elements. */
+struct block {
+    void *rows;
+    int64_t stride;
+    void *buffer;
+    int64_t pitch;
+    int64_t count; /* rows */
+    int64_t n;     /* elements of a row */
+};
+
+#define T uint16_t
+#define SUFFIX(name) name##_16
+#include "rows_move_tmpl.h"
+#define T uint32_t
+#define SUFFIX(name) name##_32
+#include "rows_move_tmpl.h"
+#define T uint64_t
+#define SUFFIX(name) name##_64
+#include "rows_move_tmpl.h"
+
 const struct flex_row_kernels *
 flex_row_kernels(const struct flex_device *device, uint32_t dtype)
 {
@@ -32,10 +56,47 @@ void flex_rows_init(struct flex_rows *rows, const struct flex_device *device,
     rows->stride = view->rank ? view->strides[dim] : 1;
     if (rows->n == 1) /* a size-1 dimension may have any stride */
         rows->stride = 1;
+    rows->group = 1;
+    rows->buffer = 0;
     if (view->rank)
         flex_loop_without(&rows->outer, view, dim);
     else
         flex_loop_init(&rows->outer, view);
+}
+
+static int is_half(uint32_t dtype)
+{
+    return dtype == HOB_DTYPE_F16 || dtype == HOB_DTYPE_BF16;
+}
+
+/* Nonzero if rows are computed on where they lie. */
+static int is_in_place(const struct flex_rows *rows)
+{
+    return !is_half(rows->dtype) && rows->stride == 1;
+}
+
+void flex_rows_reserve(struct flex_rows_job *job, struct flex_rows *rows)
+{
+    const struct flex_loop *outer = &rows->outer;
+    /* Beside what is converted lies what it is converted from. */
+    const uint64_t size = is_half(rows->dtype) ? 6 : rows->size;
+
+    if (is_in_place(rows))
+        return;
+    if (rows->stride != 1 && outer->rank &&
+        outer->strides[outer->rank - 1] == 1)
+        rows->group = FLEX_ROWS_GROUP;
+    while (rows->group > 1 && rows->n > GROUP_MOST / rows->group)
+        rows->group /= 2;
+    if (rows->group > job->group)
+        job->group = rows->group;
+    /* Not a power of two: the same places of all rows would share a few lines
+     * of the cache. */
+    rows->pitch = rows->group > 1 ? rows->n + FLEX_ALIGN / 4 : rows->n;
+    rows->buffer = job->buffer_bytes;
+    job->buffer_bytes +=
+        ((uint64_t)(rows->pitch * rows->group) * size + FLEX_ALIGN - 1) /
+        FLEX_ALIGN * FLEX_ALIGN;
 }
 
 void flex_rows_broadcast(struct flex_rows *rows,
@@ -62,70 +123,109 @@ static char *row_at(const struct flex_rows *rows, int64_t index)
            flex_loop_offset(&rows->outer, index) * (int64_t)rows->outer.size;
 }
 
-static int is_half(uint32_t dtype)
+/* Elements as they are stored, in or out of the buffer at BUFFER. */
+static char *stored_of(const struct flex_rows *rows, char *buffer)
 {
-    return dtype == HOB_DTYPE_F16 || dtype == HOB_DTYPE_BF16;
+    return is_half(rows->dtype) ? buffer + rows->pitch * rows->group * 4
+                                : buffer;
+}
+
+/* Rows FIRST .. FIRST + COUNT - 1 to BUFFER, or back. */
+static void move_group(const struct flex_rows *rows, int64_t first,
+                       int64_t count, char *buffer, int is_back)
+{
+    const struct flex_loop *outer = &rows->outer;
+    const int64_t inner = outer->rank ? outer->shape[outer->rank - 1] : 1;
+
+    for (int64_t i = 0; i < count;) {
+        const int64_t left = inner - (first + i) % inner;
+        const int64_t side = left < count - i ? left : count - i;
+        const struct block block = {row_at(rows, first + i),
+                                    rows->stride,
+                                    buffer + i * rows->pitch * outer->size,
+                                    rows->pitch,
+                                    side,
+                                    rows->n};
+
+        if (outer->size == 8)
+            move_block_64(&block, is_back);
+        else if (outer->size == 4)
+            move_block_32(&block, is_back);
+        else
+            move_block_16(&block, is_back);
+        i += side;
+    }
 }
 
 const void *flex_rows_get(const struct flex_rows *rows, int64_t index,
-                          void *buffer)
+                          char *buffers)
 {
-    const char *row = row_at(rows, index);
     const uint32_t size = rows->outer.size;
+    char *buffer = buffers + rows->buffer;
+    char *stored = stored_of(rows, buffer);
+    const int64_t at = index % rows->group;
 
-    if (!is_half(rows->dtype)) {
-        if (rows->stride == 1)
-            return row;
-        flex_copy_strided(buffer, 1, row, rows->stride, rows->n, size);
-        return buffer;
+    if (is_in_place(rows))
+        return row_at(rows, index);
+    if (rows->group > 1) {
+        const int64_t left = rows->outer.count - index;
+
+        if (at == 0)
+            move_group(rows, index, left < rows->group ? left : rows->group,
+                       stored, 0);
+        buffer += at * rows->pitch * rows->size;
+        stored += at * rows->pitch * size;
+    } else if (rows->stride != 1) {
+        flex_copy_strided(stored, 1, row_at(rows, index), rows->stride, rows->n,
+                          size);
+    } else {
+        stored = row_at(rows, index);
     }
-    if (rows->stride != 1) { /* gathered behind what it is converted to */
-        char *raw = (char *)buffer + rows->n * 4;
-        flex_copy_strided(raw, 1, row, rows->stride, rows->n, size);
-        row = raw;
-    }
-    rows->device->kernels->load_f32[rows->dtype](buffer, row, rows->n);
+    if (is_half(rows->dtype))
+        rows->device->kernels->load_f32[rows->dtype](buffer, stored, rows->n);
     return buffer;
 }
 
 void *flex_rows_target(const struct flex_rows *rows, int64_t index,
-                       void *buffer)
+                       char *buffers)
 {
-    if (!is_half(rows->dtype) && rows->stride == 1)
+    if (is_in_place(rows))
         return row_at(rows, index);
-    return buffer;
+    return buffers + rows->buffer +
+           index % rows->group * rows->pitch * rows->size;
 }
 
-void flex_rows_put(const struct flex_rows *rows, int64_t index,
-                   const void *target)
+void flex_rows_put(const struct flex_rows *rows, int64_t index, char *buffers)
 {
-    char *row = row_at(rows, index);
     const uint32_t size = rows->outer.size;
-    char raw[FLEX_BLOCK * 2];
+    char *stored = stored_of(rows, buffers + rows->buffer);
+    const int64_t at = index % rows->group;
 
-    if (!is_half(rows->dtype)) {
-        if (rows->stride != 1)
-            flex_copy_strided(row, rows->stride, target, 1, rows->n, size);
+    if (is_in_place(rows))
         return;
-    }
-    for (int64_t i = 0; i < rows->n; i += FLEX_BLOCK) {
-        int64_t count = rows->n - i < FLEX_BLOCK ? rows->n - i : FLEX_BLOCK;
+    if (is_half(rows->dtype))
         rows->device->kernels->store_f32[rows->dtype](
-            raw, (const float *)target + i, count);
-        flex_copy_strided(row + i * rows->stride * (int64_t)size, rows->stride,
-                          raw, 1, count, size);
-    }
+            stored + at * rows->pitch * size,
+            flex_rows_target(rows, index, buffers), rows->n);
+    if (rows->group == 1)
+        flex_copy_strided(row_at(rows, index), rows->stride, stored, 1, rows->n,
+                          size);
+    else if (at == rows->group - 1 || index == rows->outer.count - 1)
+        move_group(rows, index - at, at + 1, stored, 1);
 }
 
 void *flex_vector_take(struct flex_device *device, const struct hob_view *view,
                        uint64_t *out_bytes)
 {
+    struct flex_rows_job job = {.device = device};
     struct flex_rows rows;
     const void *row;
     void *copy;
 
     flex_rows_init(&rows, device, view, 0);
-    *out_bytes = flex_rows_buffer_bytes(&rows);
+    flex_rows_reserve(&job, &rows);
+    *out_bytes =
+        is_in_place(&rows) ? (uint64_t)rows.n * rows.size : job.buffer_bytes;
     copy = flex_scratch_take(device, *out_bytes);
     if (!copy)
         return NULL;
@@ -191,8 +291,11 @@ static void rows_range(void *context, int64_t first, int64_t last,
 hob_status flex_rows_run(struct flex_rows_job *job, int64_t count,
                          int64_t row_elements)
 {
+    int64_t grain = 1 + FLEX_GRAIN_DEAR / (row_elements + 1);
+
+    if (job->group > 1) /* pieces begin at multiples of the grain */
+        grain = (grain + job->group - 1) / job->group * job->group;
     job->failed = 0;
-    flex_parallel(job->device, count, 1 + FLEX_GRAIN_DEAR / (row_elements + 1),
-                  rows_range, job);
+    flex_parallel(job->device, count, grain, rows_range, job);
     return job->failed ? HOB_ERR_MEMORY : HOB_OK;
 }

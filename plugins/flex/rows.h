@@ -2,6 +2,11 @@
 /*
  * rows.h - a float tensor as rows along one dimension, in the type that it
  * is computed in (f64 for f64, else f32).
+ *
+ * A row that is not where it lies as it is to be computed on is copied to the
+ * job's buffers. Where rows lie side by side, as columns of a matrix do, they
+ * are copied a group at a time, for a line of memory holds elements of many:
+ * so a job asks for rows in order, beginning at a multiple of FLEX_ROWS_GROUP.
  */
 #ifndef FLEX_ROWS_DRIVER_H
 #define FLEX_ROWS_DRIVER_H
@@ -9,13 +14,18 @@
 #include "flex.h"
 #include "kernels/rows.h"
 
+enum { FLEX_ROWS_GROUP = 32 };
+
 struct flex_rows {
     const struct flex_device *device;
     struct flex_loop outer; /* a row's first element, by row number */
     int64_t n;              /* elements in a row */
     int64_t stride;         /* between them, in elements */
     uint32_t dtype;
-    uint32_t size; /* bytes of an element of the computing type */
+    uint32_t size;   /* bytes of an element of the computing type */
+    int64_t group;   /* rows that are copied at a time, a power of two */
+    int64_t pitch;   /* elements from row to row in the buffer */
+    uint64_t buffer; /* where the buffer begins, see flex_rows_reserve */
 };
 
 /* The row kernels of DEVICE for DTYPE. */
@@ -37,22 +47,15 @@ void flex_rows_broadcast(struct flex_rows *rows,
                          const struct hob_view *view,
                          const struct hob_view *out, uint32_t dim);
 
-/* Bytes of one buffer for flex_rows_get and _put. */
-static inline uint64_t flex_rows_buffer_bytes(const struct flex_rows *rows)
-{
-    return ((uint64_t)rows->n * 8 + 2 * FLEX_ALIGN - 1) / FLEX_ALIGN *
-           FLEX_ALIGN;
-}
-
-/* Row INDEX, contiguous in the computing type: in place or in BUFFER. */
+/* Row INDEX, contiguous in the computing type: in place or in the buffer that
+ * flex_rows_reserve gave ROWS. */
 const void *flex_rows_get(const struct flex_rows *rows, int64_t index,
-                          void *buffer);
-/* Where to compute row INDEX: in place, or in BUFFER; then flex_rows_put
+                          char *buffers);
+/* Where to compute row INDEX: in place, or in the buffer; then flex_rows_put
  * stores it. */
 void *flex_rows_target(const struct flex_rows *rows, int64_t index,
-                       void *buffer);
-void flex_rows_put(const struct flex_rows *rows, int64_t index,
-                   const void *target);
+                       char *buffers);
+void flex_rows_put(const struct flex_rows *rows, int64_t index, char *buffers);
 
 /* All of rank-1 VIEW as contiguous numbers of the computing type in memory
  * that the caller gives back; NULL without memory. */
@@ -65,17 +68,21 @@ double flex_float_load(const struct hob_view *view);
 void flex_float_store(const struct hob_view *view, double value);
 
 /*
- * Run FN over COUNT rows in pieces; each piece gets BUFFERS buffers of
- * BUFFER_BYTES. Answers HOB_ERR_MEMORY if a piece got none.
+ * Run FN over COUNT rows in pieces, each of which has buffers of its own.
+ * Answers HOB_ERR_MEMORY if a piece got none.
  */
 struct flex_rows_job {
     struct flex_device *device;
     void (*fn)(const struct flex_rows_job *job, int64_t row, char *buffers);
     const void *context;
-    uint64_t buffer_bytes; /* of all buffers together */
+    uint64_t buffer_bytes; /* of all buffers together; flex_rows_reserve */
+    int64_t group;         /* the largest of the rows; likewise, 0: 1 */
     int32_t failed;        /* set from any thread */
 };
 hob_status flex_rows_run(struct flex_rows_job *job, int64_t count,
                          int64_t row_elements);
+
+/* Give ROWS a place in the buffers of JOB. */
+void flex_rows_reserve(struct flex_rows_job *job, struct flex_rows *rows);
 
 #endif

@@ -30,7 +30,7 @@ static const struct reference references[] = {
     {"mul_scalar", "xs", 2, NUM, 0, 0.5, "mul"},
     {"div_scalar", "xs", 2, NUM, 2, 0.5, "div"},
     {"remainder_scalar", "xs", 2, NUM, 2, 0.5, "remainder"},
-    {"pow_scalar", "xs", 2, NUM, 1, 1, "pow"},
+    {"pow_scalar", "xs", 2, NUM, 1, 1.5, "pow"},
     {"rsub_scalar", "xs", 2, NUM, 0, 0.5, NULL},
     {"clamp", "xss", 3, NUM, 0, 0, NULL},
     {"neg", "x", 1, NUM, 0, 0, NULL},

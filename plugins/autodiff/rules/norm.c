@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * norm.c - rules of layer_norm, rms_norm and batch_norm.
+ * norm.c - rules of layer_norm, rms_norm, group_norm and batch_norm.
  *
  * The normalised x is computed again: saving it would cost as much memory as
  * x, which is kept in any case. A second derivative goes through the bodies of
@@ -75,6 +75,42 @@ static hob_tensor *sum_to_channels(hob_scope *scope, hob_tensor *tensor,
     return hob_reshape(scope, hob_sum_dim(scope, tensor, 0), &planes[1], 1);
 }
 
+/* Channels and places of a group are one row of [n * groups, ..], whose
+ * gradient is layer_norm's. */
+static hob_status group_norm(hob_scope *scope, const struct hob_grad_call *call)
+{
+    const struct hob_meta *x = &call->input_metas[0];
+    const double epsilon = call->args[4].u.f64;
+    const int64_t groups = x->shape[1] ? call->args[1].u.i64 : 1;
+    hob_tensor *grad = call->grads[0];
+    hob_tensor *part, *d_x, *d_weight, *d_bias;
+    int64_t rows[] = {x->shape[0] * groups, x->shape[1] / groups};
+    hob_status st;
+
+    if (call->needs_grad[2])
+        call->out_grads[2] = sum_to_channels(scope, grad, x);
+    if (call->needs_grad[1]) {
+        part =
+            hob_group_norm(scope, call->inputs[0], groups, NULL, NULL, epsilon);
+        call->out_grads[1] =
+            sum_to_channels(scope, hob_mul(scope, grad, part), x);
+    }
+    if (!call->needs_grad[0])
+        return HOB_OK;
+    for (uint32_t i = 2; i < x->rank; i++)
+        rows[1] *= x->shape[i];
+    part = call->inputs[1];
+    if (part)
+        grad = hob_mul(scope, grad, along_channels(scope, part, x));
+    st = hob_layer_norm_backward(
+        scope, hob_reshape(scope, call->inputs[0], rows, 2), NULL,
+        hob_reshape(scope, grad, rows, 2), epsilon, &d_x, &d_weight, &d_bias);
+    if (st)
+        return st;
+    call->out_grads[0] = hob_reshape(scope, d_x, x->shape, x->rank);
+    return HOB_OK;
+}
+
 /*
  * mean and variance are inputs of their own. With r = 1 / sqrt(variance +
  * epsilon) and sums over all but the channels:
@@ -122,6 +158,8 @@ static hob_status batch_norm(hob_scope *scope, const struct hob_grad_call *call)
 /* x for x and weight, weight for x alone; of batch_norm: x and mean for weight
  * and variance, weight for what is scaled, variance for all but bias. */
 static const uint32_t layer_needs[HOB_MAX_PARAMS] = {3, 1, 0};
+static const uint32_t group_needs[HOB_MAX_PARAMS] = {1 << 0 | 1 << 2, 0,
+                                                     1 << 0};
 static const uint32_t batch_needs[HOB_MAX_PARAMS] = {
     1 << 1 | 1 << 4, 1 << 0 | 1 << 3 | 1 << 4, 1 << 4, 1 << 1 | 1 << 4,
     1 << 0 | 1 << 1 | 1 << 3 | 1 << 4};
@@ -133,6 +171,8 @@ static const struct ad_rule rules[] = {
      {HEAD, .save_args = 3, .save_if = layer_needs, .backward = layer_norm}},
     {HOB_OP_RMS_NORM,
      {HEAD, .save_args = 3, .save_if = layer_needs, .backward = rms_norm}},
+    {HOB_OP_GROUP_NORM,
+     {HEAD, .save_args = 5, .save_if = group_needs, .backward = group_norm}},
     {HOB_OP_BATCH_NORM,
      {HEAD, .save_args = 27, .save_if = batch_needs, .backward = batch_norm}},
 };

@@ -109,7 +109,8 @@ hob_status flex_attention_fits(const struct hob_call *call, uint32_t softcap)
     for (uint32_t i = 0; i < 3; i++) {
         const struct hob_view *view = hob_arg_view(call, i);
 
-        if (view->shape[view->rank - 1] > SIZE_LIMIT ||
+        if (hob_view_count(view) > SIZE_LIMIT ||
+            view->shape[view->rank - 1] > SIZE_LIMIT ||
             view->shape[view->rank - 2] > SIZE_LIMIT)
             return HOB_ERR_UNSUPPORTED;
     }

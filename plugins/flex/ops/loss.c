@@ -15,7 +15,6 @@ struct loss {
     const struct flex_row_kernels *kernels;
     double *losses; /* one a row; forward only */
     double scale;   /* backward only */
-    uint64_t stride;
 };
 
 static void loss_row(const struct flex_rows_job *job, int64_t row,
@@ -33,11 +32,11 @@ static void grad_row(const struct flex_rows_job *job, int64_t row,
 {
     const struct loss *loss = job->context;
     const void *x = flex_rows_get(&loss->logits, row, buffers);
-    void *target = flex_rows_target(&loss->out, row, buffers + loss->stride);
+    void *target = flex_rows_target(&loss->out, row, buffers);
 
     loss->kernels->cross_entropy_backward(target, x, loss->logits.n,
                                           loss->targets[row], loss->scale);
-    flex_rows_put(&loss->out, row, target);
+    flex_rows_put(&loss->out, row, buffers);
 }
 
 /* Both ops: the targets are read and checked first, then rows run. */
@@ -77,8 +76,9 @@ static hob_status run(struct hob_call *call, struct flex_device *device,
     loss->kernels = flex_row_kernels(device, logits->dtype);
     loss->targets = scratch;
     loss->losses = (double *)(void *)(scratch + batch);
-    loss->stride = flex_rows_buffer_bytes(&loss->logits);
-    job.buffer_bytes = 2 * loss->stride;
+    flex_rows_reserve(&job, &loss->logits);
+    if (is_backward)
+        flex_rows_reserve(&job, &loss->out);
     st = flex_rows_run(&job, batch, loss->logits.n);
     if (st) {
         st = call->host->fail(call, st, "%s: no memory for rows of %" PRId64,

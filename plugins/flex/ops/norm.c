@@ -17,7 +17,6 @@ struct norm {
     int64_t channels;      /* group_norm: of one group */
     int64_t channel_rows;  /* rows of one channel of one sample */
     int64_t groups;
-    uint64_t stride;
 };
 
 static void layer_row(const struct flex_rows_job *job, int64_t row,
@@ -26,10 +25,10 @@ static void layer_row(const struct flex_rows_job *job, int64_t row,
     const struct norm *norm = job->context;
     void *target = flex_rows_target(&norm->out, row, buffers);
 
-    norm->kernels->layer_norm(
-        target, flex_rows_get(&norm->x, row, buffers + norm->stride),
-        norm->weight, norm->bias, norm->epsilon, norm->x.n);
-    flex_rows_put(&norm->out, row, target);
+    norm->kernels->layer_norm(target, flex_rows_get(&norm->x, row, buffers),
+                              norm->weight, norm->bias, norm->epsilon,
+                              norm->x.n);
+    flex_rows_put(&norm->out, row, buffers);
 }
 
 static void rms_row(const struct flex_rows_job *job, int64_t row, char *buffers)
@@ -37,10 +36,9 @@ static void rms_row(const struct flex_rows_job *job, int64_t row, char *buffers)
     const struct norm *norm = job->context;
     void *target = flex_rows_target(&norm->out, row, buffers);
 
-    norm->kernels->rms_norm(
-        target, flex_rows_get(&norm->x, row, buffers + norm->stride),
-        norm->weight, norm->epsilon, norm->x.n);
-    flex_rows_put(&norm->out, row, target);
+    norm->kernels->rms_norm(target, flex_rows_get(&norm->x, row, buffers),
+                            norm->weight, norm->epsilon, norm->x.n);
+    flex_rows_put(&norm->out, row, buffers);
 }
 
 /* Element INDEX of VECTOR, of SIZE bytes each; FALLBACK without one. */
@@ -60,7 +58,7 @@ static void group_row(const struct flex_rows_job *job, int64_t row,
     const int64_t size = norm->x.size, places = norm->x.n / norm->channels;
     const int64_t first = row % norm->groups * norm->channels;
     char *target = flex_rows_target(&norm->out, row, buffers);
-    const char *x = flex_rows_get(&norm->x, row, buffers + norm->stride);
+    const char *x = flex_rows_get(&norm->x, row, buffers);
     const struct flex_moments m =
         norm->kernels->moments(x, norm->epsilon, norm->x.n);
 
@@ -72,7 +70,7 @@ static void group_row(const struct flex_rows_job *job, int64_t row,
         norm->kernels->affine(target + c * places * size, x + c * places * size,
                               m.mean, scale, shift - m.rest * scale, places);
     }
-    flex_rows_put(&norm->out, row, target);
+    flex_rows_put(&norm->out, row, buffers);
 }
 
 static void batch_row(const struct flex_rows_job *job, int64_t row,
@@ -83,19 +81,18 @@ static void batch_row(const struct flex_rows_job *job, int64_t row,
         norm->channel + 3 * (row / norm->channel_rows % norm->channels);
     void *target = flex_rows_target(&norm->out, row, buffers);
 
-    norm->kernels->affine(target,
-                          flex_rows_get(&norm->x, row, buffers + norm->stride),
+    norm->kernels->affine(target, flex_rows_get(&norm->x, row, buffers),
                           channel[0], channel[1], channel[2], norm->x.n);
-    flex_rows_put(&norm->out, row, target);
+    flex_rows_put(&norm->out, row, buffers);
 }
 
 static hob_status run_rows(struct hob_call *call, struct norm *norm,
                            struct flex_rows_job *job)
 {
-    norm->stride = flex_rows_buffer_bytes(&norm->x);
-    job->buffer_bytes = 2 * norm->stride;
     if (norm->x.n == 0)
         return HOB_OK;
+    flex_rows_reserve(job, &norm->x);
+    flex_rows_reserve(job, &norm->out);
     if (flex_rows_run(job, norm->x.outer.count, norm->x.n))
         return call->host->fail(call, HOB_ERR_MEMORY,
                                 "%s: no memory for rows of %" PRId64

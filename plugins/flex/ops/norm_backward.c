@@ -26,7 +26,8 @@ struct backward {
     double epsilon;
     int is_centred;
     int64_t rows, n;
-    int64_t split;  /* rows of a task */
+    int64_t split; /* rows of a task */
+    uint64_t buffer_bytes;
     double *sums;   /* of each task: n for weight, then n for bias */
     int32_t failed; /* no memory, set from any thread */
 };
@@ -35,8 +36,7 @@ static void run_range(void *context, int64_t first, int64_t last,
                       uint32_t worker)
 {
     struct backward *run = context;
-    const uint64_t stride = flex_rows_buffer_bytes(&run->x);
-    char *buffers = flex_scratch_take(run->device, 3 * stride);
+    char *buffers = flex_scratch_take(run->device, run->buffer_bytes);
 
     (void)worker;
     if (!buffers) {
@@ -51,17 +51,16 @@ static void run_range(void *context, int64_t first, int64_t last,
         memset(sums, 0, (size_t)run->n * 2 * sizeof(*sums));
         for (int64_t row = task * run->split; row < end; row++) {
             void *target = flex_rows_target(&run->out, row, buffers);
-            const void *x = flex_rows_get(&run->x, row, buffers + stride);
-            const void *grad =
-                flex_rows_get(&run->grad, row, buffers + 2 * stride);
+            const void *x = flex_rows_get(&run->x, row, buffers);
+            const void *grad = flex_rows_get(&run->grad, row, buffers);
 
             run->kernels->norm_backward(target, sums, sums + run->n, x, grad,
                                         run->weight, run->epsilon,
                                         run->is_centred, run->n);
-            flex_rows_put(&run->out, row, target);
+            flex_rows_put(&run->out, row, buffers);
         }
     }
-    flex_scratch_give(run->device, buffers, 3 * stride);
+    flex_scratch_give(run->device, buffers, run->buffer_bytes);
 }
 
 /* The sums of all tasks to vectors OUT_WEIGHT and, if there is one, OUT_BIAS.
@@ -120,6 +119,7 @@ static hob_status norm_backward(struct flex_device *device,
                            .epsilon = flex_arg_f64(call, 3),
                            .is_centred = is_centred,
                            .n = x->shape[dim]};
+    struct flex_rows_job job = {.device = device};
     uint64_t bytes = 0, sum_bytes;
     int64_t tasks;
     hob_status st = HOB_OK;
@@ -129,10 +129,15 @@ static hob_status norm_backward(struct flex_device *device,
     flex_rows_init(&run.x, device, x, dim);
     flex_rows_init(&run.grad, device, hob_arg_view(call, 2), dim);
     flex_rows_init(&run.out, device, out, dim);
+    flex_rows_reserve(&job, &run.x);
+    flex_rows_reserve(&job, &run.grad);
+    flex_rows_reserve(&job, &run.out);
+    run.buffer_bytes = job.buffer_bytes;
     run.rows = run.x.outer.count;
     tasks = SUMS_MOST / (2 * run.n) + 1;
     tasks = tasks < TASKS ? tasks : TASKS;
-    run.split = (run.rows + tasks - 1) / tasks;
+    run.split = ((run.rows + tasks - 1) / tasks + FLEX_ROWS_GROUP - 1) /
+                FLEX_ROWS_GROUP * FLEX_ROWS_GROUP;
     tasks = run.split ? (run.rows + run.split - 1) / run.split : 0;
     sum_bytes = (uint64_t)tasks * 2 * (uint64_t)run.n * sizeof(*run.sums);
     run.sums = flex_scratch_take(device, sum_bytes);

@@ -9,7 +9,6 @@ struct softmax {
     struct flex_rows out, a, b;
     void (*one)(void *out, const void *a, int64_t n);
     void (*two)(void *out, const void *a, const void *b, int64_t n);
-    uint64_t stride; /* between buffers */
 };
 
 static void softmax_row(const struct flex_rows_job *job, int64_t row,
@@ -17,14 +16,13 @@ static void softmax_row(const struct flex_rows_job *job, int64_t row,
 {
     const struct softmax *s = job->context;
     void *target = flex_rows_target(&s->out, row, buffers);
-    const void *a = flex_rows_get(&s->a, row, buffers + s->stride);
+    const void *a = flex_rows_get(&s->a, row, buffers);
 
     if (s->one)
         s->one(target, a, s->out.n);
     else
-        s->two(target, a, flex_rows_get(&s->b, row, buffers + 2 * s->stride),
-               s->out.n);
-    flex_rows_put(&s->out, row, target);
+        s->two(target, a, flex_rows_get(&s->b, row, buffers), s->out.n);
+    flex_rows_put(&s->out, row, buffers);
 }
 
 static hob_status run(struct hob_call *call, struct flex_device *device,
@@ -33,10 +31,12 @@ static hob_status run(struct hob_call *call, struct flex_device *device,
     struct flex_rows_job job = {
         .device = device, .fn = softmax_row, .context = s};
 
-    s->stride = flex_rows_buffer_bytes(&s->out);
-    job.buffer_bytes = 3 * s->stride;
     if (s->out.n == 0)
         return HOB_OK;
+    flex_rows_reserve(&job, &s->out);
+    flex_rows_reserve(&job, &s->a);
+    if (s->two)
+        flex_rows_reserve(&job, &s->b);
     if (flex_rows_run(&job, s->out.outer.count, s->out.n))
         return call->host->fail(call, HOB_ERR_MEMORY,
                                 "%s: no memory for rows of %lld elements",
