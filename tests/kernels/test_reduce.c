@@ -338,6 +338,34 @@ START_TEST(test_reduction_equals_plain_loop)
 }
 END_TEST
 
+/* Slices of many short rows are gathered: more elements than a block has room
+ * for a few times over. */
+START_TEST(test_many_short_rows)
+{
+    static const struct shape_case many[] = {{3, {500, 7, 9}},
+                                             {3, {600, 4, 9}}};
+    static const uint32_t dtypes[] = {HOB_DTYPE_F64, HOB_DTYPE_F32,
+                                      HOB_DTYPE_F16, HOB_DTYPE_I8};
+    struct one one = {.op = ops[_i]};
+
+    one.device = flex_case_open(&host, FLEX_ISA_BASE);
+    for (uint32_t i = 0; i < 8; i++) {
+        struct flex_case_tensor tensor;
+        uint64_t state = one.seed = flex_case_seed();
+
+        flex_case_tensor_init(&tensor, dtypes[i / 2], 3, many[i % 2].shape,
+                              FLEX_LAYOUT_DENSE);
+        fill(&tensor.view, &state, 0);
+        one.x = &tensor.view;
+        one.layout = FLEX_LAYOUT_DENSE;
+        one.dim = strstr(one.op, "_dim") || !strncmp(one.op, "arg", 3) ? 1 : -1;
+        check_one(&one);
+        flex_case_tensor_release(&tensor);
+    }
+    flex_case_close(one.device);
+}
+END_TEST
+
 /* ---- scans ---- */
 
 static const char *const scans[FLEX_SCAN_COUNT_] = {"cumsum", "cumprod",
@@ -567,6 +595,8 @@ int main(void)
     tcase_add_checked_fixture(cases, setup, NULL);
     tcase_set_timeout(cases, 300);
     tcase_add_loop_test(cases, test_reduction_equals_plain_loop, 0,
+                        (int)(sizeof(ops) / sizeof(ops[0])));
+    tcase_add_loop_test(cases, test_many_short_rows, 0,
                         (int)(sizeof(ops) / sizeof(ops[0])));
     tcase_add_loop_test(cases, test_scan_equals_plain_loop, 0,
                         FLEX_SCAN_COUNT_);

@@ -349,10 +349,10 @@ static void rows_piece(void *context, int64_t first, int64_t last,
     }
 }
 
-/* ROWS slices from K on, COUNT elements of each, as rows *OUT_STRIDE elements
- * apart: where they lie, or in BUFFER, which then has room for them. */
+/* *ROWS slices from K on, COUNT elements of each, as rows *OUT_STRIDE elements
+ * apart: where they lie, or as many of them as BUFFER has room for. */
 static const void *fetch_slices(const struct fold_run *run, int64_t k,
-                                int64_t rows, int64_t first, int64_t count,
+                                int64_t *rows, int64_t first, int64_t count,
                                 struct flex_fold_buffer *buffer,
                                 int64_t *out_stride)
 {
@@ -367,9 +367,11 @@ static const void *fetch_slices(const struct fold_run *run, int64_t k,
         return data;
     }
     *out_stride = count;
+    if (*rows > FLEX_FOLD_BLOCK / count)
+        *rows = FLEX_FOLD_BLOCK / count;
     if (run->load)
         run->load(buffer->single, data, count);
-    for (int64_t r = 1; r < rows; r++) {
+    for (int64_t r = 1; r < *rows; r++) {
         flex_axis_slice(&run->axis, k + r, &slice);
         data = flex_loop_fetch(&slice, first, count,
                                buffer->stored + r * count * size);
@@ -408,10 +410,10 @@ static void fold_slices(const struct fold_run *run, int64_t k, int64_t stop,
     const int64_t most = count < CHUNK / RESTART_ROWS ? RESTART_ROWS : TOGETHER;
 
     while (k < stop) {
-        const int64_t rows = stop - k < most ? stop - k : most;
+        int64_t rows = stop - k < most ? stop - k : most;
         int64_t stride;
         const void *in =
-            fetch_slices(run, k, rows, first, count, buffer, &stride);
+            fetch_slices(run, k, &rows, first, count, buffer, &stride);
 
         run->rows(acc, in, stride, rows, count);
         k += rows;
