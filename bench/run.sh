@@ -67,5 +67,5 @@ fi
     --count="$build/bench/.libs/count_calls.so" \
     --commit="$(git -C "$root" describe --always --dirty 2>/dev/null || echo none)" \
     --markdown="$report.md" --json="$report.json" "$@" || status=$?
-echo "written to $report.md and $report.json" >&2
+[ "${status-0}" -gt 1 ] || echo "written to $report.md and $report.json" >&2
 exit "${status-0}"

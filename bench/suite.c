@@ -57,18 +57,42 @@ static const char usage[] =
 
 /* ---- which cases ---- */
 
+/* Whether TEXT, as in "C7" or "C7:1000", means C. */
+static int is_meant(const char *text, const struct bench_case *c)
+{
+    const size_t length = strcspn(text, ":");
+
+    return strlen(c->id) == length && strncmp(c->id, text, length) == 0 &&
+           (!text[length] || strstr(c->name, text + length + 1));
+}
+
 static int is_wanted(const struct settings *settings,
                      const struct bench_case *c)
 {
-    for (int i = 0; i < settings->wanted_count; i++) {
-        const char *text = settings->wanted[i];
-        const size_t length = strcspn(text, ":");
-
-        if (strlen(c->id) == length && strncmp(c->id, text, length) == 0 &&
-            (!text[length] || strstr(c->name, text + length + 1)))
+    for (int i = 0; i < settings->wanted_count; i++)
+        if (is_meant(settings->wanted[i], c))
             return 1;
-    }
     return !settings->wanted_count;
+}
+
+/* 0 if one of the wanted means no case; says so. */
+static int are_known(const struct settings *settings)
+{
+    for (int i = 0; i < settings->wanted_count; i++) {
+        const struct bench_case *c;
+        size_t k = 0;
+
+        while ((c = bench_case_at(k)) && !is_meant(settings->wanted[i], c))
+            k++;
+        if (!c) {
+            fprintf(stderr,
+                    "suite: there is no case \"%s\"; --list tells them, and "
+                    "\"ID:part of a name\" is one of an id's\n",
+                    settings->wanted[i]);
+            return 0;
+        }
+    }
+    return 1;
 }
 
 static int is_small(const struct bench_case *c)
@@ -272,7 +296,7 @@ static int run(struct settings *settings)
     print_estimate(settings);
     failures = run_rows(settings, &ceilings, rows, &report.row_count);
     if (!report.row_count) {
-        fprintf(stderr, "suite: no such case; --list tells them\n");
+        fprintf(stderr, "suite: none of the cases runs with these options\n");
         failures = 1;
     }
     measure_end(&settings->measure);
@@ -381,6 +405,8 @@ int main(int argc, char **argv)
     end = parse(&settings, argc, argv, &is_list);
     if (end)
         return end == 1 ? 0 : end;
+    if (!are_known(&settings))
+        return 2;
     if (is_list) {
         list_cases(&settings);
         return 0;
