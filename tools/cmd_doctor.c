@@ -14,18 +14,21 @@
 #include "doctor/findings.h"
 
 #include <inttypes.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 
 struct doctor {
     hob_runtime *runtime;
     struct findings findings;
-    uint32_t usable; /* plugins */
-    uint32_t devices;
-    double since_ms; /* when the device at hand was begun with */
-    char first[128]; /* the spec of the first device that computes, or "" */
+    uint32_t usable;  /* plugins */
+    uint32_t devices; /* that compute */
+    uint32_t failed;  /* that do not */
+    double since_ms;  /* when the device at hand was begun with */
+    char first[128];  /* the spec of the first device that computes, or "" */
 };
 
 /* The text at KEY of JSON; "" if there is none. */
@@ -58,6 +61,30 @@ static void see_version(struct doctor *doctor)
                      HOB_ABI_MINOR);
 }
 
+/* Say so of each folder in VALUE, a list with colons, that is not searched. */
+static void see_folders(struct doctor *doctor, const char *name,
+                        const char *value)
+{
+    char folder[PATH_MAX];
+
+    while (*value) {
+        size_t length = strcspn(value, ":");
+        struct stat about;
+
+        (void)snprintf(folder, sizeof(folder), "%.*s", (int)length, value);
+        if (length && folder[0] != '/')
+            findings_add(&doctor->findings, PROBLEM, name,
+                         "Write the whole path, from / on.",
+                         "\"%s\" is a relative path, which is not searched",
+                         folder);
+        else if (length && stat(folder, &about) != 0)
+            findings_add(&doctor->findings, PROBLEM, name,
+                         "Make the folder, or take it out of the variable.",
+                         "\"%s\" is not there", folder);
+        value += length + (value[length] == ':');
+    }
+}
+
 /* The variables that are set: easily forgotten, and they go before files. */
 static void see_environment(struct doctor *doctor)
 {
@@ -72,6 +99,8 @@ static void see_environment(struct doctor *doctor)
         if (value)
             findings_add(&doctor->findings, FINE, names[i], NULL,
                          "is set to \"%s\"", value);
+        if (value && strstr(names[i], "PLUGIN_PATH"))
+            see_folders(doctor, names[i], value);
     }
 }
 
@@ -256,9 +285,11 @@ static int see_device(void *context, const struct hob_device_record *record)
         return 0;
     }
     if (compute(doctor, record->spec, &device, &error)) {
+        doctor->failed++;
         findings_add(
             &doctor->findings, PROBLEM, record->spec,
-            "HOB_LOG=debug tells more; hob why names the plugin's files.",
+            "hob config shows what it is given, hob why NAME the plugin's "
+            "files; HOB_LOG=debug tells more.",
             "does not compute: %s", message_of(&error));
     } else {
         findings_add(&doctor->findings, FINE, record->spec, NULL,
@@ -337,9 +368,9 @@ static void see_devices(struct doctor *doctor)
     hob_runtime_devices(doctor->runtime, see_device, doctor);
     if (!doctor->devices) {
         findings_add(
-            &doctor->findings, PROBLEM, "devices",
-            "Install a backend, as flex for the processor; hob why flex tells "
-            "where it was searched.",
+            &doctor->findings, doctor->failed ? NOTE : PROBLEM, "devices",
+            "hob plugins tells which backends are there, hob why NAME why one "
+            "is not used; flex is the one for the processor.",
             "no device computes");
         return;
     }

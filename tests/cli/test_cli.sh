@@ -196,6 +196,17 @@ unset HOB_PLUGINS_DISABLE
 HOB_PLUGIN_PATH=$work/ext
 try 1 doctor
 out_has "^problem  *devices  *no device computes"
+HOB_PLUGIN_PATH=$HOB_TEST_PLUGIN_DIR:folder:$work/none
+try 1 doctor
+out_has "^problem  *HOB_PLUGIN_PATH  *\"folder\" is a relative path"
+out_has "^problem  *HOB_PLUGIN_PATH  *\".*none\" is not there"
+out_has "^2 problems$"
+HOB_PLUGIN_PATH=$HOB_TEST_PLUGIN_DIR
+echo '{"plugins": {"flex": {"options": {"isa": "v9"}}}}' \
+    >"$XDG_CONFIG_HOME/hob/hob.json"
+try 1 doctor
+out_has "^problem  *flex  *does not compute: .*option \"isa\" is \"v9\""
+out_has "^1 problem$"
 unset HOB_PLUGIN_PATH
 echo '{"device": 3}' >"$XDG_CONFIG_HOME/hob/hob.json"
 try 1 doctor
