@@ -89,11 +89,6 @@ static inline int64_t flex_aligned(int64_t bytes)
     return flex_divide_up(bytes, FLEX_ALIGN) * FLEX_ALIGN;
 }
 
-static inline int64_t flex_least(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-
 /* ---- conv_strip.c ---- */
 
 /* The loops of DEVICE's instruction set, by FLEX_CONV_F32 and _F64. */

@@ -172,6 +172,11 @@ static inline int flex_is_contiguous(const struct hob_view *view)
     return (view->flags & HOB_VIEW_CONTIGUOUS) != 0;
 }
 
+static inline int64_t flex_least(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
 static inline int64_t flex_clamp(int64_t x, int64_t low, int64_t high)
 {
     return x < low ? low : x > high ? high : x;

@@ -3,9 +3,9 @@
  * gemm.h - the parts of flex_gemm(): own kernels and OpenBLAS.
  *
  *   gemm.c          checks, conversion of dtypes, choice of the way
- *   gemm_blocked.c  own kernels: pack what is large, then tiles of C in parallel
- *   gemm_skinny.c   up to 16 rows: streams a large B once, without packing
- *   gemm_blas.c     OpenBLAS, opened at run time, one thread a block of C
+ *   gemm_blocked.c  own kernels: pack what is large, then tiles of C in
+ * parallel gemm_skinny.c   up to 16 rows: streams a large B once, without
+ * packing gemm_blas.c     OpenBLAS, opened at run time, one thread a block of C
  *
  * Internally every dtype but bool is accepted, not only f32 and f64.
  */

@@ -99,11 +99,6 @@ static inline void flex_attention_put(const struct attention *job, void *array,
         ((float *)array)[index] = (float)value;
 }
 
-static inline int64_t flex_least(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-
 static inline int64_t flex_round_up(int64_t count, int64_t multiple)
 {
     return (count + multiple - 1) / multiple * multiple;

@@ -102,25 +102,37 @@ static void columns_range(void *context, int64_t first, int64_t last,
         flex_scratch_give(product->device, panel, bytes);
 }
 
-/* Elements AT .. AT + COLUMNS - 1 of a vector by the matrix [k, n]. */
+/* Elements AT .. AT + COLUMNS - 1 of a vector by the matrix [k, n]. Sums of
+ * SOME_ROWS meet in a second one, so that many do not lose. */
 static void add_rows(const struct product *product, int64_t at, int64_t columns)
 {
+    enum { SOME_ROWS = 256 };
+    float part_sums[LONG_SIDE];
+    double sums[LONG_SIDE];
     const struct flex_quant_kernels *kernels =
         flex_quant_kernels_of(product->device);
     float *out = product->out + at;
     float factors[FLEX_QUANT_RUN];
     struct flex_quant_codes part;
 
-    memset(out, 0, (size_t)columns * sizeof(float));
+    memset(sums, 0, (size_t)columns * sizeof(double));
+    memset(part_sums, 0, (size_t)columns * sizeof(float));
     for (int64_t k = 0; k < product->k; k++) {
         if (k + AHEAD < product->k)
             ask_for(product, (k + AHEAD) * product->n + at, columns);
         for (int64_t i = 0; i < columns; i += part.n) {
             flex_quant_part(&product->quant, k * product->n + at + i,
                             columns - i, factors, &part);
-            kernels->add(&part, product->x[k], out + i);
+            kernels->add(&part, product->x[k], part_sums + i);
         }
+        if (k % SOME_ROWS < SOME_ROWS - 1 && k < product->k - 1)
+            continue;
+        for (int64_t i = 0; i < columns; i++)
+            sums[i] += (double)part_sums[i];
+        memset(part_sums, 0, (size_t)columns * sizeof(float));
     }
+    for (int64_t i = 0; i < columns; i++)
+        out[i] = (float)sums[i];
 }
 
 /* A vector by rows of integers goes without a panel: its numbers would be read

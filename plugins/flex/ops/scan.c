@@ -61,7 +61,7 @@ static void rows_piece(void *context, int64_t first, int64_t last,
                        uint32_t worker)
 {
     struct scan_run *run = context;
-    const int64_t most = flex_loop_dense(&run->in) && !run->load ? TOGETHER : 1;
+    const int64_t most = run->together;
     struct flex_fold_buffer buffer;
     float single[CHUNK];
 
