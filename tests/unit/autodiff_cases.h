@@ -899,7 +899,9 @@ static const struct row rows[] = {
     F(rms_norm, M(-1, 1, 2, 4), M(0.5, 1, 4)),
     F(cosine_similarity, M(0.5, 2, 2, 3), M(0.5, 2, 2, 3)),
     F(rfft, M(-1, 1, 5, 2)),
+    F(rfft_cut, M(-1, 1, 2, 5)),
     F(irfft, M(-1, 1, 2, 3), M(-1, 1, 2, 3)),
+    F(irfft_even, M(-1, 1, 3, 2), M(-1, 1, 3, 2)),
     F(diamond, M(-1, 1, 3, 3)),
 };
 

@@ -456,6 +456,20 @@ static hob_tensor *f_rfft(hob_scope *s, hob_tensor *const *in)
     return weigh_parts(s, parts, 2);
 }
 
+/* Cut, an odd length, and the imaginary parts alone. */
+static hob_tensor *f_rfft_cut(hob_scope *s, hob_tensor *const *in)
+{
+    hob_tensor *parts[2] = {NULL, NULL};
+
+    (void)hob_rfft(s, in[0], -1, hob_i64(3), &parts[0], &parts[1]);
+    return hob_square(s, parts[1]);
+}
+
+static hob_tensor *f_irfft_even(hob_scope *s, hob_tensor *const *in)
+{
+    return hob_square(s, hob_irfft(s, in[0], in[1], 0, hob_i64(6)));
+}
+
 static hob_tensor *f_irfft(hob_scope *s, hob_tensor *const *in)
 {
     return hob_square(s, hob_irfft(s, in[0], in[1], -1, hob_i64(5)));

@@ -7,9 +7,10 @@
 
 static const struct ad_family *const families[] = {
     &ad_rules_activation, &ad_rules_arithmetic, &ad_rules_attention,
-    &ad_rules_conv,       &ad_rules_index,      &ad_rules_linalg,
-    &ad_rules_norm,       &ad_rules_reduce,     &ad_rules_sample,
-    &ad_rules_shape,      &ad_rules_sort,       &ad_rules_unary,
+    &ad_rules_conv,       &ad_rules_fft,        &ad_rules_index,
+    &ad_rules_linalg,     &ad_rules_norm,       &ad_rules_reduce,
+    &ad_rules_sample,     &ad_rules_shape,      &ad_rules_sort,
+    &ad_rules_unary,
 };
 
 void ad_rules_fill(const struct hob_backward *table[AD_OP_LIMIT])

@@ -28,6 +28,7 @@ extern const struct ad_family ad_rules_activation;
 extern const struct ad_family ad_rules_arithmetic;
 extern const struct ad_family ad_rules_attention;
 extern const struct ad_family ad_rules_conv;
+extern const struct ad_family ad_rules_fft;
 extern const struct ad_family ad_rules_index;
 extern const struct ad_family ad_rules_linalg;
 extern const struct ad_family ad_rules_norm;
