@@ -263,20 +263,25 @@ END_TEST
 START_TEST(test_ctc_names_what_is_out_of_range)
 {
     static const struct ctc_case c = {4, 2, 3, 2, 0, 1};
+    static const char *const parts[] = {
+        "targets[1, 1] is 3", "target_lengths[1] is 3",
+        "input_lengths[0] is 5, not 0 to the 4 steps",
+        "input_lengths[0] is -1"};
     struct lab lab;
     struct trial t = {.c = &c, .dtype = HOB_DTYPE_F32};
     struct fake_call call;
 
     ck_assert(lab_open(&lab, 1, NULL));
     trial_open(&lab, &t, LAB_CONTIGUOUS);
-    if (_i)
+    if (_i == 0)
+        lab_set_at(&t.targets.view, 3, 3);
+    else if (_i == 1)
         lab_set_at(&t.lengths.view, 1, 3);
     else
-        lab_set_at(&t.targets.view, 3, 3);
+        lab_set_at(&t.inputs.view, 0, _i == 2 ? 5 : -1);
     trial_call(&lab, &t, &call, 0);
     ck_assert_int_eq(lab_run(&lab, &call, &flex_ctc_entries), HOB_ERR_RANGE);
-    ck_assert_ptr_nonnull(strstr(lab.host.message, _i ? "target_lengths[1] is 3"
-                                                      : "targets[1, 1] is 3"));
+    ck_assert_ptr_nonnull(strstr(lab.host.message, parts[_i]));
     fake_call_release(&call);
     trial_close(&t);
     lab_close(&lab);
@@ -291,7 +296,7 @@ int main(void)
     tcase_set_timeout(tc, 60);
     tcase_add_loop_test(tc, test_ctc_equals_forward_backward, 0, CASES);
     tcase_add_test(tc, test_ctc_of_nothing_and_of_nan);
-    tcase_add_loop_test(tc, test_ctc_names_what_is_out_of_range, 0, 2);
+    tcase_add_loop_test(tc, test_ctc_names_what_is_out_of_range, 0, 4);
     suite_add_tcase(suite, tc);
     return hob_check_main(suite);
 }

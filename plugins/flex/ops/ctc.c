@@ -284,13 +284,20 @@ static hob_status check_lists(struct hob_call *call, const struct ctc *ctc)
                 ", behind the sample's length too",
                 call->op_name, i / ctc->length, i % ctc->length,
                 ctc->targets[i], ctc->classes - 1);
-    for (int64_t i = 0; i < ctc->batch; i++)
+    for (int64_t i = 0; i < ctc->batch; i++) {
+        if (ctc->input_lengths[i] < 0 || ctc->input_lengths[i] > ctc->steps)
+            return call->host->fail(
+                call, HOB_ERR_RANGE,
+                "%s: input_lengths[%" PRId64 "] is %" PRId64
+                ", not 0 to the %" PRId64 " steps of log_probs",
+                call->op_name, i, ctc->input_lengths[i], ctc->steps);
         if (ctc->target_lengths[i] < 0 || ctc->target_lengths[i] > ctc->length)
             return call->host->fail(
                 call, HOB_ERR_RANGE,
                 "%s: target_lengths[%" PRId64 "] is %" PRId64
                 "; targets has room for 0..%" PRId64,
                 call->op_name, i, ctc->target_lengths[i], ctc->length);
+    }
     return HOB_OK;
 }
 
