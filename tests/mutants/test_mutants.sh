@@ -13,6 +13,11 @@ if [ ! -x "$check" ]; then
     echo "skipped: no $check"
     exit 77
 fi
+# Five minutes there, for what the examples' test has shown already.
+if [ -n "${HOB_TEST_CFLAGS-}" ]; then
+    echo "skipped: the mutants run without sanitizers"
+    exit 77
+fi
 work=$(mktemp -d) || exit 99
 trap 'rm -r -f "$work"' EXIT
 
