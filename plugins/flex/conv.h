@@ -79,11 +79,6 @@ static inline int flex_conv_in_order(const struct flex_conv *conv)
     return flex_conv_out_plane(conv) == flex_conv_positions(conv);
 }
 
-static inline int64_t flex_divide_up(int64_t a, int64_t b)
-{
-    return (a + b - 1) / b;
-}
-
 static inline int64_t flex_aligned(int64_t bytes)
 {
     return flex_divide_up(bytes, FLEX_ALIGN) * FLEX_ALIGN;

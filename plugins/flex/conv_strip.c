@@ -12,18 +12,7 @@ enum { ELEMENTS_MOST = 1 << 30 };
 const struct flex_conv_kernels *
 flex_conv_kernels(const struct flex_device *device)
 {
-    static const struct flex_conv_kernels *const tables[FLEX_ISA_COUNT_] = {
-        [FLEX_ISA_BASE] = flex_conv_kernels_base,
-#if defined(__x86_64__)
-        [FLEX_ISA_V2] = flex_conv_kernels_v2,
-        [FLEX_ISA_V3] = flex_conv_kernels_v3,
-        [FLEX_ISA_V4] = flex_conv_kernels_v4,
-#endif
-    };
-
-    return device->isa < FLEX_ISA_COUNT_ && tables[device->isa]
-               ? tables[device->isa]
-               : flex_conv_kernels_base;
+    return FLEX_BY_ISA(device->isa, flex_conv_kernels);
 }
 
 /* How many of SIZE, at most WANT, a box takes if every INNER positions come

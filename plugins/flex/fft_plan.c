@@ -14,16 +14,8 @@
 const struct flex_fft_kernels *
 flex_fft_kernels_of(const struct flex_device *device, uint32_t dtype)
 {
-    static const struct flex_fft_kernels *const tables[FLEX_ISA_COUNT_] = {
-        [FLEX_ISA_BASE] = flex_fft_kernels_base,
-#if defined(__x86_64__)
-        [FLEX_ISA_V2] = flex_fft_kernels_v2,
-        [FLEX_ISA_V3] = flex_fft_kernels_v3,
-        [FLEX_ISA_V4] = flex_fft_kernels_v4,
-#endif
-    };
     const struct flex_fft_kernels *table =
-        tables[device->isa] ? tables[device->isa] : flex_fft_kernels_base;
+        FLEX_BY_ISA(device->isa, flex_fft_kernels);
 
     return &table[dtype == HOB_DTYPE_F64 ? FLEX_FFT_F64 : FLEX_FFT_F32];
 }

@@ -167,9 +167,32 @@ static inline int flex_arg_absent(const struct hob_call *call, uint32_t index)
     return index >= call->arg_count || call->args[index].tag == HOB_TAG_ABSENT;
 }
 
+/* Whether DTYPE is one that is computed in f32 and rounded at the end. */
+static inline int flex_is_half(uint32_t dtype)
+{
+    return dtype == HOB_DTYPE_F16 || dtype == HOB_DTYPE_BF16;
+}
+
 static inline int flex_is_contiguous(const struct hob_view *view)
 {
     return (view->flags & HOB_VIEW_CONTIGUOUS) != 0;
+}
+
+/* ---- numbers ---- */
+
+static inline int64_t flex_divide_up(int64_t a, int64_t b)
+{
+    return (a + b - 1) / b;
+}
+
+static inline int64_t flex_round_up(int64_t count, int64_t multiple)
+{
+    return (count + multiple - 1) / multiple * multiple;
+}
+
+static inline int64_t flex_magnitude(int64_t x)
+{
+    return x < 0 ? -x : x;
 }
 
 static inline int64_t flex_least(int64_t a, int64_t b)

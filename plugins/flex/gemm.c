@@ -196,22 +196,12 @@ hob_status flex_gemm(struct flex_device *device, const struct flex_gemm *gemm)
 
 hob_status flex_blas_open(struct flex_device *device)
 {
-    static const struct flex_gemm_kernels *const tables[FLEX_ISA_COUNT_] = {
-        [FLEX_ISA_BASE] = flex_gemm_kernels_base,
-#if defined(__x86_64__)
-        [FLEX_ISA_V2] = flex_gemm_kernels_v2,
-        [FLEX_ISA_V3] = flex_gemm_kernels_v3,
-        [FLEX_ISA_V4] = flex_gemm_kernels_v4,
-#endif
-    };
     struct flex_blas *blas =
         device->host->mem_alloc(device->host, sizeof(*blas));
 
     if (!blas)
         return HOB_ERR_MEMORY;
-    blas->kernels = device->isa < FLEX_ISA_COUNT_ && tables[device->isa]
-                        ? tables[device->isa]
-                        : flex_gemm_kernels_base;
+    blas->kernels = FLEX_BY_ISA(device->isa, flex_gemm_kernels);
     device->blas = blas;
     blas->library = flex_openblas_find(device);
     return HOB_OK;

@@ -61,16 +61,6 @@ struct panel {
     int64_t stride;
 };
 
-static int64_t divide_up(int64_t a, int64_t b)
-{
-    return (a + b - 1) / b;
-}
-
-static int64_t least(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-
 /* The first row of panel INDEX of A. */
 static int64_t row_of(const struct blocked *job, int64_t index)
 {
@@ -203,7 +193,7 @@ static void pack_b(const struct blocked *job, int64_t index, int64_t first_k,
     const struct flex_gemm *gemm = job->gemm;
     const struct flex_gemm_kernels *kernels = job->kernels;
     const int64_t columns =
-        least(kernels->width, gemm->n - index * kernels->width);
+        flex_least(kernels->width, gemm->n - index * kernels->width);
     const char *in = source_b_at(job, first_k + k, index);
 
     out += k * kernels->width * kernels->size;
@@ -225,14 +215,14 @@ static void pack_panels(const struct blocked *job, int is_a, int64_t first,
     int64_t block = 0;
 
     for (int64_t k = job->first_k; k < job->last_k; k += job->depth, block++) {
-        const int64_t depth = least(job->depth, job->last_k - k);
+        const int64_t depth = flex_least(job->depth, job->last_k - k);
         for (int64_t l = 0; l < depth; l += rows)
             for (int64_t i = first; i < last; i++) {
                 if (is_a)
-                    pack_a(job, i, k, l, least(rows, depth - l),
+                    pack_a(job, i, k, l, flex_least(rows, depth - l),
                            packed_a_at(job, block, i));
                 else
-                    pack_b(job, i, k, l, least(rows, depth - l),
+                    pack_b(job, i, k, l, flex_least(rows, depth - l),
                            packed_b_at(job, block, i));
             }
     }
@@ -248,8 +238,8 @@ static void pack_range(void *context, int64_t first, int64_t last,
     (void)worker;
     while (first < last) {
         const int is_a = first >= count_b;
-        const int64_t end =
-            least(first + PACK_PANELS, is_a ? last : least(last, count_b));
+        const int64_t end = flex_least(first + PACK_PANELS,
+                                       is_a ? last : flex_least(last, count_b));
         const int64_t offset = is_a ? job->direct_a - count_b : job->direct_b;
         pack_panels(job, is_a, first + offset, end + offset);
         first = end;
@@ -266,7 +256,7 @@ static void run_block(const struct blocked *job, int64_t block, int64_t k,
 {
     const struct flex_gemm *gemm = job->gemm;
     const struct flex_gemm_kernels *kernels = job->kernels;
-    const int64_t depth = least(job->depth, job->last_k - k);
+    const int64_t depth = flex_least(job->depth, job->last_k - k);
     struct flex_gemm_tile tile = {
         .c_stride = gemm->ldc,
         .fetch = gemm->m * gemm->n * kernels->size > NEAR_BYTES,
@@ -289,7 +279,7 @@ static void run_block(const struct blocked *job, int64_t block, int64_t k,
                 : kernels->tile[job->layout];
 
         tile.b_stride = b.stride;
-        tile.columns = (int32_t)least(kernels->width, gemm->n - column);
+        tile.columns = (int32_t)flex_least(kernels->width, gemm->n - column);
         tile.bias = gemm->bias && k + depth == gemm->k
                         ? (const char *)gemm->bias + column * kernels->size
                         : NULL;
@@ -315,8 +305,8 @@ static void run_task(const struct blocked *job, int64_t task)
     const struct flex_gemm *gemm = job->gemm;
     const int64_t a = task / job->tasks_b * job->task_a;
     const int64_t b = task % job->tasks_b * job->task_b;
-    const int64_t range[4] = {a, least(a + job->task_a, job->panels_a), b,
-                              least(b + job->task_b, job->panels_b)};
+    const int64_t range[4] = {a, flex_least(a + job->task_a, job->panels_a), b,
+                              flex_least(b + job->task_b, job->panels_b)};
     int64_t block = 0;
     int64_t k = job->first_k;
 
@@ -331,7 +321,8 @@ static void run_task(const struct blocked *job, int64_t task)
             gemm->epilogue_context,
             (char *)gemm->c + (row * gemm->ldc + column) * job->kernels->size,
             row, row_of(job, range[1]) - row, column,
-            least(range[3] * job->kernels->width, gemm->n) - column, gemm->ldc);
+            flex_least(range[3] * job->kernels->width, gemm->n) - column,
+            gemm->ldc);
     }
 }
 
@@ -350,29 +341,29 @@ static void plan_tasks(struct blocked *job, uint64_t l2_bytes)
     const double panel_flops =
         2.0 * (double)job->height * job->kernels->width * (double)job->gemm->k;
 
-    job->task_a = least(job->panels_a,
-                        1 + (int64_t)(l2_bytes / 2) / (job->panel_a_bytes + 1));
-    job->task_b = least(TASK_PANELS_B, job->panels_b);
+    job->task_a = flex_least(job->panels_a, 1 + (int64_t)(l2_bytes / 2) /
+                                                    (job->panel_a_bytes + 1));
+    job->task_b = flex_least(TASK_PANELS_B, job->panels_b);
     for (;;) {
-        int64_t tasks = divide_up(job->panels_a, job->task_a) *
-                        divide_up(job->panels_b, job->task_b);
+        int64_t tasks = flex_divide_up(job->panels_a, job->task_a) *
+                        flex_divide_up(job->panels_b, job->task_b);
         double flops = panel_flops * (double)job->task_a * (double)job->task_b;
         if (tasks >= TASKS_WANTED || flops < 2.0 * TASK_FLOPS)
             break;
         if (job->task_b * job->kernels->width > job->task_a * job->height &&
             job->task_b > 1)
-            job->task_b = divide_up(job->task_b, 2);
+            job->task_b = flex_divide_up(job->task_b, 2);
         else if (job->task_a > 1)
-            job->task_a = divide_up(job->task_a, 2);
+            job->task_a = flex_divide_up(job->task_a, 2);
         else
             break;
     }
     /* Equal shares: no small rest at the edge. */
-    job->task_a =
-        divide_up(job->panels_a, divide_up(job->panels_a, job->task_a));
-    job->task_b =
-        divide_up(job->panels_b, divide_up(job->panels_b, job->task_b));
-    job->tasks_b = divide_up(job->panels_b, job->task_b);
+    job->task_a = flex_divide_up(job->panels_a,
+                                 flex_divide_up(job->panels_a, job->task_a));
+    job->task_b = flex_divide_up(job->panels_b,
+                                 flex_divide_up(job->panels_b, job->task_b));
+    job->tasks_b = flex_divide_up(job->panels_b, job->task_b);
 }
 
 /* Panels of A of equal height, or one less, so that no row is computed for
@@ -387,36 +378,38 @@ static void plan_panels(struct blocked *job)
 
     job->layout = gemm->a_row == 1 && gemm->a_column != 1 ? FLEX_GEMM_COLUMNS
                                                           : FLEX_GEMM_ROWS;
-    job->panels_a = divide_up(gemm->m, kernels->height);
-    job->height = divide_up(gemm->m, job->panels_a);
+    job->panels_a = flex_divide_up(gemm->m, kernels->height);
+    job->height = flex_divide_up(gemm->m, job->panels_a);
     job->tall = gemm->m - job->panels_a * (job->height - 1);
-    job->panels_b = divide_up(gemm->n, kernels->width);
+    job->panels_b = flex_divide_up(gemm->n, kernels->width);
     if (gemm->a_column == 1 ? a_bytes <= DIRECT_LONG_BYTES
                             : gemm->a_row == 1 && a_bytes <= DIRECT_BYTES)
         job->direct_a = job->panels_a;
     if (gemm->b_column == 1 && b_bytes <= DIRECT_BYTES)
         job->direct_b = gemm->n / kernels->width +
                         (gemm->n % kernels->width == kernels->width / 2);
-    job->depth =
-        divide_up(gemm->k, gemm->k ? divide_up(gemm->k, kernels->depth) : 1);
+    job->depth = flex_divide_up(
+        gemm->k, gemm->k ? flex_divide_up(gemm->k, kernels->depth) : 1);
     job->depth += !job->depth;
     /* An odd number of lines, so that rows share no sets of the caches. */
     job->a_stride =
-        (divide_up(job->depth * size, FLEX_ALIGN) | 1) * FLEX_ALIGN / size;
+        (flex_divide_up(job->depth * size, FLEX_ALIGN) | 1) * FLEX_ALIGN / size;
     job->panel_a_bytes =
         job->layout == FLEX_GEMM_ROWS
             ? job->height * job->a_stride * size
             : FLEX_ALIGN *
-                  divide_up(job->height * job->depth * size, FLEX_ALIGN);
+                  flex_divide_up(job->height * job->depth * size, FLEX_ALIGN);
     job->panel_b_bytes = job->depth * kernels->width * size;
 }
 
 static void run_pass(struct flex_device *device, struct blocked *job)
 {
-    const int64_t blocks = divide_up(job->last_k - job->first_k, job->depth);
+    const int64_t blocks =
+        flex_divide_up(job->last_k - job->first_k, job->depth);
     const int64_t panel_bytes =
         (job->panel_a_bytes + job->panel_b_bytes) / 2 * (blocks + !blocks) + 1;
-    const int64_t tasks = divide_up(job->panels_a, job->task_a) * job->tasks_b;
+    const int64_t tasks =
+        flex_divide_up(job->panels_a, job->task_a) * job->tasks_b;
     const double flops = 2.0 * (double)job->gemm->m * (double)job->gemm->n *
                          (double)(job->last_k - job->first_k);
     /* Whole products below the threshold stay on one thread. */
@@ -425,7 +418,7 @@ static void run_pass(struct flex_device *device, struct blocked *job)
         job->panels_a - job->direct_a + job->panels_b - job->direct_b;
 
     flex_parallel(device, pack_count,
-                  grain == 1 ? divide_up(PACK_PIECE_BYTES, panel_bytes)
+                  grain == 1 ? flex_divide_up(PACK_PIECE_BYTES, panel_bytes)
                              : pack_count,
                   pack_range, job);
     flex_parallel(device, tasks, grain, task_range, job);
@@ -446,8 +439,8 @@ hob_status flex_gemm_blocked(struct flex_device *device,
     /* Cannot overflow: no larger than twice the operands plus a panel. */
     bytes_a = (job.panels_a - job.direct_a) * job.panel_a_bytes;
     bytes_b = (job.panels_b - job.direct_b) * job.panel_b_bytes;
-    blocks = least(divide_up(gemm->k, job.depth),
-                   1 + PACK_LIMIT_BYTES / (bytes_a + bytes_b + 1));
+    blocks = flex_least(flex_divide_up(gemm->k, job.depth),
+                        1 + PACK_LIMIT_BYTES / (bytes_a + bytes_b + 1));
     total_bytes = (bytes_a + bytes_b) * blocks;
     if (total_bytes > STACK_BYTES) {
         scratch = flex_scratch_take(device, (uint64_t)total_bytes);
@@ -457,7 +450,7 @@ hob_status flex_gemm_blocked(struct flex_device *device,
     job.packed_b = scratch;
     job.packed_a = scratch + blocks * bytes_b;
     do {
-        job.last_k = least(gemm->k, job.first_k + blocks * job.depth);
+        job.last_k = flex_least(gemm->k, job.first_k + blocks * job.depth);
         run_pass(device, &job);
         job.first_k = job.last_k;
     } while (job.first_k < gemm->k);

@@ -25,16 +25,7 @@ struct move {
 const struct flex_move_kernels *
 flex_move_kernels(const struct flex_device *device)
 {
-    static const struct flex_move_kernels *const tables[FLEX_ISA_COUNT_] = {
-        [FLEX_ISA_BASE] = &flex_move_base,
-#if defined(__x86_64__)
-        [FLEX_ISA_V2] = &flex_move_v2,
-        [FLEX_ISA_V3] = &flex_move_v3,
-        [FLEX_ISA_V4] = &flex_move_v4,
-#endif
-    };
-
-    return tables[device->isa] ? tables[device->isa] : &flex_move_base;
+    return FLEX_BY_ISA(device->isa, &flex_move);
 }
 
 void flex_row_major(struct hob_view *out)
@@ -45,11 +36,6 @@ void flex_row_major(struct hob_view *out)
         out->strides[i] = stride;
         stride *= out->shape[i];
     }
-}
-
-static int64_t magnitude(int64_t x)
-{
-    return x < 0 ? -x : x;
 }
 
 /* ---- describing ---- */
@@ -190,8 +176,8 @@ static void move_plane(const struct move *move, uint32_t near, char *out,
     else if (dense && near != inner && in_row == move->size)
         move->kernels->transpose[move->kind](out, out_row, in, in_column, rows,
                                              columns, move->past);
-    else if (dense && (near == inner || magnitude(in_row) == 0 ||
-                       magnitude(in_row) >= magnitude(in_column)))
+    else if (dense && (near == inner || flex_magnitude(in_row) == 0 ||
+                       flex_magnitude(in_row) >= flex_magnitude(in_column)))
         for (int64_t i = 0; i < rows; i++)
             gather_run(move, out + i * out_row, in + i * in_row, in_column,
                        columns);
@@ -207,11 +193,11 @@ static uint32_t near_dimension(const struct move *move)
     const uint32_t inner = move->rank - 1;
     uint32_t best = inner ? inner - 1 : 0;
 
-    if (magnitude(move->in_strides[inner]) <= move->size)
+    if (flex_magnitude(move->in_strides[inner]) <= move->size)
         return best;
     for (uint32_t i = 0; i < inner; i++)
-        if (move->in_strides[i] &&
-            magnitude(move->in_strides[i]) < magnitude(move->in_strides[best]))
+        if (move->in_strides[i] && flex_magnitude(move->in_strides[i]) <
+                                       flex_magnitude(move->in_strides[best]))
             best = i;
     return best;
 }
@@ -334,8 +320,8 @@ int flex_loop_skips(const struct flex_loop *loop)
     if (loop->rank < 2)
         return 0;
     for (uint32_t i = 0; i < inner; i++)
-        nearer |= loop->strides[i] &&
-                  magnitude(loop->strides[i]) < magnitude(loop->strides[inner]);
+        nearer |= loop->strides[i] && flex_magnitude(loop->strides[i]) <
+                                          flex_magnitude(loop->strides[inner]);
     return nearer || loop->shape[inner] < SHORT;
 }
 

@@ -32,16 +32,8 @@ struct block {
 const struct flex_row_kernels *
 flex_row_kernels(const struct flex_device *device, uint32_t dtype)
 {
-    static const struct flex_row_kernels *const tables[FLEX_ISA_COUNT_] = {
-        [FLEX_ISA_BASE] = flex_row_kernels_base,
-#if defined(__x86_64__)
-        [FLEX_ISA_V2] = flex_row_kernels_v2,
-        [FLEX_ISA_V3] = flex_row_kernels_v3,
-        [FLEX_ISA_V4] = flex_row_kernels_v4,
-#endif
-    };
     const struct flex_row_kernels *table =
-        tables[device->isa] ? tables[device->isa] : flex_row_kernels_base;
+        FLEX_BY_ISA(device->isa, flex_row_kernels);
 
     return &table[dtype == HOB_DTYPE_F64 ? FLEX_ROW_F64 : FLEX_ROW_F32];
 }
@@ -65,22 +57,17 @@ void flex_rows_init(struct flex_rows *rows, const struct flex_device *device,
         flex_loop_init(&rows->outer, view);
 }
 
-static int is_half(uint32_t dtype)
-{
-    return dtype == HOB_DTYPE_F16 || dtype == HOB_DTYPE_BF16;
-}
-
 /* Nonzero if rows are computed on where they lie. */
 static int is_in_place(const struct flex_rows *rows)
 {
-    return !is_half(rows->dtype) && rows->stride == 1;
+    return !flex_is_half(rows->dtype) && rows->stride == 1;
 }
 
 void flex_rows_reserve(struct flex_rows_job *job, struct flex_rows *rows)
 {
     const struct flex_loop *outer = &rows->outer;
     /* Beside what is converted lies what it is converted from. */
-    const uint64_t size = is_half(rows->dtype) ? 6 : rows->size;
+    const uint64_t size = flex_is_half(rows->dtype) ? 6 : rows->size;
 
     if (is_in_place(rows))
         return;
@@ -128,8 +115,8 @@ static char *row_at(const struct flex_rows *rows, int64_t index)
 /* Elements as they are stored, in or out of the buffer at BUFFER. */
 static char *stored_of(const struct flex_rows *rows, char *buffer)
 {
-    return is_half(rows->dtype) ? buffer + rows->pitch * rows->group * 4
-                                : buffer;
+    return flex_is_half(rows->dtype) ? buffer + rows->pitch * rows->group * 4
+                                     : buffer;
 }
 
 /* Rows FIRST .. FIRST + COUNT - 1 to BUFFER, or back. */
@@ -183,7 +170,7 @@ const void *flex_rows_get(const struct flex_rows *rows, int64_t index,
     } else {
         stored = row_at(rows, index);
     }
-    if (is_half(rows->dtype))
+    if (flex_is_half(rows->dtype))
         rows->device->kernels->load_f32[rows->dtype](buffer, stored, rows->n);
     return buffer;
 }
@@ -205,7 +192,7 @@ void flex_rows_put(const struct flex_rows *rows, int64_t index, char *buffers)
 
     if (is_in_place(rows))
         return;
-    if (is_half(rows->dtype))
+    if (flex_is_half(rows->dtype))
         rows->device->kernels->store_f32[rows->dtype](
             stored + at * rows->pitch * size,
             flex_rows_target(rows, index, buffers), rows->n);

@@ -4,16 +4,22 @@
 const struct flex_sample_kernels *
 flex_sample_kernels(const struct flex_device *device, uint32_t dtype)
 {
-    static const struct flex_sample_kernels *const tables[FLEX_ISA_COUNT_] = {
-        [FLEX_ISA_BASE] = flex_sample_kernels_base,
-#if defined(__x86_64__)
-        [FLEX_ISA_V2] = flex_sample_kernels_v2,
-        [FLEX_ISA_V3] = flex_sample_kernels_v3,
-        [FLEX_ISA_V4] = flex_sample_kernels_v4,
-#endif
-    };
     const struct flex_sample_kernels *table =
-        tables[device->isa] ? tables[device->isa] : flex_sample_kernels_base;
+        FLEX_BY_ISA(device->isa, flex_sample_kernels);
 
     return &table[dtype == HOB_DTYPE_F64 ? FLEX_SAMPLE_F64 : FLEX_SAMPLE_F32];
+}
+
+hob_status flex_sample_prepare(void *device, const struct hob_call *call,
+                               struct hob_prepare *out)
+{
+    const struct hob_view *x = hob_arg_view(call, 0);
+    const int64_t side = x->dtype == HOB_DTYPE_F64 ? INT32_MAX : 1 << 24;
+
+    (void)device;
+    (void)out;
+    return !x->shape[2] || !x->shape[3] || x->shape[2] > side ||
+                   x->shape[3] > side || x->shape[3] > INT32_MAX / x->shape[2]
+               ? HOB_ERR_UNSUPPORTED
+               : HOB_OK;
 }

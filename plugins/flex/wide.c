@@ -11,11 +11,6 @@ struct widen {
     char *narrow; /* of a result, else NULL */
 };
 
-static int is_half(uint32_t dtype)
-{
-    return dtype == HOB_DTYPE_F16 || dtype == HOB_DTYPE_BF16;
-}
-
 static void widen_range(void *context, int64_t first, int64_t last,
                         uint32_t worker)
 {
@@ -59,7 +54,7 @@ hob_status flex_wide_read(struct flex_device *device,
     struct widen job = {.device = device, .dtype = view->dtype};
     hob_status st;
 
-    if (!is_half(view->dtype) && flex_is_contiguous(view)) {
+    if (!flex_is_half(view->dtype) && flex_is_contiguous(view)) {
         out->data = view->data;
         out->bytes = 0;
         return HOB_OK;
@@ -67,7 +62,7 @@ hob_status flex_wide_read(struct flex_device *device,
     st = take(device, view, out);
     if (st)
         return st;
-    if (!is_half(view->dtype)) {
+    if (!flex_is_half(view->dtype)) {
         flex_move_dense(device, out->data, view);
         return HOB_OK;
     }
@@ -80,7 +75,7 @@ hob_status flex_wide_read(struct flex_device *device,
 hob_status flex_wide_begin(struct flex_device *device,
                            const struct hob_view *view, struct flex_wide *out)
 {
-    if (is_half(view->dtype))
+    if (flex_is_half(view->dtype))
         return take(device, view, out);
     out->data = view->data;
     out->bytes = 0;
@@ -95,7 +90,7 @@ void flex_wide_finish(struct flex_device *device, const struct hob_view *view,
                         .wide = wide->data,
                         .narrow = view->data};
 
-    if (is_half(view->dtype))
+    if (flex_is_half(view->dtype))
         flex_parallel(device, hob_view_count(view), FLEX_GRAIN_CHEAP,
                       narrow_range, &job);
 }

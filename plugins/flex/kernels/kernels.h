@@ -20,6 +20,21 @@ enum flex_isa {
     FLEX_ISA_COUNT_
 };
 
+/*
+ * What the files of kernels define once for each instruction set, as NAME_base,
+ * NAME_v2 and so on: that of ISA, which the processor has. Other processors
+ * than x86-64 have the first alone.
+ */
+#if defined(__x86_64__)
+#define FLEX_BY_ISA(isa, name)                                                 \
+    ((isa) == FLEX_ISA_V4   ? name##_v4                                        \
+     : (isa) == FLEX_ISA_V3 ? name##_v3                                        \
+     : (isa) == FLEX_ISA_V2 ? name##_v2                                        \
+                            : name##_base)
+#else
+#define FLEX_BY_ISA(isa, name) ((void)(isa), name##_base)
+#endif
+
 /* Elements that the drivers hand to a kernel at a time. */
 enum { FLEX_BLOCK = 1024 };
 

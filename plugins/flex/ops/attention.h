@@ -99,11 +99,6 @@ static inline void flex_attention_put(const struct attention *job, void *array,
         ((float *)array)[index] = (float)value;
 }
 
-static inline int64_t flex_round_up(int64_t count, int64_t multiple)
-{
-    return (count + multiple - 1) / multiple * multiple;
-}
-
 /* attention_backward.c */
 hob_status flex_attention_backward_prepare(void *device,
                                            const struct hob_call *call,

@@ -13,16 +13,8 @@ static const double log2_e = 1.4426950408889634;
 static const struct flex_attention_kernels *kernels_of(uint32_t isa,
                                                        uint32_t dtype)
 {
-    static const struct flex_attention_kernels *const tables[FLEX_ISA_COUNT_] =
-    { [FLEX_ISA_BASE] = flex_attention_kernels_base,
-#if defined(__x86_64__)
-      [FLEX_ISA_V2] = flex_attention_kernels_v2,
-      [FLEX_ISA_V3] = flex_attention_kernels_v3,
-      [FLEX_ISA_V4] = flex_attention_kernels_v4,
-#endif
-    };
     const struct flex_attention_kernels *table =
-        tables[isa] ? tables[isa] : flex_attention_kernels_base;
+        FLEX_BY_ISA(isa, flex_attention_kernels);
 
     return &table[dtype == HOB_DTYPE_F64];
 }

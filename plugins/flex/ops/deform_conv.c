@@ -514,22 +514,6 @@ static hob_status deform_conv2d_backward(void *device, struct hob_call *call)
     return st || d.failed ? no_memory(call) : HOB_OK;
 }
 
-/* Positions in a plane are 32-bit, and along a side exact in the type that they
- * are computed in; what is larger, or empty, is the body's. */
-static hob_status prepare(void *device, const struct hob_call *call,
-                          struct hob_prepare *out)
-{
-    const struct hob_view *x = hob_arg_view(call, 0);
-    const int64_t side = x->dtype == HOB_DTYPE_F64 ? INT32_MAX : 1 << 24;
-
-    (void)device;
-    (void)out;
-    return !x->shape[2] || !x->shape[3] || x->shape[2] > side ||
-                   x->shape[3] > side || x->shape[3] > INT32_MAX / x->shape[2]
-               ? HOB_ERR_UNSUPPORTED
-               : HOB_OK;
-}
-
 static const uint32_t masks[] = {HOB_MASK_FLOAT, HOB_MASK_FLOAT, HOB_MASK_FLOAT,
                                  HOB_MASK_FLOAT, HOB_MASK_FLOAT};
 
@@ -542,7 +526,7 @@ static const struct hob_entry entries[] = {
             "weight_groups: i64 = 1, offset_groups: i64 = 1) -> x",
         .dtypes = masks,
         .dtype_count = 5,
-        .prepare = prepare,
+        .prepare = flex_sample_prepare,
         .execute = deform_conv2d,
     },
     {
@@ -554,7 +538,7 @@ static const struct hob_entry entries[] = {
             "(d_x: x, d_offset: x, d_weight: x, d_mask: x?)",
         .dtypes = masks,
         .dtype_count = 5,
-        .prepare = prepare,
+        .prepare = flex_sample_prepare,
         .execute = deform_conv2d_backward,
     },
 };

@@ -110,11 +110,6 @@ struct fft_run {
     int32_t failed; /* set from any thread */
 };
 
-static int64_t smaller(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-
 static int64_t half_length(const struct fft_run *run)
 {
     return run->plan->n / 2 + 1;
@@ -141,7 +136,7 @@ static uint64_t row_bytes(const struct flex_rows *rows, int64_t n)
 static const void *read_row(const struct flex_rows *rows, int64_t index,
                             int64_t n, void *buffer)
 {
-    const int64_t given = smaller(rows->n, n);
+    const int64_t given = flex_least(rows->n, n);
     const void *row = flex_rows_get(rows, index, buffer);
 
     if (given == n)
@@ -186,7 +181,7 @@ static void load_columns(const struct fft_run *run,
 {
     const struct flex_fft_kernels *kernels = run->plan->kernels;
     const int64_t size = kernels->size, columns = run->plan->group;
-    const int64_t given = smaller(rows->n, n);
+    const int64_t given = flex_least(rows->n, n);
     const uint64_t pitch = row_bytes(rows, n);
     char *out = tile;
     int64_t step;
@@ -351,7 +346,7 @@ static void groups_piece(void *context, int64_t first, int64_t last,
     }
     for (int64_t i = first; i < last; i++) {
         const int64_t at = i * group;
-        const int64_t valid = smaller(run->rows - at, group);
+        const int64_t valid = flex_least(run->rows - at, group);
 
         if (run->is_inverse)
             inverse_group(run, at, valid, scratch);

@@ -372,22 +372,6 @@ static hob_status affine_grid(void *opened, struct hob_call *call)
     return st ? no_memory(call) : HOB_OK;
 }
 
-/* Positions in a plane are 32-bit, and along a side exact in the type that they
- * are computed in; what is larger, or empty, is the body's. */
-static hob_status prepare(void *device, const struct hob_call *call,
-                          struct hob_prepare *out)
-{
-    const struct hob_view *x = hob_arg_view(call, 0);
-    const int64_t side = x->dtype == HOB_DTYPE_F64 ? INT32_MAX : 1 << 24;
-
-    (void)device;
-    (void)out;
-    return !x->shape[2] || !x->shape[3] || x->shape[2] > side ||
-                   x->shape[3] > side || x->shape[3] > INT32_MAX / x->shape[2]
-               ? HOB_ERR_UNSUPPORTED
-               : HOB_OK;
-}
-
 static const uint32_t masks[] = {HOB_MASK_FLOAT, HOB_MASK_FLOAT,
                                  HOB_MASK_FLOAT};
 
@@ -408,7 +392,7 @@ static const struct hob_entry entries[] = {
                      "align_corners: bool = false) -> x",
         .dtypes = masks,
         .dtype_count = 2,
-        .prepare = prepare,
+        .prepare = flex_sample_prepare,
         .execute = grid_sample,
     },
     {
@@ -419,7 +403,7 @@ static const struct hob_entry entries[] = {
                      "align_corners: bool = false) -> (d_x: x, d_grid: grid)",
         .dtypes = masks,
         .dtype_count = 3,
-        .prepare = prepare,
+        .prepare = flex_sample_prepare,
         .execute = grid_sample_backward,
     },
 };

@@ -6,6 +6,7 @@
 #include "index.h"
 #include "kernels/pool.h"
 #include "wide.h"
+#include "window.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -38,31 +39,10 @@ struct job {
 static const struct flex_pool_kernels *
 find_kernels(const struct flex_device *device, uint32_t dtype)
 {
-    static const struct flex_pool_kernels *const tables[FLEX_ISA_COUNT_] = {
-        [FLEX_ISA_BASE] = flex_pool_kernels_base,
-#if defined(__x86_64__)
-        [FLEX_ISA_V2] = flex_pool_kernels_v2,
-        [FLEX_ISA_V3] = flex_pool_kernels_v3,
-        [FLEX_ISA_V4] = flex_pool_kernels_v4,
-#endif
-    };
     const struct flex_pool_kernels *table =
-        device->isa < FLEX_ISA_COUNT_ && tables[device->isa]
-            ? tables[device->isa]
-            : flex_pool_kernels_base;
+        FLEX_BY_ISA(device->isa, flex_pool_kernels);
 
     return &table[dtype == HOB_DTYPE_F64 ? FLEX_POOL_F64 : FLEX_POOL_F32];
-}
-
-/* List argument INDEX, one or two numbers; FALLBACK for an empty one. */
-static void read_pair(const struct hob_call *call, uint32_t index,
-                      const int64_t fallback[2], int64_t out[2])
-{
-    const hob_value *list = &call->args[index];
-    const int has_none = list->tag != HOB_TAG_I64S || list->count == 0;
-
-    out[0] = has_none ? fallback[0] : list->u.i64s[0];
-    out[1] = has_none ? fallback[1] : list->u.i64s[list->count - 1];
 }
 
 /* X's sizes lie under the windows, WINDOWS' sizes are their counts. */
@@ -89,12 +69,12 @@ static void read_attributes(struct job *job, const struct hob_call *call,
     static const int64_t ones[2] = {1, 1}, zeros[2] = {0, 0};
     struct flex_pool *pool = &job->pool;
 
-    read_pair(call, first, ones, pool->size);
-    read_pair(call, first + 1, pool->size, pool->stride);
-    read_pair(call, first + 2, zeros, pool->padding);
+    flex_window_pair(call, first, ones, pool->size);
+    flex_window_pair(call, first + 1, pool->size, pool->stride);
+    flex_window_pair(call, first + 2, zeros, pool->padding);
     pool->dilation[0] = pool->dilation[1] = 1;
     if (with_dilation)
-        read_pair(call, first + 3, ones, pool->dilation);
+        flex_window_pair(call, first + 3, ones, pool->dilation);
 }
 
 static void planes_range(void *context, int64_t first, int64_t last,

@@ -87,16 +87,7 @@ static void expand_factors(const struct flex_quant *quant, int64_t first,
 const struct flex_quant_kernels *
 flex_quant_kernels_of(const struct flex_device *device)
 {
-    static const struct flex_quant_kernels *const tables[FLEX_ISA_COUNT_] = {
-        [FLEX_ISA_BASE] = &flex_quant_kernels_base,
-#if defined(__x86_64__)
-        [FLEX_ISA_V2] = &flex_quant_kernels_v2,
-        [FLEX_ISA_V3] = &flex_quant_kernels_v3,
-        [FLEX_ISA_V4] = &flex_quant_kernels_v4,
-#endif
-    };
-
-    return tables[device->isa] ? tables[device->isa] : &flex_quant_kernels_base;
+    return FLEX_BY_ISA(device->isa, &flex_quant_kernels);
 }
 
 /* The factors of COUNT scales from INDEX on. */

@@ -146,16 +146,7 @@ static void random_piece(void *context, int64_t first, int64_t last,
 
 static flex_philox_fn philox_of(uint32_t isa)
 {
-    static const flex_philox_fn functions[FLEX_ISA_COUNT_] = {
-        [FLEX_ISA_BASE] = flex_philox_base,
-#if defined(__x86_64__)
-        [FLEX_ISA_V2] = flex_philox_v2,
-        [FLEX_ISA_V3] = flex_philox_v3,
-        [FLEX_ISA_V4] = flex_philox_v4,
-#endif
-    };
-
-    return functions[isa] ? functions[isa] : flex_philox_base;
+    return FLEX_BY_ISA(isa, flex_philox);
 }
 
 /* Fill the result of CALL, whose last two arguments are seed and offset. */

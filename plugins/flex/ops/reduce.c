@@ -250,11 +250,6 @@ static hob_status run_whole(struct flex_device *device, struct hob_call *call,
 
 /* ---- along a dimension ---- */
 
-static int64_t magnitude(int64_t x)
-{
-    return x < 0 ? -x : x;
-}
-
 void flex_axis_init(struct flex_axis *axis, const struct hob_view *view,
                     int64_t dim)
 {
@@ -269,9 +264,10 @@ void flex_axis_init(struct flex_axis *axis, const struct hob_view *view,
     axis->stride = view->strides[at];
     inner_stride = outer->rank ? outer->strides[outer->rank - 1] : 0;
     inner_size = outer->rank ? outer->shape[outer->rank - 1] : 1;
-    axis->columns = (magnitude(inner_stride) < magnitude(axis->stride) &&
-                     inner_size >= FEW) ||
-                    (axis->n < SHORT && inner_size > axis->n);
+    axis->columns =
+        (flex_magnitude(inner_stride) < flex_magnitude(axis->stride) &&
+         inner_size >= FEW) ||
+        (axis->n < SHORT && inner_size > axis->n);
 }
 
 void flex_axis_row(const struct flex_axis *axis, int64_t index,
