@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * runtime.h - what a GPU runtime does for the kernels of plugins/cube, and
+ * what they know of it.
+ *
+ * Work on a device is done in the order in which it is asked for; nothing but
+ * wait() and download() waits for it. A tensor's data is a device address, so
+ * plain additions of bytes make addresses of elements.
+ *
+ * Messages (out_message) are made with host->mem_alloc, as in
+ * hob/ext/plugin.h.
+ */
+#ifndef CUBE_RUNTIME_H
+#define CUBE_RUNTIME_H
+
+#include <hob/ext/plugin.h>
+
+struct cube_kernels; /* compiled kernels in memory, kernels.h */
+struct cube_device;
+
+/* What a runtime compiles. */
+enum cube_language { CUBE_GLSL, CUBE_CUDA };
+
+struct cube_limits {
+    uint64_t memory_bytes;     /* of the device */
+    uint64_t alloc_bytes;      /* the largest block */
+    uint32_t group_size;       /* most invocations of a workgroup */
+    uint32_t groups;           /* most workgroups along x; y and z are 1 */
+    uint32_t shared_bytes;     /* of a workgroup */
+    uint32_t subgroup_size;    /* a power of two; of every subgroup */
+    uint32_t processors;       /* multiprocessors; 0 unknown */
+    uint32_t param_bytes;      /* parameters that go along with a launch; more
+                                  go through memory, which the prelude does */
+    uint32_t has_f64, has_i64; /* 0 or 1: as dtypes of elements */
+    uint32_t has_f16;          /* arithmetic; storage there is always */
+};
+
+/* One kernel as text in the runtime's own language. */
+struct cube_source {
+    const char *name; /* for people and as the entry's name: a C identifier */
+    const char *text; /* whole: prelude, libraries, kernel */
+    uint64_t bytes;   /* of text */
+    uint32_t group_size;
+    uint32_t param_bytes;
+};
+
+/* Elements that a launch reads or writes: memory between two addresses. */
+struct cube_range {
+    const void *data;
+    uint64_t bytes;
+    uint32_t is_written;
+    uint32_t reserved;
+};
+
+struct cube_launch {
+    const char *op_name; /* whose work it is, for messages */
+    uint32_t groups;     /* along x, at least 1 and at most limits.groups */
+    uint32_t range_count;
+    const struct cube_range *ranges; /* all that is touched */
+    const void *params;              /* copied before launch returns */
+    uint32_t param_bytes;
+};
+
+struct cube_runtime {
+    const char *selector; /* as in "cube-vulkan" */
+    uint32_t language;    /* enum cube_language */
+    /* What makes compiled code unfit for another machine: compiler, its
+     * version, architecture, driver. Part of the key of the cache on disk. */
+    const char *(*identity)(struct cube_device *device);
+
+    /* SOURCE to a binary (SPIR-V, cubin) that the cache may keep. The binary
+     * is given back with host->mem_free. Any thread. */
+    hob_status (*compile)(struct cube_device *device,
+                          const struct cube_source *source, void **out_binary,
+                          uint64_t *out_bytes, char **out_message);
+    /* A binary to what launch takes. */
+    hob_status (*kernel_open)(struct cube_device *device,
+                              const struct cube_source *source,
+                              const void *binary, uint64_t bytes,
+                              void **out_kernel, char **out_message);
+    void (*kernel_close)(struct cube_device *device, void *kernel);
+    hob_status (*launch)(struct cube_device *device, void *kernel,
+                         const struct cube_launch *launch, char **out_message);
+
+    hob_status (*alloc)(struct cube_device *device, uint64_t bytes,
+                        void **out_data);
+    /* Work that was asked for before may still use DATA: it is given out
+     * again to later work alone, or once that work is done. */
+    void (*free)(struct cube_device *device, void *data, uint64_t bytes);
+    /* Before later work and after earlier work; HOST_DATA is read before it
+     * returns. */
+    hob_status (*upload)(struct cube_device *device, void *data,
+                         const void *host_data, uint64_t bytes);
+    hob_status (*download)(struct cube_device *device, void *host_data,
+                           const void *data, uint64_t bytes);
+    hob_status (*wait)(struct cube_device *device);
+};
+
+/* The first member of a runtime's own device. */
+struct cube_device {
+    const struct cube_runtime *runtime;
+    const struct hob_host *host;
+    struct cube_kernels *kernels; /* cube_kernels_new() at opening */
+    struct cube_limits limits;
+    const char *name; /* as in "cube-vulkan:0", for messages */
+};
+
+#endif
