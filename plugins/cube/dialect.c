@@ -12,10 +12,9 @@ static const struct {
     uint32_t size;
     const char *name; /* in the dialect */
 } types[] = {
-    [CUBE_I32] = {4, "int"},    [CUBE_U32] = {4, "uint"},
-    [CUBE_I64] = {8, "i64"},    [CUBE_U64] = {8, "u64"},
-    [CUBE_F32] = {4, "float"},  [CUBE_F64] = {8, "double"},
-    [CUBE_INDEX] = {0, "INDEX"},
+    [CUBE_I32] = {4, "int"},   [CUBE_U32] = {4, "uint"},
+    [CUBE_I64] = {8, "i64"},   [CUBE_U64] = {8, "u64"},
+    [CUBE_F32] = {4, "float"}, [CUBE_F64] = {8, "double"},
 };
 
 /* ---- parameters ---- */
@@ -33,11 +32,42 @@ void cube_variant_init(struct cube_variant *variant,
     memset(variant->widths, 1, sizeof(variant->widths));
 }
 
-uint32_t cube_type_size(const struct cube_variant *variant, uint32_t type)
+enum cube_type cube_type_of(const struct cube_variant *variant, uint32_t type)
 {
+    static const uint8_t values[HOB_DTYPE_COUNT_] = {
+        [HOB_DTYPE_F64] = CUBE_F64,  [HOB_DTYPE_F32] = CUBE_F32,
+        [HOB_DTYPE_F16] = CUBE_F32,  [HOB_DTYPE_BF16] = CUBE_F32,
+        [HOB_DTYPE_I64] = CUBE_I64,  [HOB_DTYPE_I32] = CUBE_I32,
+        [HOB_DTYPE_I16] = CUBE_I32,  [HOB_DTYPE_I8] = CUBE_I32,
+        [HOB_DTYPE_U64] = CUBE_U64,  [HOB_DTYPE_U32] = CUBE_U32,
+        [HOB_DTYPE_U16] = CUBE_U32,  [HOB_DTYPE_U8] = CUBE_U32,
+        [HOB_DTYPE_BOOL] = CUBE_U32,
+    };
+
+    if (type >= CUBE_VALUE)
+        return values[variant->dtypes[type - CUBE_VALUE]];
     if (type == CUBE_INDEX)
-        type = variant->is_wide ? CUBE_I64 : CUBE_I32;
+        return variant->is_wide ? CUBE_I64 : CUBE_I32;
+    return type;
+}
+
+uint32_t cube_type_size(enum cube_type type)
+{
     return types[type].size;
+}
+
+uint32_t cube_param_count(const struct cube_variant *variant,
+                          const struct cube_param *param)
+{
+    if (param->count & CUBE_LENGTH(0))
+        return (uint32_t)variant->constants[param->count & 0xff];
+    return param->count ? param->count : 1;
+}
+
+/* Whether VARIANT has buffer INDEX. */
+static int has_buffer(const struct cube_variant *variant, uint32_t index)
+{
+    return variant->dtypes[index] != HOB_DTYPE_NONE;
 }
 
 void cube_layout_init(struct cube_layout *layout,
@@ -49,15 +79,17 @@ void cube_layout_init(struct cube_layout *layout,
     memset(layout, 0, sizeof(*layout));
     for (uint32_t i = 0; i < CUBE_MAX_BUFFERS && program->buffers[i].name; i++) {
         layout->buffers[i] = (uint16_t)at;
-        at += 8;
+        at += has_buffer(variant, i) ? 8 : 0;
     }
     for (uint32_t i = 0; i < CUBE_MAX_PARAMS && program->params[i].name; i++) {
         const struct cube_param *param = &program->params[i];
-        const uint32_t size = cube_type_size(variant, param->type);
+        const uint32_t size =
+            cube_type_size(cube_type_of(variant, param->type));
+        const uint32_t count = cube_param_count(variant, param);
 
-        at = round_up(at, size);
+        at = count ? round_up(at, size) : at;
         layout->params[i] = (uint16_t)at;
-        at += size * (param->count ? param->count : 1);
+        at += size * count;
     }
     layout->bytes = round_up(at, 8);
 }
@@ -82,14 +114,21 @@ static void add_params(struct cube_text *text, const struct cube_target *target,
         cube_text_add(text, "layout(push_constant, std430) uniform "
                             "cube_params_of {\n");
     for (uint32_t i = 0; i < CUBE_MAX_BUFFERS && program->buffers[i].name; i++)
-        cube_text_addf(text, "    %s at_%s;\n", is_glsl ? "cube_u32" : "void *",
+        if (has_buffer(variant, i))
+            cube_text_addf(text, "    %s at_%s;\n", is_glsl ? "cube_u32" : "void *",
                        program->buffers[i].name);
     for (uint32_t i = 0; i < CUBE_MAX_PARAMS && program->params[i].name; i++) {
         const struct cube_param *param = &program->params[i];
 
-        cube_text_addf(text, "    %s %s", types[param->type].name, param->name);
+        const uint32_t count = cube_param_count(variant, param);
+
+        if (count == 0)
+            continue;
+        cube_text_addf(text, "    %s %s",
+                       types[cube_type_of(variant, param->type)].name,
+                       param->name);
         if (param->count)
-            cube_text_addf(text, "[%u]", param->count);
+            cube_text_addf(text, "[%u]", count);
         cube_text_add(text, ";\n");
     }
     cube_text_add(text, is_glsl && !is_far ? "} cube_params;\n" : "};\n");
@@ -121,8 +160,9 @@ static int needs(const struct cube_variant *variant, uint32_t flag,
         if (variant->dtypes[i] == dtype_a || variant->dtypes[i] == dtype_b)
             return 1;
     for (uint32_t i = 0; i < CUBE_MAX_PARAMS && program->params[i].name; i++)
-        if (program->params[i].type == type_a ||
-            program->params[i].type == type_b)
+        if (cube_param_count(variant, &program->params[i]) &&
+            (program->params[i].type == type_a ||
+             program->params[i].type == type_b))
             return 1;
     return 0;
 }
@@ -208,8 +248,10 @@ static void add_libraries(struct cube_text *text,
              target->language == CUBE_GLSL ? cube_text_prelude_glsl
                                            : cube_text_prelude_cuda);
     add_file(text, target, cube_text_bits);
-    if (program->flags & CUBE_MATHS)
+    if (program->flags & CUBE_MATHS) {
         add_file(text, target, cube_text_maths);
+        cube_text_add(text, "#define CUBE_HAS_MATHS 1\n");
+    }
 }
 
 char *cube_source_text(const struct cube_variant *variant,
@@ -225,7 +267,7 @@ char *cube_source_text(const struct cube_variant *variant,
     add_libraries(&text, target, program);
     cube_dtype_names(&text);
     for (uint32_t i = 0; i < CUBE_MAX_BUFFERS && program->buffers[i].name; i++)
-        if (variant->dtypes[i])
+        if (has_buffer(variant, i))
             cube_buffer_names(&text, variant, i);
     add_constants(&text, variant);
     add_shared(&text, target, program);
@@ -234,9 +276,11 @@ char *cube_source_text(const struct cube_variant *variant,
         cube_text_add(&text,
                       "struct cube_kernel {\ncube_params_of cube_params;\n");
     for (uint32_t i = 0; i < CUBE_MAX_BUFFERS && program->buffers[i].name; i++)
-        if (variant->dtypes[i])
+        if (has_buffer(variant, i))
             cube_buffer_functions(&text, variant, i);
     add_param_names(&text, program);
+    if (program->flags & CUBE_SPACES)
+        add_file(&text, target, cube_text_space);
     cube_text_add(&text, "#line 1\n");
     add_file(&text, target, program->text);
     if (!is_glsl)

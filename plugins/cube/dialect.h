@@ -19,7 +19,7 @@ enum {
     CUBE_MAX_PARAMS = 32,
     CUBE_MAX_SHARED = 6,
     CUBE_MAX_CONSTANTS = 12,
-    CUBE_MAX_SYMBOLS = 2,
+    CUBE_MAX_SYMBOLS = 4,
     CUBE_MAX_WIDTH = 16,
     /* The most bytes of parameters: addresses of all buffers and room for
      * shapes and strides. */
@@ -31,7 +31,8 @@ enum cube_buffer_flags {
     CUBE_ATOMIC = 2   /* ATOMIC_ADD and its like, on i32, u32 and f32 */
 };
 
-/* Types of parameters. */
+/* Types of parameters; CUBE_VALUE_OF(i) is the type in which buffer number i
+ * is computed. */
 enum cube_type {
     CUBE_I32,
     CUBE_U32,
@@ -39,15 +40,22 @@ enum cube_type {
     CUBE_U64,
     CUBE_F32,
     CUBE_F64,
-    CUBE_INDEX /* I32 or I64, as the variant says */
+    CUBE_INDEX, /* I32 or I64, as the variant says */
+    CUBE_VALUE  /* + i */
 };
+#define CUBE_VALUE_OF(i) (CUBE_VALUE + (i))
+
+/* A count of parameters: that which constant number i says; with 0 there is no
+ * such parameter. */
+#define CUBE_LENGTH(i) (UINT32_C(0x80000000) + (i))
 
 enum cube_program_flags {
     CUBE_SUBGROUPS = 1, /* SUBGROUP_... and LANE */
     CUBE_MATHS = 2,     /* m_exp and so on, for the types that are in use */
     CUBE_GROUPS = 4,    /* group_sum and so on of type ACCUM */
     CUBE_USES_I64 = 8,  /* besides where a buffer or parameter has the type */
-    CUBE_USES_F64 = 16
+    CUBE_USES_F64 = 16,
+    CUBE_SPACES = 32 /* unravel and OFFSET, see space.h */
 };
 
 struct cube_buffer {
@@ -58,7 +66,7 @@ struct cube_buffer {
 struct cube_param {
     const char *name;
     uint32_t type;  /* enum cube_type */
-    uint32_t count; /* of an array; 0: a single number */
+    uint32_t count; /* of an array; 0: a single number; or CUBE_LENGTH(i) */
 };
 
 /* Memory that a workgroup shares. */
@@ -107,8 +115,12 @@ struct cube_layout {
 /* Lay VARIANT's parameters out: buffers in order, then the others. */
 void cube_layout_init(struct cube_layout *layout,
                       const struct cube_variant *variant);
-/* The bytes of one number of TYPE in VARIANT. */
-uint32_t cube_type_size(const struct cube_variant *variant, uint32_t type);
+/* What CUBE_INDEX and CUBE_VALUE_OF() are in VARIANT; other types stay. */
+enum cube_type cube_type_of(const struct cube_variant *variant, uint32_t type);
+uint32_t cube_type_size(enum cube_type type);
+/* How many numbers PARAM has in VARIANT. */
+uint32_t cube_param_count(const struct cube_variant *variant,
+                          const struct cube_param *param);
 
 /* What DEVICE's compiler and machine make of the text. */
 struct cube_target {

@@ -120,9 +120,10 @@ void cube_job_reach(struct cube_job *job, int64_t count)
 
 /* ---- running ---- */
 
-static uint32_t pack_number(unsigned char *to, uint32_t type, uint32_t size,
+static uint32_t pack_number(unsigned char *to, enum cube_type type,
                             uint64_t number)
 {
+    const uint32_t size = cube_type_size(type);
     const uint32_t low = (uint32_t)number;
     double wide;
     float single;
@@ -148,15 +149,17 @@ static void pack(const struct cube_job *job, const struct cube_layout *layout,
     for (uint32_t i = 0; i < job->buffer_count; i++) {
         const uint64_t address = (uint64_t)(uintptr_t)job->data[i];
 
-        memcpy(block + layout->buffers[i], &address, sizeof(address));
+        if (job->variant.dtypes[i])
+            memcpy(block + layout->buffers[i], &address, sizeof(address));
     }
     for (uint32_t i = 0; i < CUBE_MAX_PARAMS && program->params[i].name; i++) {
         const struct cube_param *param = &program->params[i];
-        const uint32_t size = cube_type_size(&job->variant, param->type);
+        const enum cube_type type = cube_type_of(&job->variant, param->type);
+        const uint32_t count = cube_param_count(&job->variant, param);
         unsigned char *to = block + layout->params[i];
 
-        for (uint32_t k = 0; k < (param->count ? param->count : 1); k++)
-            to += pack_number(to, param->type, size, job->numbers[number++]);
+        for (uint32_t k = 0; k < count; k++)
+            to += pack_number(to, type, job->numbers[number++]);
     }
     assert(number == job->number_count);
 }
