@@ -182,7 +182,8 @@ static void add_needs(struct cube_text *text, const struct cube_target *target,
                    "#define CUBE_CUDA %d\n"
                    "#define GROUP_SIZE %u\n#define SUBGROUP_SIZE %u\n",
                    needs_i64, needs_f64,
-                   (variant->program->flags & CUBE_SUBGROUPS) != 0,
+                   (variant->program->flags & (CUBE_SUBGROUPS | CUBE_GROUPS)) !=
+                       0,
                    variant->is_wide != 0, target->language == CUBE_CUDA,
                    variant->group_size, target->subgroup_size);
 }
@@ -271,6 +272,12 @@ char *cube_source_text(const struct cube_variant *variant,
             cube_buffer_names(&text, variant, i);
     add_constants(&text, variant);
     add_shared(&text, target, program);
+    if (program->flags & CUBE_GROUPS) {
+        cube_text_addf(&text,
+                       "%s ACCUM group_scratch[GROUP_SIZE / SUBGROUP_SIZE];\n",
+                       is_glsl ? "shared" : "__shared__");
+        add_file(&text, target, cube_text_group);
+    }
     add_params(&text, target, variant);
     if (!is_glsl)
         cube_text_add(&text,

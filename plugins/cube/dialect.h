@@ -52,7 +52,7 @@ enum cube_type {
 enum cube_program_flags {
     CUBE_SUBGROUPS = 1, /* SUBGROUP_... and LANE */
     CUBE_MATHS = 2,     /* m_exp and so on, for the types that are in use */
-    CUBE_GROUPS = 4,    /* group_sum and so on of type ACCUM */
+    CUBE_GROUPS = 4,    /* group_sum and so on of type ACCUM, a symbol */
     CUBE_USES_I64 = 8,  /* besides where a buffer or parameter has the type */
     CUBE_USES_F64 = 16,
     CUBE_SPACES = 32 /* unravel and OFFSET, see space.h */
