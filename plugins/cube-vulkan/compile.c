@@ -8,8 +8,10 @@
 #include <glslang/build_info.h>
 
 #include <dlfcn.h>
+#include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define TEXT_OF(x) #x
@@ -17,18 +19,28 @@
 
 static const char library_name[] = "hob-glslang.so";
 
-const char *cvk_compile_identity(struct cube_device *device)
-{
-    (void)device;
-    /* clang-format off */
-    return "glslang " NUMBER(GLSLANG_VERSION_MAJOR)
-           "." NUMBER(GLSLANG_VERSION_MINOR)
-           "." NUMBER(GLSLANG_VERSION_PATCH) ", SPIR-V 1.5, Vulkan 1.2";
-    /* clang-format on */
-}
+static const char glslang_version[] = NUMBER(GLSLANG_VERSION_MAJOR) "." NUMBER(
+    GLSLANG_VERSION_MINOR) "." NUMBER(GLSLANG_VERSION_PATCH);
 
 #undef NUMBER
 #undef TEXT_OF
+
+void cvk_compile_identify(struct cvk_device *device)
+{
+    const struct cube_float_controls *controls = &device->physical->controls;
+
+    /* SPIR-V is for every device that promises the same about numbers. */
+    snprintf(device->identity, sizeof(device->identity),
+             "glslang %s, SPIR-V 1.5, Vulkan 1.2, NaN %" PRIu32
+             ", denormals %" PRIu32,
+             glslang_version, controls->nan_preserve,
+             controls->denorm_preserve);
+}
+
+const char *cvk_compile_identity(struct cube_device *device)
+{
+    return ((struct cvk_device *)device)->identity;
+}
 
 /* The folder that this plugin's own code was loaded from, and the library's
  * name; 0 where it is not known or too long. */
@@ -96,6 +108,27 @@ static const struct cvk_glslang *open_once(struct cvk_instance *instance,
     return table;
 }
 
+/* Mark RESULT's module as the dialect has it, into memory of HOST's. */
+static hob_status finish(const struct cvk_device *device,
+                         const struct cvk_glslang_result *result,
+                         void **out_binary, uint64_t *out_bytes)
+{
+    const struct hob_host *host = device->cube.host;
+    uint64_t count = 0;
+    uint32_t *words =
+        cube_spirv_exact(result->words, result->bytes / sizeof(*words),
+                         &device->physical->controls, &count);
+
+    if (words)
+        *out_binary = host->mem_alloc(host, count * sizeof(*words));
+    if (*out_binary) {
+        *out_bytes = count * sizeof(*words);
+        memcpy(*out_binary, words, (size_t)*out_bytes);
+    }
+    free(words);
+    return *out_binary ? HOB_OK : HOB_ERR_MEMORY;
+}
+
 hob_status cvk_compile(struct cube_device *opened,
                        const struct cube_source *source, void **out_binary,
                        uint64_t *out_bytes, char **out_message)
@@ -105,7 +138,7 @@ hob_status cvk_compile(struct cube_device *opened,
     struct cvk_glslang_result result;
     const struct cvk_glslang *glslang;
     char reason[CVK_REASON];
-    hob_status status = HOB_OK;
+    hob_status status;
 
     *out_binary = NULL;
     *out_bytes = 0;
@@ -113,20 +146,13 @@ hob_status cvk_compile(struct cube_device *opened,
     if (!glslang)
         return cvk_say(host, out_message, HOB_ERR_DEVICE, "%s: %s",
                        device->name, reason);
-    if (!glslang->compile(source->text, &result))
+    if (glslang->compile(source->text, &result))
+        status = finish(device, &result, out_binary, out_bytes);
+    else
         status = cvk_say(
             host, out_message, HOB_ERR_INTERNAL,
             "%s: kernel %s cannot be compiled: %s", device->name, source->name,
             result.messages ? result.messages : "glslang does not say why");
-    if (!status) {
-        *out_binary = host->mem_alloc(host, result.bytes);
-        if (*out_binary) {
-            memcpy(*out_binary, result.words, (size_t)result.bytes);
-            *out_bytes = result.bytes;
-        } else {
-            status = HOB_ERR_MEMORY;
-        }
-    }
     glslang->release(&result);
     return status;
 }

@@ -5,10 +5,13 @@
 
 #include <cube/runtime.h>
 
-/* What SPIR-V depends on; no library is opened for it. */
-const char *cvk_compile_identity(struct cube_device *device);
+struct cvk_device;
+
+/* Set DEVICE's identity: what SPIR-V depends on. No library is opened. */
+void cvk_compile_identify(struct cvk_device *device);
 
 /* As in struct cube_runtime. */
+const char *cvk_compile_identity(struct cube_device *device);
 hob_status cvk_compile(struct cube_device *device,
                        const struct cube_source *source, void **out_binary,
                        uint64_t *out_bytes, char **out_message);

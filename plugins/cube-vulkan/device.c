@@ -5,6 +5,8 @@
 #include "message.h"
 #include "physical.h"
 
+#include <cube/kernels.h>
+
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -196,6 +198,7 @@ static hob_status open_parts(struct cvk_device *device, char **out_message)
     device->world->GetPhysicalDeviceMemoryProperties(device->physical->handle,
                                                      &device->memory_types);
     set_limits(device);
+    cvk_compile_identify(device);
     status = cvk_memory_init(&device->memory, device, out_message);
     if (!status)
         status = cvk_queue_init(&device->queue, device, out_message);
@@ -203,7 +206,10 @@ static hob_status open_parts(struct cvk_device *device, char **out_message)
         status = cvk_staging_init(&device->staging, device);
     if (!status)
         status = cvk_pipelines_init(&device->pipelines, device, out_message);
-    return status;
+    if (status)
+        return status;
+    device->cube.kernels = cube_kernels_new(&device->cube);
+    return device->cube.kernels ? HOB_OK : HOB_ERR_MEMORY;
 }
 
 /* Set DEVICE's place in INSTANCE, or say why it cannot be opened. */
@@ -245,6 +251,7 @@ static void destroy(struct cvk_device *device)
     if (device->handle && device->api.DestroyDevice) {
         if (device->api.DeviceWaitIdle)
             (void)device->api.DeviceWaitIdle(device->handle);
+        cube_kernels_free(device->cube.kernels);
         cvk_pipelines_release(&device->pipelines);
         cvk_staging_release(&device->staging);
         cvk_queue_release(&device->queue);

@@ -26,7 +26,7 @@ struct cvk_device {
     struct cvk_staging staging;
     struct cvk_pipelines pipelines;
     char name[40];      /* as in "cube-vulkan:0" */
-    char identity[128]; /* of the compiler; of the machine it needs none */
+    char identity[128]; /* of the compiler and of what it was asked for */
 };
 
 /* ---- as in struct hob_backend ---- */

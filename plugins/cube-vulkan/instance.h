@@ -12,6 +12,7 @@
 
 #include "loader.h"
 
+#include <cube/spirv.h>
 #include <hob/ext/plugin.h>
 
 #include <pthread.h>
@@ -32,6 +33,7 @@ struct cvk_physical {
     uint32_t processors;     /* 0: unknown */
     uint32_t driver_version; /* in the vendor's own form */
     uint32_t vendor, product;
+    struct cube_float_controls controls;
     uint64_t memory_bytes; /* of its largest local heap */
     uint64_t alloc_bytes;  /* the largest allocation */
     uint8_t cache_uuid[VK_UUID_SIZE];

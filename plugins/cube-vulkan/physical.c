@@ -28,6 +28,7 @@ struct features {
 struct properties {
     VkPhysicalDeviceProperties2 base;
     VkPhysicalDeviceVulkan11Properties v11;
+    VkPhysicalDeviceVulkan12Properties v12;
     VkPhysicalDeviceSubgroupSizeControlProperties sizes;
     VkPhysicalDeviceShaderSMBuiltinsPropertiesNV sms;
 };
@@ -48,13 +49,16 @@ static void chain_features(struct features *features, int has_sizes)
 static void chain_properties(struct properties *properties, int has_sizes,
                              int has_sms)
 {
-    void **next = &properties->v11.pNext;
+    void **next = &properties->v12.pNext;
 
     memset(properties, 0, sizeof(*properties));
     properties->base.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2;
     properties->base.pNext = &properties->v11;
     properties->v11.sType =
         VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_1_PROPERTIES;
+    properties->v11.pNext = &properties->v12;
+    properties->v12.sType =
+        VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_PROPERTIES;
     properties->sizes.sType =
         VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SUBGROUP_SIZE_CONTROL_PROPERTIES;
     properties->sms.sType =
@@ -139,6 +143,18 @@ static void choose_subgroup_size(struct cvk_physical *out,
         out->subgroup_size = has->sizes.maxSubgroupSize;
 }
 
+/* What can be promised about numbers, as sums of widths. */
+static void read_float_controls(const VkPhysicalDeviceVulkan12Properties *has,
+                                struct cube_float_controls *out)
+{
+    out->nan_preserve = (has->shaderSignedZeroInfNanPreserveFloat16 ? 16 : 0) +
+                        (has->shaderSignedZeroInfNanPreserveFloat32 ? 32 : 0) +
+                        (has->shaderSignedZeroInfNanPreserveFloat64 ? 64 : 0);
+    out->denorm_preserve = (has->shaderDenormPreserveFloat16 ? 16 : 0) +
+                           (has->shaderDenormPreserveFloat32 ? 32 : 0) +
+                           (has->shaderDenormPreserveFloat64 ? 64 : 0);
+}
+
 static uint32_t smaller(uint32_t a, uint32_t b)
 {
     return a < b ? a : b;
@@ -154,6 +170,7 @@ static void read_properties(const struct cvk_instance_api *api,
     api->GetPhysicalDeviceProperties2(out->handle, &has.base);
     limits = &has.base.properties.limits;
     choose_subgroup_size(out, &has);
+    read_float_controls(&has.v12, &out->controls);
     need(out, has.v11.subgroupSupportedStages & VK_SHADER_STAGE_COMPUTE_BIT,
          "subgroup operations in compute shaders");
     need(out,
