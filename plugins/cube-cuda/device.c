@@ -372,22 +372,13 @@ static void set_limits(struct ccu_device *device)
     limits->has_f64 = limits->has_i64 = limits->has_f16 = 1;
 }
 
-/* Everything behind DEVICE, which knows where it belongs. */
-static hob_status open_parts(struct ccu_device *device, char **out_message)
+/* What lives in DEVICE's context, which is current. */
+static hob_status open_in_context(struct ccu_device *device, char **out_message)
 {
-    int result;
+    int result = device->driver->stream_create(&device->stream,
+                                               CCU_STREAM_NON_BLOCKING);
     hob_status status;
 
-    result = device->driver->context_retain(&device->context,
-                                            device->physical->handle);
-    if (result) {
-        device->context = NULL;
-        return ccu_say_result(device, out_message, "cuDevicePrimaryCtxRetain",
-                              result);
-    }
-    (void)ccu_enter(device);
-    result = device->driver->stream_create(&device->stream,
-                                           CCU_STREAM_NON_BLOCKING);
     if (result) {
         device->stream = NULL;
         return ccu_say_result(device, out_message, "cuStreamCreate", result);
@@ -400,9 +391,27 @@ static hob_status open_parts(struct ccu_device *device, char **out_message)
         status = ccu_compiler_init(device);
     if (status)
         return status;
-    device->cube.kernels =
-        cube_kernels_new(&device->cube);
+    device->cube.kernels = cube_kernels_new(&device->cube);
     return device->cube.kernels ? HOB_OK : HOB_ERR_MEMORY;
+}
+
+/* Everything behind DEVICE, which knows where it belongs. */
+static hob_status open_parts(struct ccu_device *device, char **out_message)
+{
+    const int result = device->driver->context_retain(
+        &device->context, device->physical->handle);
+    hob_status status;
+    int is_pushed;
+
+    if (result) {
+        device->context = NULL;
+        return ccu_say_result(device, out_message, "cuDevicePrimaryCtxRetain",
+                              result);
+    }
+    is_pushed = ccu_enter(device);
+    status = open_in_context(device, out_message);
+    ccu_leave(device, is_pushed);
+    return status;
 }
 
 static int read_options(struct ccu_device *device, const char *text,
