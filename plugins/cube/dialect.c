@@ -124,7 +124,7 @@ static void add_params(struct cube_text *text, const struct cube_target *target,
 
         if (count == 0)
             continue;
-        cube_text_addf(text, "    %s %s",
+        cube_text_addf(text, "    %s p_%s",
                        types[cube_type_of(variant, param->type)].name,
                        param->name);
         if (param->count)
@@ -138,11 +138,13 @@ static void add_params(struct cube_text *text, const struct cube_target *target,
                       "    cube_params_of cube_params;\n};\n");
 }
 
+/* Members have other names than the macros: glslang expands a name again that
+ * came out of ##. */
 static void add_param_names(struct cube_text *text,
                             const struct cube_program *program)
 {
     for (uint32_t i = 0; i < CUBE_MAX_PARAMS && program->params[i].name; i++)
-        cube_text_addf(text, "#define %s cube_params.%s\n",
+        cube_text_addf(text, "#define %s cube_params.p_%s\n",
                        program->params[i].name, program->params[i].name);
 }
 
@@ -198,8 +200,9 @@ static void add_constants(struct cube_text *text,
         cube_text_addf(text, "#define %s (%d)\n", program->constants[i],
                        variant->constants[i]);
     for (uint32_t i = 0; i < CUBE_MAX_SYMBOLS && program->symbols[i]; i++)
-        cube_text_addf(text, "#define %s %s\n", program->symbols[i],
-                       variant->symbols[i]);
+        if (variant->symbols[i])
+                cube_text_addf(text, "#define %s %s\n", program->symbols[i],
+                           variant->symbols[i]);
 }
 
 static void add_shared(struct cube_text *text, const struct cube_target *target,

@@ -4,7 +4,7 @@
 #include <string.h>
 
 static const struct cube_entries *const families[] = {
-    &cube_map_entries,
+    &cube_elementwise_entries,
 };
 
 enum { FAMILIES = sizeof(families) / sizeof(families[0]) };
