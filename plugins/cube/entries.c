@@ -5,6 +5,7 @@
 
 static const struct cube_entries *const families[] = {
     &cube_map_entries,
+    &cube_matmul_entries,
 };
 
 enum { FAMILIES = sizeof(families) / sizeof(families[0]) };

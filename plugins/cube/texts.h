@@ -16,5 +16,8 @@ extern const char cube_text_space[];
 
 /* Kernels. */
 extern const char cube_text_map[];
+extern const char cube_text_matmul[];
+extern const char cube_text_matmul_rows[];
+extern const char cube_text_matmul_sum[];
 
 #endif
