@@ -24,7 +24,7 @@ struct cube_entries {
 };
 
 /* One a family, listed in entries.c too. */
-extern const struct cube_entries cube_map_entries;
+extern const struct cube_entries cube_elementwise_entries;
 extern const struct cube_entries cube_matmul_entries;
 
 /* How many entries there are, and all of them to OUT. */

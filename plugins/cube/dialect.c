@@ -198,8 +198,9 @@ static void add_constants(struct cube_text *text,
         cube_text_addf(text, "#define %s (%d)\n", program->constants[i],
                        variant->constants[i]);
     for (uint32_t i = 0; i < CUBE_MAX_SYMBOLS && program->symbols[i]; i++)
-        cube_text_addf(text, "#define %s %s\n", program->symbols[i],
-                       variant->symbols[i]);
+        if (variant->symbols[i])
+                cube_text_addf(text, "#define %s %s\n", program->symbols[i],
+                           variant->symbols[i]);
 }
 
 static void add_shared(struct cube_text *text, const struct cube_target *target,

@@ -4,7 +4,7 @@
 #include <string.h>
 
 static const struct cube_entries *const families[] = {
-    &cube_map_entries,
+    &cube_elementwise_entries,
     &cube_matmul_entries,
 };
 

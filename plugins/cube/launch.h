@@ -57,7 +57,7 @@ void cube_job_f64(struct cube_job *job, double number);
 void cube_job_i64s(struct cube_job *job, const int64_t *numbers,
                    uint32_t count);
 void cube_job_constant(struct cube_job *job, int32_t constant);
-/* WORD is static text. */
+/* WORD is static text; NULL: the symbol is not defined. */
 void cube_job_symbol(struct cube_job *job, const char *word);
 
 /* Numbers that the kernel counts with, besides offsets, reach up to COUNT. */

@@ -60,25 +60,27 @@ static int64_t narrow(uint64_t number, uint32_t dtype)
     return (int64_t)(number << drop >> drop);
 }
 
+int64_t cube_scalar_i64(const hob_value *scalar, uint32_t dtype)
+{
+    if (scalar->tag != HOB_TAG_F64)
+        return narrow(scalar->u.u64, dtype);
+    if (HOB_DTYPE_BIT(dtype) & HOB_MASK_UNSIGNED)
+        return narrow(u64_of_f64(scalar->u.f64), dtype);
+    return narrow((uint64_t)i64_of_f64(scalar->u.f64), dtype);
+}
+
 void cube_job_scalar(struct cube_job *job, const hob_value *scalar,
                      uint32_t dtype)
 {
     const double number = scalar->tag == HOB_TAG_F64   ? scalar->u.f64
                           : scalar->tag == HOB_TAG_U64 ? (double)scalar->u.u64
                                                        : (double)scalar->u.i64;
-    uint64_t bits = scalar->u.u64;
 
-    if (HOB_DTYPE_BIT(dtype) & HOB_MASK_FLOAT) {
+    if (HOB_DTYPE_BIT(dtype) & HOB_MASK_FLOAT)
         cube_job_f64(job, cube_round(number, dtype));
-        return;
-    }
-    if (dtype == HOB_DTYPE_BOOL) {
-        cube_job_i64(job, scalar->tag == HOB_TAG_F64 ? number != 0 : bits != 0);
-        return;
-    }
-    if (scalar->tag == HOB_TAG_F64)
-        bits = HOB_DTYPE_BIT(dtype) & HOB_MASK_UNSIGNED
-                   ? u64_of_f64(number)
-                   : (uint64_t)i64_of_f64(number);
-    cube_job_i64(job, narrow(bits, dtype));
+    else if (dtype == HOB_DTYPE_BOOL)
+        cube_job_i64(job, scalar->tag == HOB_TAG_F64 ? number != 0
+                                                     : scalar->u.u64 != 0);
+    else
+        cube_job_i64(job, cube_scalar_i64(scalar, dtype));
 }
