@@ -124,7 +124,9 @@ static void add_params(struct cube_text *text, const struct cube_target *target,
 
         if (count == 0)
             continue;
-        cube_text_addf(text, "    %s %s",
+        /* Not by its own name: the macro of that name may be in an argument
+         * of another one, which glslang then expands a second time. */
+        cube_text_addf(text, "    %s p_%s",
                        types[cube_type_of(variant, param->type)].name,
                        param->name);
         if (param->count)
@@ -142,7 +144,7 @@ static void add_param_names(struct cube_text *text,
                             const struct cube_program *program)
 {
     for (uint32_t i = 0; i < CUBE_MAX_PARAMS && program->params[i].name; i++)
-        cube_text_addf(text, "#define %s cube_params.%s\n",
+        cube_text_addf(text, "#define %s cube_params.p_%s\n",
                        program->params[i].name, program->params[i].name);
 }
 
