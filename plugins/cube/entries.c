@@ -6,6 +6,7 @@
 static const struct cube_entries *const families[] = {
     &cube_elementwise_entries,
     &cube_matmul_entries,
+    &cube_pick_entries,
 };
 
 enum { FAMILIES = sizeof(families) / sizeof(families[0]) };

@@ -9,9 +9,9 @@
  * a product is split depends on its sizes and on the device's processors, never
  * on what else runs, so results repeat bit by bit on one kind of device.
  */
-#include "cube.h"
-#include "lowest.h"
-#include "texts.h"
+#include "../cube.h"
+#include "../lowest.h"
+#include "../texts.h"
 
 #include <inttypes.h>
 
