@@ -124,8 +124,6 @@ static void add_params(struct cube_text *text, const struct cube_target *target,
 
         if (count == 0)
             continue;
-        /* Not by its own name: the macro of that name may be in an argument
-         * of another one, which glslang then expands a second time. */
         cube_text_addf(text, "    %s p_%s",
                        types[cube_type_of(variant, param->type)].name,
                        param->name);
@@ -140,6 +138,8 @@ static void add_params(struct cube_text *text, const struct cube_target *target,
                       "    cube_params_of cube_params;\n};\n");
 }
 
+/* Members have other names than the macros: glslang expands a name again that
+ * came out of ##. */
 static void add_param_names(struct cube_text *text,
                             const struct cube_program *program)
 {

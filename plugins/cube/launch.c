@@ -164,12 +164,22 @@ static void pack(const struct cube_job *job, const struct cube_layout *layout,
     assert(number == job->number_count);
 }
 
+/* For failures without a message: plugins link nothing of the core. */
+static const char *words_of(hob_status status)
+{
+    return status == HOB_ERR_MEMORY   ? "no memory is left"
+           : status == HOB_ERR_DEVICE ? "the device does no more work"
+                                      : "the device failed";
+}
+
 hob_status cube_fail(const struct cube_device *device, struct hob_call *call,
                      hob_status status, char *message)
 {
-    status = device->host->fail(call, status, "%s: %s",
-                                call->op_name, message ? message
-                                               : hob_status_name(status));
+    status =
+        message
+            ? device->host->fail(call, status, "%s: %s", call->op_name, message)
+            : device->host->fail(call, status, "%s: %s: %s", call->op_name,
+                                 device->name, words_of(status));
     device->host->mem_free(device->host, message);
     return status;
 }
@@ -192,8 +202,7 @@ static hob_status launch_far(struct cube_job *job,
     if (!st) {
         const uint64_t address = (uint64_t)(uintptr_t)data;
 
-        memcpy(ranges, launch->ranges,
-               launch->range_count * sizeof(ranges[0]));
+        memcpy(ranges, launch->ranges, launch->range_count * sizeof(ranges[0]));
         ranges[launch->range_count] = (struct cube_range){data, bytes, 0, 0};
         launch->ranges = ranges;
         launch->range_count++;
@@ -239,10 +248,10 @@ int64_t cube_groups(const struct cube_device *device, int64_t count,
 {
     /* Enough for every processor to hide its waiting. */
     enum { PER_PROCESSOR = 16, UNKNOWN = 1024 };
-    const int64_t most = device->limits.processors
-                             ? (int64_t)device->limits.processors *
-                                   PER_PROCESSOR
-                             : UNKNOWN;
+    const int64_t most =
+        device->limits.processors
+            ? (int64_t)device->limits.processors * PER_PROCESSOR
+            : UNKNOWN;
     const int64_t needed = count / per_group + (count % per_group != 0);
 
     return needed < most ? needed : most;
