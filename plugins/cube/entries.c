@@ -5,6 +5,10 @@
 
 static const struct cube_entries *const families[] = {
     &cube_elementwise_entries,
+    &cube_mask_entries,
+    &cube_matmul_entries,
+    &cube_pick_entries,
+    &cube_scan_entries,
 };
 
 enum { FAMILIES = sizeof(families) / sizeof(families[0]) };

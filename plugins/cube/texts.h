@@ -16,5 +16,13 @@ extern const char cube_text_space[];
 
 /* Kernels. */
 extern const char cube_text_map[];
+extern const char cube_text_mask[];
+extern const char cube_text_matmul[];
+extern const char cube_text_matmul_rows[];
+extern const char cube_text_matmul_sum[];
+extern const char cube_text_move[];
+extern const char cube_text_outside[];
+extern const char cube_text_pick[];
+extern const char cube_text_scan[];
 
 #endif
