@@ -15,6 +15,8 @@ extern const char cube_text_maths[];
 extern const char cube_text_space[];
 
 /* Kernels. */
+extern const char cube_text_arange[];
+extern const char cube_text_fill[];
 extern const char cube_text_map[];
 extern const char cube_text_mask[];
 extern const char cube_text_matmul[];
@@ -23,6 +25,7 @@ extern const char cube_text_matmul_sum[];
 extern const char cube_text_move[];
 extern const char cube_text_outside[];
 extern const char cube_text_pick[];
+extern const char cube_text_random[];
 extern const char cube_text_scan[];
 
 #endif
