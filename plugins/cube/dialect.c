@@ -150,6 +150,14 @@ static void add_param_names(struct cube_text *text,
 
 /* ---- what the program needs ---- */
 
+static int has_symbol(const struct cube_variant *variant, const char *word)
+{
+    for (uint32_t i = 0; i < CUBE_MAX_SYMBOLS; i++)
+        if (variant->symbols[i] && strcmp(variant->symbols[i], word) == 0)
+            return 1;
+    return 0;
+}
+
 static int needs(const struct cube_variant *variant, uint32_t flag,
                  uint32_t dtype_a, uint32_t dtype_b, uint32_t type_a,
                  uint32_t type_b)
@@ -173,9 +181,13 @@ static void add_needs(struct cube_text *text, const struct cube_target *target,
                       const struct cube_variant *variant)
 {
     const int needs_i64 =
-        variant->is_wide || needs(variant, CUBE_USES_I64, HOB_DTYPE_I64,
+        variant->is_wide || has_symbol(variant, "i64") ||
+        has_symbol(variant, "u64") ||
+        needs(variant, CUBE_USES_I64, HOB_DTYPE_I64,
                                   HOB_DTYPE_U64, CUBE_I64, CUBE_U64);
-    const int needs_f64 = needs(variant, CUBE_USES_F64, HOB_DTYPE_F64,
+    const int needs_f64 =
+        has_symbol(variant, "double") ||
+        needs(variant, CUBE_USES_F64, HOB_DTYPE_F64,
                                 HOB_DTYPE_F64, CUBE_F64, CUBE_F64);
 
     cube_text_addf(text,

@@ -16,5 +16,6 @@ extern const char cube_text_space[];
 
 /* Kernels. */
 extern const char cube_text_map[];
+extern const char cube_text_reduce[];
 
 #endif
