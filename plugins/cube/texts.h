@@ -12,6 +12,7 @@ extern const char cube_text_prelude_glsl[];
 extern const char cube_text_bits[];
 extern const char cube_text_group[];
 extern const char cube_text_maths[];
+extern const char cube_text_maths64[];
 extern const char cube_text_space[];
 
 /* Kernels. */
