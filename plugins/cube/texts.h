@@ -12,6 +12,7 @@ extern const char cube_text_prelude_glsl[];
 extern const char cube_text_bits[];
 extern const char cube_text_group[];
 extern const char cube_text_maths[];
+extern const char cube_text_maths64[];
 extern const char cube_text_space[];
 
 /* Kernels. */
@@ -26,6 +27,7 @@ extern const char cube_text_move[];
 extern const char cube_text_outside[];
 extern const char cube_text_pick[];
 extern const char cube_text_random[];
+extern const char cube_text_reduce[];
 extern const char cube_text_scan[];
 
 #endif
