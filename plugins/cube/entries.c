@@ -4,10 +4,14 @@
 #include <string.h>
 
 static const struct cube_entries *const families[] = {
+    &cube_copy_entries,
+    &cube_create_entries,
     &cube_elementwise_entries,
     &cube_mask_entries,
     &cube_matmul_entries,
     &cube_pick_entries,
+    &cube_random_entries,
+    &cube_reduce_entries,
     &cube_scan_entries,
 };
 

@@ -12,9 +12,12 @@ extern const char cube_text_prelude_glsl[];
 extern const char cube_text_bits[];
 extern const char cube_text_group[];
 extern const char cube_text_maths[];
+extern const char cube_text_maths64[];
 extern const char cube_text_space[];
 
 /* Kernels. */
+extern const char cube_text_arange[];
+extern const char cube_text_fill[];
 extern const char cube_text_map[];
 extern const char cube_text_mask[];
 extern const char cube_text_matmul[];
@@ -23,6 +26,8 @@ extern const char cube_text_matmul_sum[];
 extern const char cube_text_move[];
 extern const char cube_text_outside[];
 extern const char cube_text_pick[];
+extern const char cube_text_random[];
+extern const char cube_text_reduce[];
 extern const char cube_text_scan[];
 
 #endif
