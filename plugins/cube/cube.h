@@ -32,6 +32,7 @@ extern const struct cube_entries cube_matmul_entries;
 extern const struct cube_entries cube_pick_entries;
 extern const struct cube_entries cube_random_entries;
 extern const struct cube_entries cube_reduce_entries;
+extern const struct cube_entries cube_rows_entries;
 extern const struct cube_entries cube_scan_entries;
 
 /* How many entries there are, and all of them to OUT. */

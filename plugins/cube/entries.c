@@ -12,6 +12,7 @@ static const struct cube_entries *const families[] = {
     &cube_pick_entries,
     &cube_random_entries,
     &cube_reduce_entries,
+    &cube_rows_entries,
     &cube_scan_entries,
 };
 

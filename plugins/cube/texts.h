@@ -28,6 +28,7 @@ extern const char cube_text_outside[];
 extern const char cube_text_pick[];
 extern const char cube_text_random[];
 extern const char cube_text_reduce[];
+extern const char cube_text_rows[];
 extern const char cube_text_scan[];
 
 #endif
