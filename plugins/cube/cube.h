@@ -26,6 +26,7 @@ struct cube_entries {
 /* One a family, listed in entries.c too. */
 extern const struct cube_entries cube_copy_entries;
 extern const struct cube_entries cube_elementwise_entries;
+extern const struct cube_entries cube_optim_entries;
 extern const struct cube_entries cube_reduce_entries;
 
 /* How many entries there are, and all of them to OUT. */

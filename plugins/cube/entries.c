@@ -6,6 +6,7 @@
 static const struct cube_entries *const families[] = {
     &cube_copy_entries,
     &cube_elementwise_entries,
+    &cube_optim_entries,
     &cube_reduce_entries,
 };
 

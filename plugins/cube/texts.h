@@ -16,6 +16,7 @@ extern const char cube_text_maths64[];
 extern const char cube_text_space[];
 
 /* Kernels. */
+extern const char cube_text_adam[];
 extern const char cube_text_map[];
 extern const char cube_text_reduce[];
 
