@@ -19,5 +19,6 @@ extern const char cube_text_space[];
 extern const char cube_text_adam[];
 extern const char cube_text_map[];
 extern const char cube_text_reduce[];
+extern const char cube_text_transpose[];
 
 #endif

@@ -199,7 +199,7 @@ static const struct cube_entries *const families[] = {
 
 enum layout { DENSE, TRANSPOSED, ODD, ROW, LAYOUTS };
 
-static const int64_t shape[] = {6, 64};
+static const int64_t shape[] = {64, 96};
 
 /* A word of a signature: NAME ':' TYPE, with what follows cut off. */
 struct parameter {
