@@ -16,6 +16,7 @@ extern const char cube_text_maths64[];
 extern const char cube_text_space[];
 
 /* Kernels. */
+extern const char cube_text_adam[];
 extern const char cube_text_arange[];
 extern const char cube_text_fill[];
 extern const char cube_text_map[];
@@ -30,5 +31,6 @@ extern const char cube_text_random[];
 extern const char cube_text_reduce[];
 extern const char cube_text_rows[];
 extern const char cube_text_scan[];
+extern const char cube_text_transpose[];
 
 #endif

@@ -70,7 +70,7 @@ static void remove_inner(const char *name)
 {
     struct tmp_dir inner;
 
-    snprintf(inner.path, sizeof(inner.path), "%s/%s", folder.path, name);
+    snprintf(inner.path, sizeof(inner.path), "%.200s/%.20s", folder.path, name);
     if (unlink(inner.path) < 0)
         tmp_dir_remove(&inner);
 }
