@@ -33,6 +33,7 @@ extern const struct cube_entries cube_pick_entries;
 extern const struct cube_entries cube_random_entries;
 extern const struct cube_entries cube_reduce_entries;
 extern const struct cube_entries cube_scan_entries;
+extern const struct cube_entries cube_scatter_entries;
 extern const struct cube_entries cube_sort_entries;
 
 /* How many entries there are, and all of them to OUT. */

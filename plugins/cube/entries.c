@@ -13,6 +13,7 @@ static const struct cube_entries *const families[] = {
     &cube_random_entries,
     &cube_reduce_entries,
     &cube_scan_entries,
+    &cube_scatter_entries,
     &cube_sort_entries,
 };
 

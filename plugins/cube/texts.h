@@ -29,6 +29,7 @@ extern const char cube_text_pick[];
 extern const char cube_text_random[];
 extern const char cube_text_reduce[];
 extern const char cube_text_scan[];
+extern const char cube_text_scatter_add[];
 extern const char cube_text_sort_finish[];
 extern const char cube_text_sort_merge[];
 extern const char cube_text_sort_tile[];
