@@ -10,6 +10,7 @@ static const struct cube_entries *const families[] = {
     &cube_mask_entries,
     &cube_matmul_entries,
     &cube_pick_entries,
+    &cube_quant_entries,
     &cube_random_entries,
     &cube_reduce_entries,
     &cube_scan_entries,

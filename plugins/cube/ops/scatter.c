@@ -39,39 +39,45 @@ static const struct cube_program program = {
 
 /* ---- the beginning ---- */
 
-/* VALUE, or a copy of it where the result was placed over it: X would be
- * copied onto it before it is read. The caller gives *OUT_COPY back. */
-static hob_status value_apart(struct cube_device *device, struct hob_call *call,
-                              struct hob_view *value, void **out_copy,
-                              uint64_t *out_bytes)
+/* An argument that is still needed when the result has been begun. */
+struct apart {
+    struct hob_view view;
+    void *copy; /* NULL: it lies elsewhere */
+    uint64_t bytes;
+};
+
+/* Argument INDEX of CALL, or a copy of it where the result was placed over
+ * it: X is going to be copied there. */
+static hob_status apart_begin(struct apart *apart, struct cube_device *device,
+                              struct hob_call *call, uint32_t index)
 {
-    const int64_t count = hob_view_count(value);
-    struct hob_view copy = *value;
+    const struct hob_view *view = hob_arg_view(call, index);
+    const int64_t count = hob_view_count(view);
     int64_t stride = 1;
     hob_status st;
 
-    *out_copy = NULL;
-    *out_bytes = (uint64_t)count * hob_dtype_size(value->dtype);
-    if (value->data != hob_ret_view(call, 0)->data || count == 0)
+    apart->view = *view;
+    apart->copy = NULL;
+    apart->bytes = (uint64_t)count * hob_dtype_size(view->dtype);
+    if (view->data != hob_ret_view(call, 0)->data || count == 0)
         return HOB_OK;
-    st = device->runtime->alloc(device, *out_bytes, out_copy);
+    st = device->runtime->alloc(device, apart->bytes, &apart->copy);
     if (st)
-        return call->host->fail(call, st, "%s: no memory for a copy of value",
-                                call->op_name);
-    copy.data = *out_copy;
-    for (uint32_t i = copy.rank; i-- > 0;) {
-        copy.strides[i] = stride;
-        stride *= copy.shape[i];
+        return call->host->fail(call, st,
+                                "%s: no memory for a copy of argument %" PRIu32,
+                                call->op_name, index + 1);
+    apart->view.data = apart->copy;
+    for (uint32_t i = view->rank; i-- > 0;) {
+        apart->view.strides[i] = stride;
+        stride *= view->shape[i];
     }
-    st = cube_copy(device, call, &copy, value);
-    *value = copy;
-    return st;
+    return cube_copy(device, call, &apart->view, view);
 }
 
-static void give_copy(struct cube_device *device, void *copy, uint64_t bytes)
+static void apart_end(struct apart *apart, struct cube_device *device)
 {
-    if (copy)
-        device->runtime->free(device, copy, bytes);
+    if (apart->copy)
+        device->runtime->free(device, apart->copy, apart->bytes);
 }
 
 /* X's elements to the result, unless they are there. */
@@ -195,7 +201,7 @@ static hob_status sort_and_add(struct cube_device *device,
     return st;
 }
 
-/* x plus VALUE at INDICES, of VALUE's shape. REPORTED are the indices as the
+/* x plus value at INDICES, of value's shape; REPORTED are the indices as the
  * caller gave them. */
 static hob_status run(struct cube_device *device, struct hob_call *call,
                       const struct hob_view *indices,
@@ -203,50 +209,57 @@ static hob_status run(struct cube_device *device, struct hob_call *call,
 {
     const struct hob_view *x = hob_arg_view(call, 0);
     const int64_t size = x->shape[dim];
-    struct hob_view value = *hob_arg_view(call, 2);
+    struct apart value;
     struct scatter scatter = {.out = hob_ret_view(call, 0),
-                              .value = &value,
+                              .value = &value.view,
                               .indices = *indices,
                               .dim = dim};
     struct cube_flag flag;
-    uint64_t copy_bytes;
-    void *copy;
-    hob_status st = value_apart(device, call, &value, &copy, &copy_bytes);
+    hob_status st = apart_begin(&value, device, call, 2);
 
     if (!st)
         st = cube_indices_begin(&flag, device, call, reported, size);
     if (!st) {
         st = begin_with(device, call, x);
         share(&scatter);
-        if (!st && hob_view_count(&value) > 0)
+        if (!st && hob_view_count(&value.view) > 0)
             st = sort_and_add(device, call, &scatter);
         st = cube_indices_end(&flag, device, call, st, reported, size);
     }
-    give_copy(device, copy, copy_bytes);
+    apart_end(&value, device);
     return st;
 }
 
-static hob_status scatter_add(void *device, struct hob_call *call)
+static hob_status scatter_add(void *opened, struct hob_call *call)
 {
-    const struct hob_view *indices = hob_arg_view(call, 1);
-    const uint32_t rank = hob_arg_view(call, 0)->rank;
+    struct cube_device *device = opened;
+    struct apart indices;
+    hob_status st = apart_begin(&indices, device, call, 1);
 
-    return run(device, call, indices, indices,
-               cube_dim(cube_arg_i64(call, 3), rank));
+    if (!st)
+        st = run(device, call, &indices.view, &indices.view,
+                 cube_dim(cube_arg_i64(call, 3), hob_arg_view(call, 0)->rank));
+    apart_end(&indices, device);
+    return st;
 }
 
-static hob_status select_add(void *device, struct hob_call *call)
+static hob_status select_add(void *opened, struct hob_call *call)
 {
-    const struct hob_view *indices = hob_arg_view(call, 1);
-    const uint32_t rank = hob_arg_view(call, 0)->rank;
-    const uint32_t dim = cube_dim(cube_arg_i64(call, 3), rank);
+    struct cube_device *device = opened;
+    const uint32_t dim =
+        cube_dim(cube_arg_i64(call, 3), hob_arg_view(call, 0)->rank);
     struct hob_view spread = *hob_arg_view(call, 2);
+    struct apart indices;
+    hob_status st = apart_begin(&indices, device, call, 1);
 
-    spread.data = indices->data;
-    spread.dtype = indices->dtype;
+    spread.data = indices.view.data;
+    spread.dtype = indices.view.dtype;
     memset(spread.strides, 0, sizeof(spread.strides));
-    spread.strides[dim] = indices->strides[0];
-    return run(device, call, &spread, indices, dim);
+    spread.strides[dim] = indices.view.strides[0];
+    if (!st)
+        st = run(device, call, &spread, &indices.view, dim);
+    apart_end(&indices, device);
+    return st;
 }
 
 /* ---- slice_assign ---- */
@@ -286,20 +299,19 @@ static void narrow(const struct hob_call *call, struct hob_view *region)
     }
 }
 
-static hob_status slice_assign(void *device, struct hob_call *call)
+static hob_status slice_assign(void *opened, struct hob_call *call)
 {
+    struct cube_device *device = opened;
     struct hob_view region = *hob_ret_view(call, 0);
-    struct hob_view value = *hob_arg_view(call, 1);
-    uint64_t copy_bytes;
-    void *copy;
-    hob_status st = value_apart(device, call, &value, &copy, &copy_bytes);
+    struct apart value;
+    hob_status st = apart_begin(&value, device, call, 1);
 
     if (!st)
         st = begin_with(device, call, hob_arg_view(call, 0));
     narrow(call, &region);
     if (!st)
-        st = cube_move(device, call, &region, &value);
-    give_copy(device, copy, copy_bytes);
+        st = cube_move(device, call, &region, &value.view);
+    apart_end(&value, device);
     return st;
 }
 
