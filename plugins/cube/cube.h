@@ -29,6 +29,7 @@ extern const struct cube_entries cube_create_entries;
 extern const struct cube_entries cube_elementwise_entries;
 extern const struct cube_entries cube_mask_entries;
 extern const struct cube_entries cube_matmul_entries;
+extern const struct cube_entries cube_optim_entries;
 extern const struct cube_entries cube_pick_entries;
 extern const struct cube_entries cube_quant_entries;
 extern const struct cube_entries cube_random_entries;

@@ -9,6 +9,7 @@ static const struct cube_entries *const families[] = {
     &cube_elementwise_entries,
     &cube_mask_entries,
     &cube_matmul_entries,
+    &cube_optim_entries,
     &cube_pick_entries,
     &cube_quant_entries,
     &cube_random_entries,

@@ -16,6 +16,7 @@ extern const char cube_text_maths64[];
 extern const char cube_text_space[];
 
 /* Kernels. */
+extern const char cube_text_adam[];
 extern const char cube_text_arange[];
 extern const char cube_text_fill[];
 extern const char cube_text_map[];
@@ -36,5 +37,6 @@ extern const char cube_text_scatter_add[];
 extern const char cube_text_sort_finish[];
 extern const char cube_text_sort_merge[];
 extern const char cube_text_sort_tile[];
+extern const char cube_text_transpose[];
 
 #endif
