@@ -11,10 +11,13 @@ static const struct cube_entries *const families[] = {
     &cube_matmul_entries,
     &cube_optim_entries,
     &cube_pick_entries,
+    &cube_quant_entries,
     &cube_random_entries,
     &cube_reduce_entries,
     &cube_rows_entries,
     &cube_scan_entries,
+    &cube_scatter_entries,
+    &cube_sort_entries,
 };
 
 enum { FAMILIES = sizeof(families) / sizeof(families[0]) };

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "indices.h"
 
-#include "flag.h"
 #include "space.h"
 #include "texts.h"
 
@@ -98,20 +97,26 @@ static hob_status launch(struct cube_device *device, struct hob_call *call,
                         cube_groups(device, space.count, CUBE_GROUP_SIZE));
 }
 
-hob_status cube_indices_check(struct cube_device *device, struct hob_call *call,
+hob_status cube_indices_begin(struct cube_flag *flag,
+                              struct cube_device *device, struct hob_call *call,
                               const struct hob_view *indices, int64_t size)
 {
-    struct cube_flag flag;
-    uint32_t bad;
-    hob_status st;
+    hob_status st = cube_flag_begin(flag, device, call);
 
-    if (hob_view_count(indices) == 0)
-        return HOB_OK;
-    st = cube_flag_begin(&flag, device, call);
     if (st)
         return st;
-    st = launch(device, call, indices, size, &flag);
-    st = cube_flag_end(&flag, device, call, st, &bad);
+    st = launch(device, call, indices, size, flag);
+    return st ? cube_indices_end(flag, device, call, st, indices, size)
+              : HOB_OK;
+}
+
+hob_status cube_indices_end(struct cube_flag *flag, struct cube_device *device,
+                            struct hob_call *call, hob_status st,
+                            const struct hob_view *indices, int64_t size)
+{
+    uint32_t bad;
+
+    st = cube_flag_end(flag, device, call, st, &bad);
     return st || bad == CUBE_FLAG_NONE
                ? st
                : cube_indices_fail(device, call, indices, bad, size);

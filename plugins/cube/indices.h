@@ -3,6 +3,7 @@
 #ifndef CUBE_INDICES_H
 #define CUBE_INDICES_H
 
+#include "flag.h"
 #include "launch.h"
 
 /* Fail CALL: element NUMBER, row-major, of INDICES is not in 0 .. SIZE - 1. It
@@ -11,8 +12,15 @@ hob_status cube_indices_fail(struct cube_device *device, struct hob_call *call,
                              const struct hob_view *indices, int64_t number,
                              int64_t size);
 
-/* Find such an element in all of INDICES and fail CALL. Waits. */
-hob_status cube_indices_check(struct cube_device *device, struct hob_call *call,
+/*
+ * Look for such an element in all of INDICES while other work goes on: begin,
+ * launch what skips bad indices, end with its status. The latter waits.
+ */
+hob_status cube_indices_begin(struct cube_flag *flag,
+                              struct cube_device *device, struct hob_call *call,
                               const struct hob_view *indices, int64_t size);
+hob_status cube_indices_end(struct cube_flag *flag, struct cube_device *device,
+                            struct hob_call *call, hob_status st,
+                            const struct hob_view *indices, int64_t size);
 
 #endif

@@ -195,7 +195,7 @@ static void recorder_end(void)
 /* Families whose ops take tensors of one shape and any attributes. */
 static const struct cube_entries *const families[] = {
     &cube_copy_entries, &cube_elementwise_entries, &cube_optim_entries,
-    &cube_reduce_entries};
+    &cube_reduce_entries, &cube_rows_entries};
 
 enum layout { DENSE, TRANSPOSED, ODD, ROW, LAYOUTS };
 

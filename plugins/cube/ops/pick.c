@@ -4,7 +4,6 @@
  * kernel over the places of the result. The indices are checked where they are
  * used; the call waits for the answer.
  */
-#include "../flag.h"
 #include "../indices.h"
 #include "../lowest.h"
 #include "../move.h"
@@ -136,21 +135,21 @@ static hob_status launch(struct cube_device *device, struct hob_call *call,
 static hob_status run(struct cube_device *device, struct hob_call *call,
                       struct pick *pick)
 {
+    const struct hob_view *indices = pick->indices;
     struct cube_flag flag;
-    uint32_t bad;
     hob_status st;
 
-    if (pick->space.count == 0) /* though indices may be bad, as on flex */
-        return cube_indices_check(device, call, pick->indices, pick->dim_size);
+    if (pick->space.count == 0) { /* though indices may be bad, as on flex */
+        st = cube_indices_begin(&flag, device, call, indices, pick->dim_size);
+        return st ? st
+                  : cube_indices_end(&flag, device, call, st, indices,
+                                     pick->dim_size);
+    }
     st = cube_flag_begin(&flag, device, call);
     if (st)
         return st;
     st = launch(device, call, pick, &flag);
-    st = cube_flag_end(&flag, device, call, st, &bad);
-    return st || bad == CUBE_FLAG_NONE
-               ? st
-               : cube_indices_fail(device, call, pick->indices, bad,
-                                   pick->dim_size);
+    return cube_indices_end(&flag, device, call, st, indices, pick->dim_size);
 }
 
 static hob_status gather(void *device, struct hob_call *call)
