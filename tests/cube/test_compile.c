@@ -231,9 +231,14 @@ static int is_tensor(const char *type)
 {
     static const char *const kinds[] = {"Num", "Any", "Float", "Int", "Bool"};
 
-    for (int i = 0; i < 5; i++)
-        if (strcmp(type, kinds[i]) == 0)
+    for (int i = 0; i < 5; i++) {
+        const size_t length = strlen(kinds[i]);
+
+        /* An optional one is there. */
+        if (strncmp(type, kinds[i], length) == 0 &&
+            (!type[length] || strcmp(type + length, "?") == 0))
             return 1;
+    }
     return 0;
 }
 
