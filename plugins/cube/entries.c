@@ -34,8 +34,7 @@ uint32_t cube_entry_count(void)
 void cube_entries_copy(struct hob_entry *out)
 {
     for (uint32_t i = 0; i < FAMILIES; i++) {
-        memcpy(out, families[i]->entries,
-               families[i]->count * sizeof(*out));
+        memcpy(out, families[i]->entries, families[i]->count * sizeof(*out));
         out += families[i]->count;
     }
 }

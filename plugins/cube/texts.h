@@ -12,7 +12,11 @@ extern const char cube_text_prelude_glsl[];
 extern const char cube_text_bits[];
 extern const char cube_text_group[];
 extern const char cube_text_maths[];
+extern const char cube_text_circular[];
+extern const char cube_text_special[];
 extern const char cube_text_maths64[];
+extern const char cube_text_circular64[];
+extern const char cube_text_special64[];
 extern const char cube_text_space[];
 
 /* Kernels. */

@@ -424,8 +424,8 @@ static void dump(const char *end)
     for (uint32_t i = 0; folder && i < recorder.count; i++) {
         FILE *file;
 
-        snprintf(path, sizeof(path), "%s/%s.%s", folder,
-                 recorder.texts[i].name, end);
+        snprintf(path, sizeof(path), "%s/%s.%s", folder, recorder.texts[i].name,
+                 end);
         file = fopen(path, "w");
         if (file) {
             fputs(recorder.texts[i].text, file);
