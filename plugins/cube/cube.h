@@ -24,7 +24,10 @@ struct cube_entries {
 };
 
 /* One a family, listed in entries.c too. */
+extern const struct cube_entries cube_copy_entries;
 extern const struct cube_entries cube_elementwise_entries;
+extern const struct cube_entries cube_optim_entries;
+extern const struct cube_entries cube_reduce_entries;
 
 /* How many entries there are, and all of them to OUT. */
 uint32_t cube_entry_count(void);

@@ -150,6 +150,14 @@ static void add_param_names(struct cube_text *text,
 
 /* ---- what the program needs ---- */
 
+static int has_symbol(const struct cube_variant *variant, const char *word)
+{
+    for (uint32_t i = 0; i < CUBE_MAX_SYMBOLS; i++)
+        if (variant->symbols[i] && strcmp(variant->symbols[i], word) == 0)
+            return 1;
+    return 0;
+}
+
 static int needs(const struct cube_variant *variant, uint32_t flag,
                  uint32_t dtype_a, uint32_t dtype_b, uint32_t type_a,
                  uint32_t type_b)
@@ -169,21 +177,36 @@ static int needs(const struct cube_variant *variant, uint32_t flag,
     return 0;
 }
 
+static int needs_f64(const struct cube_variant *variant)
+{
+    return has_symbol(variant, "double") ||
+           needs(variant, CUBE_USES_F64, HOB_DTYPE_F64, HOB_DTYPE_F64, CUBE_F64,
+                 CUBE_F64);
+}
+
+/* maths64.cube computes in both. */
+static int needs_maths64(const struct cube_variant *variant)
+{
+    return (variant->program->flags & CUBE_MATHS) && needs_f64(variant);
+}
+
+static int needs_i64(const struct cube_variant *variant)
+{
+    return variant->is_wide || needs_maths64(variant) ||
+           has_symbol(variant, "i64") || has_symbol(variant, "u64") ||
+           needs(variant, CUBE_USES_I64, HOB_DTYPE_I64, HOB_DTYPE_U64, CUBE_I64,
+                 CUBE_U64);
+}
+
 static void add_needs(struct cube_text *text, const struct cube_target *target,
                       const struct cube_variant *variant)
 {
-    const int needs_i64 =
-        variant->is_wide || needs(variant, CUBE_USES_I64, HOB_DTYPE_I64,
-                                  HOB_DTYPE_U64, CUBE_I64, CUBE_U64);
-    const int needs_f64 = needs(variant, CUBE_USES_F64, HOB_DTYPE_F64,
-                                HOB_DTYPE_F64, CUBE_F64, CUBE_F64);
-
     cube_text_addf(text,
                    "#define CUBE_NEEDS_I64 %d\n#define CUBE_NEEDS_F64 %d\n"
                    "#define CUBE_NEEDS_SUBGROUPS %d\n#define CUBE_WIDE %d\n"
                    "#define CUBE_CUDA %d\n"
                    "#define GROUP_SIZE %u\n#define SUBGROUP_SIZE %u\n",
-                   needs_i64, needs_f64,
+                   needs_i64(variant), needs_f64(variant),
                    (variant->program->flags & (CUBE_SUBGROUPS | CUBE_GROUPS)) !=
                        0,
                    variant->is_wide != 0, target->language == CUBE_CUDA,
@@ -246,14 +269,16 @@ static void add_file(struct cube_text *text, const struct cube_target *target,
 
 static void add_libraries(struct cube_text *text,
                           const struct cube_target *target,
-                          const struct cube_program *program)
+                          const struct cube_variant *variant)
 {
     add_file(text, target,
              target->language == CUBE_GLSL ? cube_text_prelude_glsl
                                            : cube_text_prelude_cuda);
     add_file(text, target, cube_text_bits);
-    if (program->flags & CUBE_MATHS) {
+    if (variant->program->flags & CUBE_MATHS) {
         add_file(text, target, cube_text_maths);
+        if (needs_maths64(variant))
+            add_file(text, target, cube_text_maths64);
         cube_text_add(text, "#define CUBE_HAS_MATHS 1\n");
     }
 }
@@ -268,7 +293,7 @@ char *cube_source_text(const struct cube_variant *variant,
     if (is_glsl)
         cube_text_add(&text, "#version 460\n");
     add_needs(&text, target, variant);
-    add_libraries(&text, target, program);
+    add_libraries(&text, target, variant);
     cube_dtype_names(&text);
     for (uint32_t i = 0; i < CUBE_MAX_BUFFERS && program->buffers[i].name; i++)
         if (has_buffer(variant, i))

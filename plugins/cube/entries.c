@@ -4,7 +4,10 @@
 #include <string.h>
 
 static const struct cube_entries *const families[] = {
+    &cube_copy_entries,
     &cube_elementwise_entries,
+    &cube_optim_entries,
+    &cube_reduce_entries,
 };
 
 enum { FAMILIES = sizeof(families) / sizeof(families[0]) };

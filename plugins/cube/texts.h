@@ -12,9 +12,12 @@ extern const char cube_text_prelude_glsl[];
 extern const char cube_text_bits[];
 extern const char cube_text_group[];
 extern const char cube_text_maths[];
+extern const char cube_text_maths64[];
 extern const char cube_text_space[];
 
 /* Kernels. */
+extern const char cube_text_adam[];
 extern const char cube_text_map[];
+extern const char cube_text_reduce[];
 
 #endif
