@@ -332,8 +332,8 @@ static VKAPI_ATTR VkResult VKAPI_CALL fakeResetCommandPool(
 {
     struct commands *commands = ((struct pool *)pool)->commands;
 
-    (void)device;
     (void)flags;
+    ck_assert_uint_le(commands->number, ((struct device *)device)->completed);
     commands->count = 0;
     commands->dispatches = 0;
     return outcome("vkResetCommandPool");
