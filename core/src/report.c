@@ -176,10 +176,10 @@ static int visit_backend(hob_runtime *runtime,
 
 /* Visit the backends of PRIORITY. Returns nonzero to stop; *OUT_NEXT is the
  * next lower priority that there is, INT32_MIN if there is none. */
-static int visit_priority(
-    hob_runtime *runtime, int32_t priority,
-    int (*visit)(void *context, const struct hob_device_record *record),
-    void *context, int32_t *out_next)
+static int visit_priority(hob_runtime *runtime, int32_t priority,
+                          int (*visit)(void *context,
+                                       const struct hob_device_record *record),
+                          void *context, int32_t *out_next)
 {
     uint32_t count = hob__loader_count(runtime->loader);
     int stop = 0;
