@@ -22,6 +22,8 @@ extern const char cube_text_space[];
 /* Kernels. */
 extern const char cube_text_adam[];
 extern const char cube_text_arange[];
+extern const char cube_text_circular[];
+extern const char cube_text_circular64[];
 extern const char cube_text_fill[];
 extern const char cube_text_map[];
 extern const char cube_text_mask[];
@@ -42,6 +44,8 @@ extern const char cube_text_scatter_add[];
 extern const char cube_text_sort_finish[];
 extern const char cube_text_sort_merge[];
 extern const char cube_text_sort_tile[];
+extern const char cube_text_special[];
+extern const char cube_text_special64[];
 extern const char cube_text_transpose[];
 
 #endif
