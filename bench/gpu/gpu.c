@@ -4,8 +4,8 @@
  *
  * Each case is first run at a small size there and on flex, and compared; what
  * differs is not timed. Then calls are made one after the other and waited for
- * together, as many as take a fifth of a second; the median of nine such rounds
- * is told. Inputs are random. peer.py prints the same table of PyTorch.
+ * together, as many as take a fiftieth of a second; the median of nine such
+ * rounds is told. Inputs are random. peer.py prints the same table of PyTorch.
  */
 #include <hob/hob.h>
 #include <hob/ops.h>
