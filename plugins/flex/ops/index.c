@@ -157,8 +157,9 @@ static hob_status gather_nd(void *device, struct hob_call *call)
 /* ---- gather ---- */
 
 struct gather {
-    struct flex_loop base; /* x over the rows of indices, dim at 0 */
-    const int64_t *indices;
+    struct flex_loop base;       /* x over the rows of indices, dim at 0 */
+    struct flex_indices indices; /* read as they are needed, or LIST */
+    const int64_t *list;
     int64_t n;                     /* elements in a row: the last dimension */
     int64_t strip;                 /* of them gone through at a time */
     int64_t last_bytes, dim_bytes; /* steps in x: along a row, an index */
@@ -166,29 +167,58 @@ struct gather {
     char *out;
 };
 
+/* N elements of the result from FIRST on, one row or more, at INDICES. */
+static void gather_elements(const struct gather *gather, int64_t first,
+                            int64_t n, const int64_t *indices)
+{
+    const int64_t size = gather->size, end = first + n;
+
+    while (first < end) {
+        const int64_t row = first / gather->n, i = first % gather->n;
+        const int64_t left = gather->n - i;
+        const int64_t count = left < end - first ? left : end - first;
+        const struct flex_at at = {
+            .data = gather->base.data +
+                    flex_loop_offset(&gather->base, row) * size +
+                    i * gather->last_bytes,
+            .step_bytes = gather->last_bytes,
+            .dim_bytes = gather->dim_bytes};
+
+        flex_at_take(&at, indices, count, gather->size,
+                     gather->out + first * size);
+        first += count;
+        indices += count;
+    }
+}
+
 static void gather_range(void *context, int64_t first, int64_t last,
                          uint32_t worker)
 {
-    const struct gather *gather = context;
-    const int64_t size = gather->size;
+    struct gather *gather = context;
+    int64_t block[FLEX_BLOCK];
 
     (void)worker;
+    if (!gather->list) {
+        const int64_t end = last * gather->n;
+
+        for (int64_t i = first * gather->n; i < end; i += FLEX_BLOCK) {
+            const int64_t n = end - i < FLEX_BLOCK ? end - i : FLEX_BLOCK;
+            const int64_t *indices =
+                flex_indices_read(&gather->indices, i, n, block);
+
+            if (indices)
+                gather_elements(gather, i, n, indices);
+        }
+        return;
+    }
     /* Strip by strip, so that the slices that rows share stay in the cache. */
     for (int64_t i = 0; i < gather->n; i += gather->strip) {
         const int64_t left = gather->n - i;
-        const int64_t n = left < gather->strip ? left : gather->strip;
 
-        for (int64_t row = first; row < last; row++) {
-            const int64_t offset = flex_loop_offset(&gather->base, row) * size;
-            const struct flex_at at = {.data = gather->base.data + offset +
-                                               i * gather->last_bytes,
-                                       .step_bytes = gather->last_bytes,
-                                       .dim_bytes = gather->dim_bytes};
-
-            flex_at_take(&at, gather->indices + row * gather->n + i, n,
-                         gather->size,
-                         gather->out + (row * gather->n + i) * size);
-        }
+        for (int64_t row = first; row < last; row++)
+            gather_elements(gather, row * gather->n + i,
+                            left < gather->strip ? left : gather->strip,
+                            gather->list + row * gather->n + i);
     }
 }
 
@@ -202,14 +232,9 @@ static hob_status gather(void *device, struct hob_call *call)
     struct gather job = {.n = indices->shape[last],
                          .size = hob_dtype_size(x->dtype),
                          .out = hob_ret_view(call, 0)->data};
-    const int64_t *list;
-    uint64_t bytes;
-    hob_status st =
-        flex_index_take(call, device, indices, x->shape[dim], &list, &bytes);
+    uint64_t bytes = 0;
+    hob_status st = HOB_OK;
 
-    if (st)
-        return st;
-    job.indices = list;
     job.dim_bytes = x->strides[dim] * (int64_t)job.size;
     job.last_bytes = dim == last ? 0 : x->strides[last] * (int64_t)job.size;
     rows.data = x->data;
@@ -218,16 +243,22 @@ static hob_status gather(void *device, struct hob_call *call)
     for (uint32_t i = 0; i < last; i++)
         rows.strides[i] = i == dim ? 0 : x->strides[i];
     flex_loop_init(&job.base, &rows);
+    flex_indices_open(&job.indices, device, indices, x->shape[dim]);
     job.strip =
         dim == last
             ? job.n
             : flex_at_strip(job.n, x->shape[dim], job.size,
                             ((struct flex_device *)device)->l2_bytes / 2);
+    if (job.strip < job.n)
+        st = flex_index_take(call, device, indices, x->shape[dim], &job.list,
+                             &bytes);
+    if (st)
+        return st;
     if (job.n > 0)
         flex_parallel(device, job.base.count, 1 + FLEX_GRAIN_CHEAP / 4 / job.n,
                       gather_range, &job);
-    flex_index_give(device, list, bytes);
-    return HOB_OK;
+    flex_index_give(device, job.list, bytes);
+    return flex_indices_close(call, &job.indices);
 }
 
 /* ---- mask_select ---- */
