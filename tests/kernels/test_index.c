@@ -6,8 +6,8 @@
 #include "hob_check.h"
 
 static const int64_t shapes[][4] = {
-    {1, 1, 1, 1}, {2, 3, 4, 5}, {3, 1, 2, 70}, {2, 5, 1, 3}, {40, 3, 2, 1},
-    {4, 1, 1, 2100}}; /* rows of several blocks of indices */
+    {1, 1, 1, 1},  {2, 3, 4, 5},   {3, 1, 2, 70}, {2, 5, 1, 3},
+    {40, 3, 2, 1}, {4, 1, 1, 2100}}; /* rows of several blocks of indices */
 
 enum { SHAPES = sizeof(shapes) / sizeof(shapes[0]) };
 
@@ -282,10 +282,10 @@ START_TEST(test_index_names_first_bad_index)
         fake_call_view(&call, &x.view);
     fake_call_value(&call, hob_i64(1));
     fake_call_result(&call, HOB_DTYPE_F32, 2, shape);
-    ck_assert_int_eq(lab_run(&lab, &call,
-                             is_scatter ? &flex_scatter_entries
-                                        : &flex_index_entries),
-                     HOB_ERR_RANGE);
+    ck_assert_int_eq(
+        lab_run(&lab, &call,
+                is_scatter ? &flex_scatter_entries : &flex_index_entries),
+        HOB_ERR_RANGE);
     ck_assert_msg(strstr(lab.host.message,
                          "indices[17, 1029] is 3000, outside of 0..2999"),
                   "%s", lab.host.message);

@@ -194,6 +194,8 @@ static inline void NAME(store_before)(TYPE *out, const TYPE *end,
         out[i] = x[i];
 }
 
+#include "pool_pairs_tmpl.h"
+
 /* Planes by windows, rows first; what is too much of a row is overwritten by
  * the next. */
 static inline __attribute__((always_inline)) void
@@ -238,13 +240,19 @@ NAME(planes)(const int is_max, const struct flex_pool *pool, int64_t planes,
 static void NAME(max)(const struct flex_pool *pool, int64_t planes,
                       const void *in, void *out, void *scratch)
 {
-    NAME(planes)(1, pool, planes, in, out, scratch);
+    if (NAME(is_pairs)(pool))
+        NAME(pairs)(1, pool, planes, in, out);
+    else
+        NAME(planes)(1, pool, planes, in, out, scratch);
 }
 
 static void NAME(mean)(const struct flex_pool *pool, int64_t planes,
                        const void *in, void *out, void *scratch)
 {
-    NAME(planes)(0, pool, planes, in, out, scratch);
+    if (NAME(is_pairs)(pool))
+        NAME(pairs)(0, pool, planes, in, out);
+    else
+        NAME(planes)(0, pool, planes, in, out, scratch);
 }
 
 /* Sort row Y of the plane at IN into its line. */

@@ -30,8 +30,8 @@ static flex_cast_fn loader(const struct target *target)
     return target->device->kernels->load_f32[target->out->dtype];
 }
 
-/* Begin with X's elements, zeros if X is NULL; *OUT_LATER (or NULL) is set where
- * whoever comes to a row of the result first is to copy it. */
+/* Begin with X's elements, zeros if X is NULL; *OUT_LATER (or NULL) is set
+ * where whoever comes to a row of the result first is to copy it. */
 static hob_status target_open(struct hob_call *call, struct target *target,
                               struct flex_device *device,
                               const struct hob_view *x, int *out_later)
@@ -178,7 +178,8 @@ static void select_update_range(void *context, int64_t first, int64_t last,
 /* X (NULL: zeros) updated with the slices of GIVEN; JOB says where. */
 static hob_status run_slices(struct hob_call *call, struct flex_device *device,
                              const struct hob_view *x,
-                             const struct hob_view *given, enum flex_at_update update,
+                             const struct hob_view *given,
+                             enum flex_at_update update,
                              struct select_update *job)
 {
     struct hob_view value = *given;
@@ -255,7 +256,8 @@ static hob_status select_add(void *device, struct hob_call *call)
 
 static hob_status select_assign(void *device, struct hob_call *call)
 {
-    return select_with(device, call, (enum flex_at_update)flex_arg_i64(call, 4));
+    return select_with(device, call,
+                       (enum flex_at_update)flex_arg_i64(call, 4));
 }
 
 static hob_status embedding_backward(void *device, struct hob_call *call)
@@ -357,9 +359,9 @@ static void scatter_run(struct scatter *job, int64_t value_at, int64_t index_at,
     for (int64_t i = 0; i < n; i += FLEX_BLOCK) {
         const int64_t count = n - i < FLEX_BLOCK ? n - i : FLEX_BLOCK;
         const int64_t *indices =
-            job->list ? job->list + index_at + i
-                      : flex_indices_read(&job->indices, index_at + i, count,
-                                          block);
+            job->list
+                ? job->list + index_at + i
+                : flex_indices_read(&job->indices, index_at + i, count, block);
 
         if (indices)
             update_block(job, &at, indices, count, in + i * step * value_size,
@@ -407,8 +409,8 @@ static void copy_rows(const struct scatter *job, int64_t first, int64_t last)
     struct hob_view from = *job->x, to = *target->out;
 
     from.shape[0] = to.shape[0] = last - first;
-    from.data = (char *)from.data +
-                first * from.strides[0] * (int64_t)target->size;
+    from.data =
+        (char *)from.data + first * from.strides[0] * (int64_t)target->size;
     to.data = (char *)to.data + first * to.strides[0] * (int64_t)target->size;
     flex_move_here(target->device, &to, &from, 0);
 }
@@ -528,7 +530,8 @@ static hob_status scatter_add(void *device, struct hob_call *call)
 
 static hob_status scatter(void *device, struct hob_call *call)
 {
-    return run_scatter(device, call, (enum flex_at_update)flex_arg_i64(call, 4));
+    return run_scatter(device, call,
+                       (enum flex_at_update)flex_arg_i64(call, 4));
 }
 
 /* ---- slice_assign ---- */
