@@ -314,15 +314,12 @@ static inline void NAME(index_vector)(const struct flex_pool *pool,
     *out_index = index;
 }
 
-static void NAME(max_index)(const struct flex_pool *pool, int64_t planes,
-                            const void *in_planes, void *out_planes,
-                            void *indices, void *scratch)
+static void NAME(max_index_any)(const struct flex_pool *pool, int64_t planes,
+                                const TYPE *in, TYPE *out, BITS *places,
+                                void *scratch)
 {
     const struct NAME(space) space =
         NAME(space)(pool, flex_pool_lines(pool), -(TYPE)INFINITY, scratch);
-    const TYPE *in = in_planes;
-    TYPE *out = out_planes;
-    BITS *places = indices;
     const TYPE *end = out + planes * pool->out[0] * pool->out[1];
     const BITS *places_end = places + (end - out);
 
@@ -368,6 +365,16 @@ static void NAME(max_index)(const struct flex_pool *pool, int64_t planes,
             places += pool->out[1];
         }
     }
+}
+
+static void NAME(max_index)(const struct flex_pool *pool, int64_t planes,
+                            const void *in, void *out, void *indices,
+                            void *scratch)
+{
+    if (NAME(is_pairs)(pool))
+        NAME(pairs_index)(pool, planes, in, out, indices);
+    else
+        NAME(max_index_any)(pool, planes, in, out, indices, scratch);
 }
 
 /* The opposite of sort: ROW's first elements from LINE. */
