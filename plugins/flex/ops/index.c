@@ -17,11 +17,29 @@ struct select {
     struct flex_device *device;
     struct flex_loop outer; /* the dimensions before dim, first slice */
     struct flex_loop inner; /* those behind */
-    int64_t stride_bytes;   /* between slices of x */
+    const struct flex_move_kernels *kernels;
+    int past;             /* the result goes past the caches */
+    int64_t stride_bytes; /* between slices of x */
     const int64_t *indices;
     int64_t count; /* of indices */
     char *out;
 };
+
+/* BYTES to OUT. The first lines of NEXT are asked for meanwhile: the processor
+ * follows a slice, but does not foresee where another begins. */
+static void copy_slice(const struct select *select, char *out, const char *in,
+                       int64_t bytes, const char *next)
+{
+    enum { LINE = 64, LINES = 16 };
+    const int64_t ahead = bytes < LINE * LINES ? bytes : LINE * LINES;
+
+    for (int64_t i = 0; i < ahead; i += LINE)
+        __builtin_prefetch(next + i);
+    if (select->past && bytes >= LINE * LINES)
+        select->kernels->stream(out, in, bytes);
+    else
+        memcpy(out, in, (size_t)bytes);
+}
 
 /* Slices of one outer item at indices FIRST .. FIRST + N - 1, to OUT. */
 static void select_slices(const struct select *select, const char *base,
@@ -41,7 +59,9 @@ static void select_slices(const struct select *select, const char *base,
     for (int64_t i = 0; i < n; i++, out += slice_bytes) {
         inner.data = at.data + indices[i] * at.dim_bytes;
         if (flex_loop_dense(&inner))
-            memcpy(out, inner.data, (size_t)slice_bytes);
+            copy_slice(select, out, inner.data, slice_bytes,
+                       i + 1 < n ? at.data + indices[i + 1] * at.dim_bytes
+                                 : inner.data);
         else
             flex_move_range(select->device, &inner, 0, inner.count, out);
     }
@@ -69,6 +89,24 @@ static void select_range(void *context, int64_t first, int64_t last,
                       select->out + first * slice_bytes);
         first = end;
     }
+    if (select->past)
+        select->kernels->fence();
+}
+
+static void run_slices(struct flex_device *device, struct select *select)
+{
+    const int64_t slices = select->outer.count * select->count;
+    const int64_t count = slices * select->inner.count;
+
+    if (count <= 0)
+        return;
+    select->kernels = flex_move_kernels(device);
+    /* What is read takes as much room as what is written. */
+    select->past =
+        flex_goes_past(device, 2 * (uint64_t)count * select->inner.size);
+    flex_parallel(device, slices,
+                  1 + FLEX_GRAIN_CHEAP / 4 / select->inner.count, select_range,
+                  select);
 }
 
 /* x's slices at INDICES (all of its elements) along DIM into OUT. */
@@ -98,10 +136,7 @@ static hob_status run_select(struct hob_call *call, struct flex_device *device,
     memcpy(part.strides, x->strides + dim + 1,
            part.rank * sizeof(part.strides[0]));
     flex_loop_init(&select.inner, &part);
-    if (select.inner.count > 0)
-        flex_parallel(device, select.outer.count * select.count,
-                      1 + FLEX_GRAIN_CHEAP / 4 / select.inner.count,
-                      select_range, &select);
+    run_slices(device, &select);
     flex_index_give(device, list, bytes);
     return HOB_OK;
 }
@@ -146,10 +181,7 @@ static hob_status gather_nd(void *device, struct hob_call *call)
     memcpy(part.shape, x->shape + k, part.rank * sizeof(part.shape[0]));
     memcpy(part.strides, x->strides + k, part.rank * sizeof(part.strides[0]));
     flex_loop_init(&select.inner, &part);
-    if (select.inner.count > 0)
-        flex_parallel(device, select.count,
-                      1 + FLEX_GRAIN_CHEAP / 4 / select.inner.count,
-                      select_range, &select);
+    run_slices(device, &select);
     flex_scratch_give(device, offsets, bytes);
     return HOB_OK;
 }
