@@ -131,9 +131,9 @@ static hob_status batch_norm(hob_scope *scope, const struct hob_grad_call *call)
 
     if (call->needs_grad[1] || call->needs_grad[4]) {
         hob_tensor *d_x;
-        hob_status st = hob_batch_norm_backward(scope, call->inputs[0],
-                                                call->inputs[3], scale, grad,
-                                                &d_x, &total, &moment);
+        hob_status st =
+            hob_batch_norm_backward(scope, call->inputs[0], call->inputs[3],
+                                    scale, grad, &d_x, &total, &moment);
 
         if (st)
             return st;

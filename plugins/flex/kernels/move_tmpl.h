@@ -121,9 +121,9 @@ static inline void SUFFIX(group)(char *out, int64_t out_row, const char *in,
         memcpy(out + i * out_row, to + i * LINE, LINE);
 }
 
-/* A line of each of COLUMNS columns, at most TILE lines of a row, to rows that go
- * past the caches: of several lines of a row at a time memory takes more. Those
- * of the next tile are asked for if there is one. */
+/* A line of each of COLUMNS columns, at most TILE lines of a row, to rows that
+ * go past the caches: of several lines of a row at a time memory takes more.
+ * Those of the next tile are asked for if there is one. */
 static inline void SUFFIX(tile)(char *out, int64_t out_row, const char *in,
                                 int64_t in_column, int64_t columns, int asks)
 {
@@ -281,9 +281,8 @@ static void SUFFIX(transpose)(void *out, int64_t out_row, const void *in,
     if (past)
         SUFFIX(tiles)
     (to, out_row, from, in_column, whole_rows, head, whole_columns);
-    else
-        SUFFIX(groups)
-    (to, out_row, from, in_column, whole_rows, head, whole_columns);
+    else SUFFIX(groups)(to, out_row, from, in_column, whole_rows, head,
+                        whole_columns);
     SUFFIX(edge)(to, out_row, from, in_column, whole_rows, head);
     SUFFIX(edge)
     (to + whole_columns * size, out_row, from + whole_columns * in_column,
