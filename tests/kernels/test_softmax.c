@@ -397,9 +397,9 @@ END_TEST
 /* Planes of one block, of several, and none. */
 START_TEST(test_batch_norm_backward_equals_f64)
 {
-    static const int64_t shapes[][4] = {
+    static const int64_t x_shapes[][4] = {
         {3, 4, 4, 5}, {2, 3, 5, 9}, {0, 3, 4, 4}, {5, 2, 23, 100}};
-    const int64_t *shape = shapes[_i / 2];
+    const int64_t *shape = x_shapes[_i / 2];
     const uint32_t dtype = _i % 2 ? HOB_DTYPE_F64 : HOB_DTYPE_F32;
     const int64_t plane = shape[2] * shape[3], channels = shape[1];
     const double unit = tolerance_of(dtype);
