@@ -27,8 +27,7 @@ static const struct {
     uint32_t times;
     const char *digest;
 } digests[] = {
-    {"", 1,
-     "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"},
+    {"", 1, "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"},
     {"abc", 1,
      "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"},
     {"abcdbcdecdefdefgefghfghighijhijkijkljklmklmnlmnomnopnopq", 1,
@@ -145,9 +144,8 @@ END_TEST
 /* Nothing that differs by a bit is the same. */
 START_TEST(test_cube_cache_keys_differ)
 {
-    const struct cube_cache_key keys[] = {
-        key_of("a", "bc"), key_of("ab", "c"), key_of("a", "bd"),
-        key_of("b", "bc")};
+    const struct cube_cache_key keys[] = {key_of("a", "bc"), key_of("ab", "c"),
+                                          key_of("a", "bd"), key_of("b", "bc")};
     struct cube_cache_key named;
 
     for (int i = 0; i < 4; i++)
@@ -379,9 +377,9 @@ static const struct cube_kernel *get(const struct cube_variant *variant)
     const struct cube_kernel *kernel;
     char *message = NULL;
 
-    ck_assert_int_eq(cube_kernels_get(counting.device.kernels, variant,
-                                      &kernel, &message),
-                     HOB_OK);
+    ck_assert_int_eq(
+        cube_kernels_get(counting.device.kernels, variant, &kernel, &message),
+        HOB_OK);
     ck_assert_ptr_null(message);
     ck_assert_mem_eq(&kernel->variant, variant, sizeof(*variant));
     return kernel;
@@ -433,9 +431,9 @@ START_TEST(test_cube_kernels_say_what_fails)
     char *message = NULL;
 
     counting.compile_status = HOB_ERR_INTERNAL;
-    ck_assert_int_eq(cube_kernels_get(counting.device.kernels, &variant,
-                                      &kernel, &message),
-                     HOB_ERR_INTERNAL);
+    ck_assert_int_eq(
+        cube_kernels_get(counting.device.kernels, &variant, &kernel, &message),
+        HOB_ERR_INTERNAL);
     ck_assert_str_eq(message, "line 7");
     counting.host.table.mem_free(&counting.host.table, message);
     /* It is tried again. */
@@ -445,9 +443,9 @@ START_TEST(test_cube_kernels_say_what_fails)
     counting.device.limits.has_f64 = 0;
     variant = variant_of(HOB_DTYPE_F64, 1);
     message = NULL;
-    ck_assert_int_eq(cube_kernels_get(counting.device.kernels, &variant,
-                                      &kernel, &message),
-                     HOB_ERR_DTYPE);
+    ck_assert_int_eq(
+        cube_kernels_get(counting.device.kernels, &variant, &kernel, &message),
+        HOB_ERR_DTYPE);
     ck_assert_str_eq(message, "example: test:0 has no f64; cast the tensor");
     counting.host.table.mem_free(&counting.host.table, message);
 }
@@ -616,8 +614,8 @@ END_TEST
 /* Quotients by magic numbers are the quotients, up to the last index. */
 START_TEST(test_cube_quotients)
 {
-    static const int64_t sizes[] = {1,     2,     3,       5,      7,
-                                    10,    127,   641,     4096,   65535,
+    static const int64_t sizes[] = {1,     2,     3,       5,       7,
+                                    10,    127,   641,     4096,    65535,
                                     65537, 99991, 6700417, 1 << 30, INT32_MAX};
     const int64_t size = sizes[_i];
     struct cube_space space = {.rank = 1, .count = size};
@@ -700,11 +698,11 @@ END_TEST
 
 /* A header, OpCapability, OpEntryPoint of %4, OpTypeVoid %1, OpFAdd to %9. */
 static const uint32_t module[] = {
-    0x07230203, 0x00010500, 0, 10, 0,            /* header */
-    2u << 16 | 17, 1,                            /* OpCapability Shader */
-    5u << 16 | 15, 5, 4, 0x6e69616d, 0,          /* OpEntryPoint "main" */
-    2u << 16 | 19, 1,                            /* OpTypeVoid */
-    5u << 16 | 129, 2, 9, 7, 8,                  /* OpFAdd */
+    0x07230203,     0x00010500, 0, 10,         0, /* header */
+    2u << 16 | 17,  1,                            /* OpCapability Shader */
+    5u << 16 | 15,  5,          4, 0x6e69616d, 0, /* OpEntryPoint "main" */
+    2u << 16 | 19,  1,                            /* OpTypeVoid */
+    5u << 16 | 129, 2,          9, 7,          8, /* OpFAdd */
 };
 
 START_TEST(test_cube_spirv_exact)

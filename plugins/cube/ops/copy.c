@@ -133,5 +133,5 @@ static const struct hob_entry entries[] = {
     },
 };
 
-const struct cube_entries cube_copy_entries = {
-    entries, sizeof(entries) / sizeof(entries[0])};
+const struct cube_entries cube_copy_entries = {entries, sizeof(entries) /
+                                                            sizeof(entries[0])};

@@ -53,8 +53,7 @@ static void space_init(struct cube_space *space, const struct hob_call *call)
         is_dense = is_dense && cube_space_is_dense(space, i) &&
                    (uintptr_t)space->data[i] % 16 == 0;
     for (uint32_t i = 0; i < OUTPUTS; i++)
-        is_dense =
-            is_dense && (uintptr_t)hob_ret_view(call, i)->data % 16 == 0;
+        is_dense = is_dense && (uintptr_t)hob_ret_view(call, i)->data % 16 == 0;
     if (is_dense)
         space->rank = 0;
     else if (space->rank == 0) { /* a single element, off the boundary */
