@@ -92,6 +92,7 @@ static void sum_plain(struct part *part)
 /* The widest first; that of this machine which is fastest counts, for 512-bit
  * vectors may lower the clock below their worth. */
 struct loops {
+    int lanes; /* floats of a vector */
     part_fn fma, sum, scale, stream;
 };
 
@@ -100,12 +101,12 @@ static int list_loops(struct loops *out)
     int count = 0;
 #if defined(__x86_64__)
     if (__builtin_cpu_supports("avx512f"))
-        out[count++] = (struct loops){fma_v4, sum_v4, scale_v4, stream_v4};
+        out[count++] = (struct loops){16, fma_v4, sum_v4, scale_v4, stream_v4};
     if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
-        out[count++] = (struct loops){fma_v3, sum_v3, scale_v3, stream_v3};
+        out[count++] = (struct loops){8, fma_v3, sum_v3, scale_v3, stream_v3};
 #endif
     if (!count)
-        out[count++] = (struct loops){NULL, sum_plain, scale_plain, NULL};
+        out[count++] = (struct loops){1, NULL, sum_plain, scale_plain, NULL};
     return count;
 }
 
@@ -226,7 +227,7 @@ static void read_speeds(struct bench_speeds *out, const struct part *part,
     for (int i = 0; i < count; i++) {
         const struct loops *l = &loops[i];
 
-        keep_best(&out->fma, flops(l->fma, *part, threads, i ? 8 : 16));
+        keep_best(&out->fma, flops(l->fma, *part, threads, l->lanes));
         keep_best(&out->dram_read,
                   bandwidth(l->sum, *part, threads, share, 1, 1));
         keep_best(&out->dram_copy,

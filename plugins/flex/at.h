@@ -16,15 +16,26 @@ struct flex_at {
     int64_t dim_bytes;
 };
 
+/* As the ops number them. */
+enum flex_at_update {
+    FLEX_AT_ASSIGN,
+    FLEX_AT_ADD,
+    FLEX_AT_MUL,
+    FLEX_AT_MIN,
+    FLEX_AT_MAX
+};
+
 /* Read N elements of SIZE bytes to contiguous OUT. */
 void flex_at_take(const struct flex_at *at, const int64_t *indices, int64_t n,
                   uint32_t size, void *out);
 /* Write N elements of SIZE bytes from IN, IN_STEP bytes apart. */
 void flex_at_put(const struct flex_at *at, const int64_t *indices, int64_t n,
                  uint32_t size, const void *in, int64_t in_step);
-/* Add N elements of DTYPE, one after the other; not of bool, f16 or bf16. */
-void flex_at_add(const struct flex_at *at, const int64_t *indices, int64_t n,
-                 uint32_t dtype, const void *in, int64_t in_step);
+/* Update N elements of DTYPE, one after the other; not of f16 or bf16. Of bool
+ * sums are "or", products "and". */
+void flex_at_update(const struct flex_at *at, const int64_t *indices, int64_t n,
+                    uint32_t dtype, enum flex_at_update update, const void *in,
+                    int64_t in_step);
 
 /*
  * Elements of a run to go through at a time, where runs of N follow that reach

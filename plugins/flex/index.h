@@ -17,6 +17,29 @@ int64_t flex_index_read(const struct flex_device *device,
                         int64_t first, int64_t count, int64_t size,
                         int64_t *out);
 
+/*
+ * An index tensor that is read and checked piece by piece, by any thread, while
+ * it is used: no copy of all of it, and memory is read once.
+ */
+struct flex_indices {
+    struct flex_device *device;
+    const struct hob_view *view;
+    struct flex_loop loop;
+    int64_t size;    /* they are 0 .. SIZE - 1 */
+    int32_t outside; /* set once one is not */
+};
+
+void flex_indices_open(struct flex_indices *out, struct flex_device *device,
+                       const struct hob_view *view, int64_t size);
+/* COUNT (at most FLEX_BLOCK) from logical element FIRST on, where they lie or
+ * in BUFFER; NULL if one is outside, which is remembered. */
+const int64_t *flex_indices_read(struct flex_indices *indices, int64_t first,
+                                 int64_t count, int64_t *buffer);
+/* When all are read: fails, with a message that names the first element that is
+ * outside. */
+hob_status flex_indices_close(struct hob_call *call,
+                              struct flex_indices *indices);
+
 /* All of VIEW, read and checked, row-major: where it lies, or in memory; the
  * caller gives either back with *OUT_BYTES to flex_index_give. On failure CALL
  * has a message that names element and place. */

@@ -153,6 +153,8 @@ static void copy_runs(const struct move *move, char *out, int64_t out_row,
     else if (move->past && bytes >= LONG)
         for (int64_t i = 0; i < rows; i++)
             move->kernels->stream(out + i * out_row, in + i * in_row, bytes);
+    else if (bytes < LONG)
+        move->kernels->runs(out, out_row, in, in_row, rows, bytes);
     else
         for (int64_t i = 0; i < rows; i++)
             memcpy(out + i * out_row, in + i * in_row, (size_t)bytes);
@@ -260,6 +262,7 @@ static void move_run(struct flex_device *device, struct move *move)
     /* Sizes from which a dimension makes good pieces, and what they are
      * multiples of where it is a side of the squares of a transpose. */
     enum { ENOUGH = 16, SQUARE = 64 };
+    const uint32_t inner = move->rank - 1;
     int64_t grain;
 
     if (move->count < 2 * FLEX_GRAIN_CHEAP) {
@@ -270,8 +273,14 @@ static void move_run(struct flex_device *device, struct move *move)
         if (move->shape[move->split] < ENOUGH &&
             move->shape[i] > move->shape[move->split])
             move->split = i;
+    /* Rows of a transpose are read from one end to the other. */
+    if (move->past && move->split != inner &&
+        move->split == near_dimension(move) &&
+        move->in_strides[move->split] == move->size &&
+        move->shape[inner] >= ENOUGH * SQUARE / 4)
+        move->split = inner;
     grain = FLEX_GRAIN_CHEAP / (move->count / move->shape[move->split]);
-    if (grain > SQUARE / 2 || move->split == move->rank - 1 ||
+    if (grain > SQUARE / 2 || move->split == inner ||
         move->split == near_dimension(move))
         grain = (grain + SQUARE - 1) / SQUARE * SQUARE;
     flex_parallel(device, move->shape[move->split], grain < 1 ? 1 : grain,

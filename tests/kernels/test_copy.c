@@ -127,11 +127,11 @@ END_TEST
  * byte of the memory around the result stays. */
 static void check_transpose(const struct flex_move_kernels *kernels,
                             uint32_t kind, int64_t rows, int64_t columns,
-                            int64_t gap, int past)
+                            int64_t gap, int by_pages, int past)
 {
-    enum { GUARD = 256 };
+    enum { GUARD = 256, PAGE = 4096 };
     const int64_t size = INT64_C(1) << kind;
-    const int64_t in_column = (rows + 3) * size;
+    const int64_t in_column = by_pages ? PAGE : (rows + 3) * size;
     const int64_t out_row = (columns + gap) * size;
     const int64_t in_bytes = columns * in_column;
     const int64_t out_bytes = rows * out_row + GUARD;
@@ -177,9 +177,11 @@ START_TEST(test_transpose_of_all_sizes)
         for (uint32_t i = 0; i < 8; i++)
             for (uint32_t j = 0; j < 8; j++)
                 for (int past = 0; past < 2; past++) {
-                    check_transpose(kernels, kind, sides[i], sides[j], 0, past);
-                    check_transpose(kernels, kind, sides[i], sides[j],
-                                    64 - sides[j] % 64, past);
+                    check_transpose(kernels, kind, sides[i], sides[j], 0, 0,
+                                    past);
+                    for (int by_pages = 0; by_pages < 2; by_pages++)
+                        check_transpose(kernels, kind, sides[i], sides[j],
+                                        64 - sides[j] % 64, by_pages, past);
                 }
     flex_case_close(device);
 }

@@ -6,7 +6,8 @@
 #include "hob_check.h"
 
 static const int64_t shapes[][4] = {
-    {1, 1, 1, 1}, {2, 3, 4, 5}, {3, 1, 2, 70}, {2, 5, 1, 3}, {40, 3, 2, 1}};
+    {1, 1, 1, 1},  {2, 3, 4, 5},   {3, 1, 2, 70}, {2, 5, 1, 3},
+    {40, 3, 2, 1}, {2, 1, 1, 1100}}; /* rows of several blocks of indices */
 
 enum { SHAPES = sizeof(shapes) / sizeof(shapes[0]) };
 
@@ -169,8 +170,10 @@ START_TEST(test_index_equals_naive)
     struct lab lab;
 
     ck_assert(lab_open(&lab, 3, NULL));
-    if (shape[3] > 64)
+    if (shape[3] == 70)
         lab.device->l2_bytes = 0; /* runs in strips of a cache line */
+    if (shape[3] == 1100)
+        lab.device->l3_bytes = 0; /* slices go past the caches */
     for (uint32_t dtype = HOB_DTYPE_F64; dtype <= HOB_DTYPE_BOOL; dtype++)
         for (int dim = 0; dim < 4; dim++)
             for (int l = 0; l < LAB_LAYOUT_COUNT_; l++) {
@@ -250,6 +253,44 @@ START_TEST(test_index_names_bad_index)
     ck_assert_int_eq(lab_run(&lab, &call, &flex_index_entries), HOB_ERR_RANGE);
     ck_assert_msg(strstr(lab.host.message, texts[_i]) != NULL, "%s",
                   lab.host.message);
+    fake_call_release(&call);
+    lab_tensor_release(&x);
+    lab_tensor_release(&indices);
+    lab_close(&lab);
+}
+END_TEST
+
+/* Of several, on several threads: the first. Indices of either size, where rows
+ * are long enough for them to be read on the way. */
+START_TEST(test_index_names_first_bad_index)
+{
+    const int64_t shape[2] = {40, 3000};
+    const int is_scatter = _i % 2;
+    struct lab lab;
+    struct lab_tensor x, indices;
+    struct fake_call call;
+
+    ck_assert(lab_open(&lab, 3, NULL));
+    lab_tensor_init(&lab, &x, HOB_DTYPE_F32, 2, shape, LAB_CONTIGUOUS, 0, 1);
+    lab_tensor_init(&lab, &indices, _i / 2 ? HOB_DTYPE_I64 : HOB_DTYPE_I32, 2,
+                    shape, LAB_CONTIGUOUS, 0, 2999);
+    lab_set_at(&indices.view, 17 * 3000 + 1029, 3000);
+    lab_set_at(&indices.view, 17 * 3000 + 1030, -1);
+    lab_set_at(&indices.view, 39 * 3000, -7);
+    fake_call_init(&call, &lab.host, is_scatter ? "scatter_add" : "gather");
+    fake_call_view(&call, &x.view);
+    fake_call_view(&call, &indices.view);
+    if (is_scatter)
+        fake_call_view(&call, &x.view);
+    fake_call_value(&call, hob_i64(1));
+    fake_call_result(&call, HOB_DTYPE_F32, 2, shape);
+    ck_assert_int_eq(
+        lab_run(&lab, &call,
+                is_scatter ? &flex_scatter_entries : &flex_index_entries),
+        HOB_ERR_RANGE);
+    ck_assert_msg(strstr(lab.host.message,
+                         "indices[17, 1029] is 3000, outside of 0..2999"),
+                  "%s", lab.host.message);
     fake_call_release(&call);
     lab_tensor_release(&x);
     lab_tensor_release(&indices);
@@ -422,6 +463,7 @@ int main(void)
     tcase_set_timeout(tc, 60);
     tcase_add_loop_test(tc, test_index_equals_naive, 0, SHAPES);
     tcase_add_test(tc, test_embedding_backward_adds_in_f32);
+    tcase_add_loop_test(tc, test_index_names_first_bad_index, 0, 4);
     tcase_add_loop_test(tc, test_index_names_bad_index, 0, 2);
     tcase_add_loop_test(tc, test_mask_select_picks_in_order, 0, 4);
     tcase_add_loop_test(tc, test_slice_assign_writes_ranges, 0, 5);

@@ -394,6 +394,61 @@ START_TEST(test_batch_norm_equals_f64)
 }
 END_TEST
 
+/* Planes of one block, of several, and none. */
+START_TEST(test_batch_norm_backward_equals_f64)
+{
+    static const int64_t x_shapes[][4] = {
+        {3, 4, 4, 5}, {2, 3, 5, 9}, {0, 3, 4, 4}, {5, 2, 23, 100}};
+    const int64_t *shape = x_shapes[_i / 2];
+    const uint32_t dtype = _i % 2 ? HOB_DTYPE_F64 : HOB_DTYPE_F32;
+    const int64_t plane = shape[2] * shape[3], channels = shape[1];
+    const double unit = tolerance_of(dtype);
+    double totals[4] = {0}, moments[4] = {0};
+    struct lab lab;
+    struct lab_tensor x, mean, scale, grad;
+    struct fake_call call;
+
+    ck_assert(lab_open(&lab, 2, NULL));
+    lab_tensor_init(&lab, &x, dtype, 4, shape, LAB_CONTIGUOUS, -9, 9);
+    lab_tensor_init(&lab, &mean, dtype, 1, shape + 1, LAB_CONTIGUOUS, -3, 4);
+    lab_tensor_init(&lab, &scale, dtype, 1, shape + 1, LAB_CONTIGUOUS, -3, 4);
+    lab_tensor_init(&lab, &grad, dtype, 4, shape, LAB_CONTIGUOUS, -4, 4);
+    fake_call_init(&call, &lab.host, "batch_norm_backward");
+    fake_call_view(&call, &x.view);
+    fake_call_view(&call, &mean.view);
+    fake_call_view(&call, &scale.view);
+    fake_call_view(&call, &grad.view);
+    fake_call_result(&call, dtype, 4, shape);
+    fake_call_result(&call, dtype, 1, shape + 1);
+    fake_call_result(&call, dtype, 1, shape + 1);
+    ck_assert_int_eq(lab_run(&lab, &call, &flex_norm_entries), HOB_OK);
+    for (int64_t i = 0; i < hob_view_count(&x.view); i++) {
+        const int64_t c = i / plane % channels;
+        const double g = lab_get_at(&grad.view, i);
+
+        totals[c] += g;
+        moments[c] += g * (lab_get_at(&x.view, i) - lab_get_at(&mean.view, c));
+        ck_assert(lab_near(lab_get_at(&call.results[0].view, i),
+                           g * lab_get_at(&scale.view, c), unit));
+    }
+    /* Sums of terms up to 4 and 52. */
+    for (int64_t c = 0; c < channels; c++) {
+        const double terms = sqrt((double)(shape[0] * plane) + 1);
+
+        ck_assert(fabs(lab_get_at(&call.results[1].view, c) - totals[c]) <=
+                  unit * 4 * terms);
+        ck_assert(fabs(lab_get_at(&call.results[2].view, c) - moments[c]) <=
+                  unit * 52 * terms);
+    }
+    fake_call_release(&call);
+    lab_tensor_release(&x);
+    lab_tensor_release(&mean);
+    lab_tensor_release(&scale);
+    lab_tensor_release(&grad);
+    lab_close(&lab);
+}
+END_TEST
+
 /* A norm of X, weight and bias, or without them; group_norm if GROUPS. */
 static void check_norm(struct lab *lab, const int64_t *shape, uint32_t dtype,
                        enum lab_layout layout, int64_t groups, int plain)
@@ -629,6 +684,7 @@ int main(void)
     tcase_add_test(tc, test_cross_entropy_of_nothing_is_nan);
     tcase_add_loop_test(tc, test_layer_norm_of_large_means, 0, 4);
     tcase_add_loop_test(tc, test_batch_norm_equals_f64, 0, 4);
+    tcase_add_loop_test(tc, test_batch_norm_backward_equals_f64, 0, 8);
     tcase_add_loop_test(tc, test_rms_and_group_norm_equal_f64, 0, 5);
     tcase_add_loop_test(tc, test_norm_backward_equals_f64, 0, 6);
     suite_add_tcase(suite, tc);

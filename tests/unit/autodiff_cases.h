@@ -823,6 +823,8 @@ static const struct row rows[] = {
     F(layer_norm_bare, M(-1, 1, 2, 4)),
     F(batch_norm, M(-1, 1, 2, 3, 2), M(0.5, 1, 3), M(-1, 1, 3), M(-1, 1, 3),
       M(0.5, 1, 3)),
+    F(batch_norm, M(-1, 1, 1, 2, 4, 4), M(0.5, 1, 2), M(-1, 1, 2), M(-1, 1, 2),
+      M(0.5, 1, 2)),
     F(batch_norm_bare, M(-1, 1, 2, 3, 2), M(-1, 1, 3), M(0.5, 1, 3)),
     F(adam_step, M(-1, 1, 3), M(-1, 1, 3), M(-1, 1, 3), M(0.5, 1, 3)),
     F(split, M(-1, 1, 2, 5)),

@@ -477,6 +477,7 @@ static const char *const without_row[] = {
     "attention_backward",                          /* attention, twice */
     "layer_norm_backward",                         /* layer_norm, twice */
     "rms_norm_backward",                           /* likewise */
+    "batch_norm_backward",                         /* batch_norm, twice */
     /* Nothing flows through quantized tensors: test_quant.c. */
     "quantize", "quantize_dynamic", "dequantize", "quantized_values",
     "quantized_scales", "quantized_from",

@@ -109,6 +109,39 @@ hob_tensor *hob__body_batch_norm(hob_scope *scope, hob_tensor *x,
     return hob__part_down(scope, y, hob_tensor_dtype(x));
 }
 
+/* X summed over all but its dimension 1. */
+static hob_tensor *sum_of_channel(hob_scope *scope, hob_tensor *x)
+{
+    const int64_t *shape = hob_tensor_shape(x);
+    const uint32_t rank = (uint32_t)hob_tensor_rank(x);
+    int64_t planes[3];
+
+    planes[0] = shape[0];
+    planes[1] = shape[1];
+    planes[2] = hob__part_product(shape + 2, rank - 2);
+    x = hob_sum_dim(scope, hob_reshape(scope, x, planes, 3), 2);
+    return hob_reshape(scope, hob_sum_dim(scope, x, 0), planes + 1, 1);
+}
+
+hob_status hob__body_batch_norm_backward(hob_scope *scope, hob_tensor *x,
+                                         hob_tensor *mean, hob_tensor *scale,
+                                         hob_tensor *grad, hob_tensor **out_d_x,
+                                         hob_tensor **out_total,
+                                         hob_tensor **out_moment)
+{
+    hob_dtype dtype = hob_tensor_dtype(x);
+    hob_tensor *g = hob__part_up(scope, grad);
+    hob_tensor *centred =
+        hob_sub(scope, hob__part_up(scope, x), channel(scope, x, mean));
+
+    *out_d_x = hob__part_down(
+        scope, hob_mul(scope, g, channel(scope, x, scale)), dtype);
+    *out_total = hob__part_down(scope, sum_of_channel(scope, g), dtype);
+    *out_moment = hob__part_down(
+        scope, sum_of_channel(scope, hob_mul(scope, g, centred)), dtype);
+    return HOB_OK;
+}
+
 /* Channels and places of a group are one row of [n * groups, ..]. */
 hob_tensor *hob__body_group_norm(hob_scope *scope, hob_tensor *x,
                                  int64_t groups, hob_tensor *weight,

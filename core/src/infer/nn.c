@@ -159,6 +159,30 @@ hob_status hob__infer_rms_norm_backward(struct hob_call *call,
     return infer_norm_backward(call, out, 2);
 }
 
+hob_status hob__infer_batch_norm_backward(struct hob_call *call,
+                                          struct hob_meta *out)
+{
+    static const char *const names[] = {"mean", "scale"};
+    const struct hob_view *x = hob_arg_view(call, 0);
+    hob_status st = HOB_OK;
+
+    if (x->rank < 2)
+        return call->host->fail(call, HOB_ERR_SHAPE,
+                                "%s: x is %s; it must have at least 2 "
+                                "dimensions, [n, c, ..]",
+                                call->op_name, hob__view_text(x).text);
+    hob__meta_copy_shape(out, x);
+    for (uint32_t i = 0; !st && i < 2; i++)
+        st = check_vector(call, i + 1, names[i], x->shape[1]);
+    if (!st)
+        st = hob__infer_equal(call, "grad", hob_arg_view(call, 3), "x", out);
+    for (uint32_t i = 1; !st && i < 3; i++) {
+        out[i].rank = 1;
+        out[i].shape[0] = x->shape[1];
+    }
+    return st;
+}
+
 hob_status hob__infer_similarity(struct hob_call *call, struct hob_meta *out)
 {
     const struct hob_view *x = hob_arg_view(call, 0);

@@ -47,11 +47,6 @@ static void set_operand(const struct flash_job *job,
     }
 }
 
-static int64_t round_up(int64_t count, int64_t multiple)
-{
-    return (count + multiple - 1) / multiple * multiple;
-}
-
 /* COUNT times all of SIZES; more than ROWS_MAX where it is more. */
 static int64_t count_rows(int64_t count, const int64_t *sizes, uint32_t rank)
 {
@@ -92,8 +87,8 @@ hob_status flash_job_open(const struct hob_call *call,
         count_rows(out->batches, &out->s_q, 1) > ROWS_MAX ||
         count_rows(out->batches, &out->s_k, 1) > ROWS_MAX)
         return HOB_ERR_UNSUPPORTED;
-    out->d_room = round_up(out->d, out->kernels->tile);
-    out->d_v_room = round_up(out->d_v, out->kernels->tile);
+    out->d_room = flash_round_up(out->d, out->kernels->tile);
+    out->d_v_room = flash_round_up(out->d_v, out->kernels->tile);
     out->offset = out->s_k - out->s_q;
     out->causal = call->args[places->causal].u.i64 != 0;
     out->scale = flash_scale(&call->args[places->scale], out->d);
@@ -175,21 +170,5 @@ void flash_hide_keys(const struct flash_job *job, int64_t batch, void *scores,
     }
     /* Hidden from queries before key - offset. */
     if (job->causal && key + keys - 1 > query + job->offset)
-        job->kernels->hide_stairs(scores, keys, key - job->offset - query, 1);
-}
-
-void flash_hide_queries(const struct flash_job *job, int64_t batch,
-                        void *scores, int64_t query, int64_t queries,
-                        int64_t key, int64_t keys)
-{
-    if (job->mask.first.data) {
-        const struct flash_matrix mask =
-            flash_matrix_at(job, &job->mask, batch, query);
-
-        job->kernels->hide(scores, queries, keys, mask_at(&mask, key), mask.row,
-                           mask.column);
-    }
-    if (job->causal && key + keys - 1 > query + job->offset)
-        job->kernels->hide_stairs(scores, queries,
-                                  query + job->offset + 1 - key, 0);
+        job->kernels->hide_stairs(scores, keys, key - job->offset - query);
 }

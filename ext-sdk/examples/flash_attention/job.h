@@ -2,9 +2,9 @@
 /*
  * job.h - one call on flex: its operands, and how it is cut into tasks.
  *
- * A task is a block of queries (or of keys) of one batch entry. Tasks depend
- * on sizes only, and each element of a result is computed in one task in a
- * fixed order: results do not depend on the number of threads.
+ * A task is some queries of one batch entry. Tasks depend on sizes only, and
+ * each element of a result is computed in a fixed order: results do not depend
+ * on the number of threads.
  */
 #ifndef FLASH_JOB_H
 #define FLASH_JOB_H
@@ -36,12 +36,9 @@ struct flash_job {
     int64_t d_room, d_v_room; /* strides of blocks: multiples of a tile */
     int64_t offset;           /* causal: key j > query i + offset is hidden */
     double scale;
-    /* Workspace: a part for each worker, then attention_grad's numbers of
-     * each query of each batch entry, as struct flash_kernels names them. */
+    /* Workspace: a part for each worker, then what attention_grad adds up. */
     int64_t worker_bytes;
     char *workers;
-    char *max, *inverse, *delta;
-    uint8_t *dead; /* all keys are hidden */
 };
 
 /* What the arguments of an op are called by position. */
@@ -84,10 +81,6 @@ int flash_query_is_dead(const struct flash_job *job, int64_t batch,
  * and queries from QUERY on (QUERIES columns). */
 void flash_hide_keys(const struct flash_job *job, int64_t batch, void *scores,
                      int64_t key, int64_t keys, int64_t query, int64_t queries);
-/* The same with queries in rows and keys in columns. */
-void flash_hide_queries(const struct flash_job *job, int64_t batch,
-                        void *scores, int64_t query, int64_t queries,
-                        int64_t key, int64_t keys);
 
 static inline double flash_get(const struct flash_job *job, const void *array,
                                int64_t index)
@@ -114,6 +107,11 @@ static inline char *flash_part(const struct flash_job *job, uint32_t worker)
 static inline int64_t flash_least(int64_t a, int64_t b)
 {
     return a < b ? a : b;
+}
+
+static inline int64_t flash_round_up(int64_t count, int64_t multiple)
+{
+    return (count + multiple - 1) / multiple * multiple;
 }
 
 /* Blocks of FLASH_BLOCK in COUNT. */

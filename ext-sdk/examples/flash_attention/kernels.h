@@ -33,8 +33,11 @@ struct flash_kernels {
     void (*load_block)(void *block, int64_t stride,
                        const struct flash_matrix *from, int64_t rows,
                        int64_t columns, double factor);
-    /* The same turned: row i of FROM becomes column i of a panel with COLUMNS
-     * rows. ROWS <= lanes; the other columns become zeros. */
+    /* The opposite: rows 0..ROWS-1 of the block to those of TO. */
+    void (*store_block)(const struct flash_matrix *to, const void *block,
+                        int64_t stride, int64_t rows, int64_t columns);
+    /* As load_block, turned: row i of FROM becomes column i of a panel with
+     * COLUMNS rows. ROWS <= lanes; the other columns become zeros. */
     void (*load_panel)(void *panel, const struct flash_matrix *from,
                        int64_t rows, int64_t columns, double factor);
     /* Column i of PANEL times FACTORS[i] becomes row i of TO: 0 where DEAD[i]
@@ -50,9 +53,11 @@ struct flash_kernels {
                       int64_t columns);
 
     /* PANEL (ROWS rows, up to a multiple of tile written) = block A (ROWS x
-     * DEPTH) times panel B (DEPTH rows). */
+     * DEPTH) times panel B (DEPTH rows); or that is added to it. */
     void (*multiply)(void *panel, const void *a, int64_t stride, int64_t rows,
                      int64_t depth, const void *b);
+    void (*multiply_add)(void *panel, const void *a, int64_t stride,
+                         int64_t rows, int64_t depth, const void *b);
     /* PANEL = PANEL, column i times FACTORS[i] (NULL: 1), + block A (DEPTH x
      * ROWS) turned, times panel B (DEPTH rows). */
     void (*multiply_turned)(void *panel, const void *a, int64_t stride,
@@ -62,25 +67,24 @@ struct flash_kernels {
     /* -inf for each element whose byte of MASK, strides in bytes, is set. */
     void (*hide)(void *scores, int64_t rows, int64_t columns,
                  const uint8_t *mask, int64_t mask_row, int64_t mask_column);
-    /* -inf for the columns of row i before, or from, COLUMN + i. */
-    void (*hide_stairs)(void *scores, int64_t rows, int64_t column,
-                        int is_before);
+    /* -inf for the columns of row i before COLUMN + i. */
+    void (*hide_stairs)(void *scores, int64_t rows, int64_t column);
 
     /*
      * One more block of keys for the queries in the columns. MAX and SUM hold
      * the greatest score so far and the sum of 2^(score - max); SCORES become
-     * such weights, and FACTORS what all earlier sums are to be multiplied by.
+     * such weights, -0 of -inf, and FACTORS what all earlier sums are to be
+     * multiplied by.
      */
     void (*softmax_step)(void *scores, int64_t rows, void *max, void *sum,
                          void *factors);
-    /* WEIGHTS *= D_WEIGHTS - DELTA, a delta a column. */
-    void (*score_slopes)(void *weights, const void *d_weights, int64_t rows,
-                         const void *delta);
-    /* For queries in rows, of which MAX, INVERSE (of the sum) and DELTA are
-     * known: SCORES become weights, D_WEIGHTS the slopes,
-     * 0 where the score is -inf. */
-    void (*weigh_rows)(void *scores, void *d_weights, int64_t rows,
-                       const void *max, const void *inverse, const void *delta);
+    /* WEIGHTS, as softmax_step leaves them, times FACTORS, and D_WEIGHTS the
+     * slopes of the scores, weight * (d_weight - DELTA), 0 where the score was
+     * -inf. Further rows up to a multiple of tile become 0. */
+    void (*slopes)(void *weights, void *d_weights, int64_t rows,
+                   const void *factors, const void *delta);
+    /* A += B, elementwise. */
+    void (*add)(void *a, const void *b, int64_t rows);
 };
 
 /*

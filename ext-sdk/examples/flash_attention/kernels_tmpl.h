@@ -102,6 +102,14 @@ TARGET static void NAME(load_block)(void *block, int64_t stride,
     memset(out, 0, (size_t)((padded - rows) * stride) * sizeof(*out));
 }
 
+TARGET static void NAME(store_block)(const struct flash_matrix *to,
+                                     const void *block, int64_t stride,
+                                     int64_t rows, int64_t columns)
+{
+    for (int64_t i = 0; i < rows; i++)
+        NAME(write)(to, i, 0, (const TYPE *)block + i * stride, columns);
+}
+
 /* Exchange rows and columns of 4 x 4 elements. */
 TARGET static inline __attribute__((always_inline)) void
 NAME(turn)(TYPE *out, int64_t out_stride, const TYPE *in, int64_t in_stride)
@@ -264,6 +272,16 @@ TARGET static void NAME(multiply)(void *panel, const void *a, int64_t stride,
      depth, b, 0, NULL);
 }
 
+TARGET static void NAME(multiply_add)(void *panel, const void *a,
+                                      int64_t stride, int64_t rows,
+                                      int64_t depth, const void *b)
+{
+    for (int64_t i = 0; i < rows; i += TILE)
+        NAME(tile)
+    ((TYPE *)panel + i * NAME(lanes), (const TYPE *)a + i * stride, stride, 1,
+     depth, b, 1, NULL);
+}
+
 TARGET static void NAME(multiply_turned)(void *panel, const void *a,
                                          int64_t stride, int64_t rows,
                                          int64_t depth, const void *b,
@@ -301,20 +319,13 @@ TARGET static void NAME(hide)(void *scores, int64_t rows, int64_t columns,
     }
 }
 
-TARGET static void NAME(hide_stairs)(void *scores, int64_t rows, int64_t column,
-                                     int is_before)
+TARGET static void NAME(hide_stairs)(void *scores, int64_t rows, int64_t column)
 {
     TYPE *score = scores;
 
-    for (int64_t i = 0; i < rows; i++, column++, score += NAME(lanes)) {
-        const int64_t edge = column < 0             ? 0
-                             : column > NAME(lanes) ? NAME(lanes)
-                                                    : column;
-
-        for (int64_t j = is_before ? 0 : edge;
-             j < (is_before ? edge : NAME(lanes)); j++)
+    for (int64_t i = 0; i < rows; i++, column++, score += NAME(lanes))
+        for (int64_t j = 0; j < column && j < NAME(lanes); j++)
             score[j] = -INFINITY;
-    }
 }
 
 /* ---- weights ---- */
@@ -379,8 +390,12 @@ TARGET static void NAME(softmax_step)(void *scores, int64_t rows, void *max,
         NAME(vector) total = ((NAME(vector) *)sum)[h] * factor;
 
         for (int64_t i = 0; i < rows; i++) {
-            score[2 * i] = NAME(exp2)(score[2 * i] - base);
-            total += score[2 * i];
+            const NAME(vector) x = score[2 * i];
+            const NAME(vector) weight = NAME(exp2)(x - base);
+
+            total += weight;
+            score[2 * i] =
+                NAME(pick)(x == (TYPE)-INFINITY, -(NAME(vector)){0}, weight);
         }
         ((NAME(vector) *)max)[h] = top;
         ((NAME(vector) *)sum)[h] = total;
@@ -388,33 +403,31 @@ TARGET static void NAME(softmax_step)(void *scores, int64_t rows, void *max,
     }
 }
 
-TARGET static void NAME(score_slopes)(void *weights, const void *d_weights,
-                                      int64_t rows, const void *delta)
+TARGET static void NAME(add)(void *a, const void *b, int64_t rows)
 {
-    NAME(vector) *weight = weights;
-    const NAME(vector) *d_weight = d_weights;
-
     for (int64_t i = 0; i < 2 * rows; i++)
-        weight[i] *= d_weight[i] - ((const NAME(vector) *)delta)[i % 2];
+        ((NAME(vector) *)a)[i] += ((const NAME(vector) *)b)[i];
 }
 
-TARGET static void NAME(weigh_rows)(void *scores, void *d_weights, int64_t rows,
-                                    const void *max, const void *inverse,
-                                    const void *delta)
+TARGET static void NAME(slopes)(void *weights, void *d_weights, int64_t rows,
+                                const void *factors, const void *delta)
 {
-    NAME(vector) *score = scores, *d_weight = d_weights;
+    const int64_t padded = (rows + TILE - 1) / TILE * TILE;
+    const NAME(vector) none = {0};
+    NAME(vector) *weight = weights, *d_weight = d_weights;
 
     for (int64_t i = 0; i < 2 * rows; i++) {
-        const TYPE row_max = ((const TYPE *)max)[i / 2];
-        const TYPE row_inverse = ((const TYPE *)inverse)[i / 2];
-        const TYPE row_delta = ((const TYPE *)delta)[i / 2];
-        const NAME(vector) weight =
-            NAME(exp2)(score[i] - row_max) * row_inverse;
+        const NAME(vector) x = weight[i];
+        const NAME(bits) hidden =
+            (NAME(bits))(x == 0) & ((NAME(bits))x < 0); /* -0 */
 
-        d_weight[i] = NAME(pick)(score[i] == (TYPE)-INFINITY, (NAME(vector)){0},
-                                 weight * (d_weight[i] - row_delta));
-        score[i] = weight;
+        weight[i] = x * ((const NAME(vector) *)factors)[i % 2];
+        d_weight[i] = NAME(pick)(
+            hidden, none,
+            weight[i] * (d_weight[i] - ((const NAME(vector) *)delta)[i % 2]));
     }
+    for (int64_t i = 2 * rows; i < 2 * padded; i++)
+        weight[i] = d_weight[i] = none;
 }
 
 static const struct flash_kernels NAME(kernels) = {
@@ -422,15 +435,17 @@ static const struct flash_kernels NAME(kernels) = {
     .tile = TILE,
     .size = sizeof(TYPE),
     .load_block = NAME(load_block),
+    .store_block = NAME(store_block),
     .load_panel = NAME(load_panel),
     .store_panel = NAME(store_panel),
     .is_finite = NAME(is_finite),
     .row_dot = NAME(row_dot),
     .multiply = NAME(multiply),
+    .multiply_add = NAME(multiply_add),
     .multiply_turned = NAME(multiply_turned),
     .hide = NAME(hide),
     .hide_stairs = NAME(hide_stairs),
     .softmax_step = NAME(softmax_step),
-    .score_slopes = NAME(score_slopes),
-    .weigh_rows = NAME(weigh_rows),
+    .add = NAME(add),
+    .slopes = NAME(slopes),
 };

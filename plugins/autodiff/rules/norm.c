@@ -129,16 +129,22 @@ static hob_status batch_norm(hob_scope *scope, const struct hob_grad_call *call)
     hob_tensor *total = NULL;
     hob_tensor *moment = NULL;
 
-    if (call->needs_grad[0])
-        call->out_grads[0] =
-            hob_mul(scope, grad, along_channels(scope, scale, x));
-    if (call->needs_grad[2] || call->needs_grad[3])
-        total = sum_to_channels(scope, grad, x);
     if (call->needs_grad[1] || call->needs_grad[4]) {
-        hob_tensor *centred = hob_sub(
-            scope, call->inputs[0], along_channels(scope, call->inputs[3], x));
+        hob_tensor *d_x;
+        hob_status st =
+            hob_batch_norm_backward(scope, call->inputs[0], call->inputs[3],
+                                    scale, grad, &d_x, &total, &moment);
 
-        moment = sum_to_channels(scope, hob_mul(scope, grad, centred), x);
+        if (st)
+            return st;
+        if (call->needs_grad[0])
+            call->out_grads[0] = d_x;
+    } else {
+        if (call->needs_grad[0])
+            call->out_grads[0] =
+                hob_mul(scope, grad, along_channels(scope, scale, x));
+        if (call->needs_grad[2] || call->needs_grad[3])
+            total = sum_to_channels(scope, grad, x);
     }
     if (call->needs_grad[1])
         call->out_grads[1] = hob_mul(scope, moment, inverse);

@@ -18,6 +18,9 @@ struct flex_move_kernels {
      * other thread may be told so. */
     void (*stream)(void *out, const void *in, int64_t bytes);
     void (*fence)(void);
+    /* ROWS runs of BYTES. */
+    void (*runs)(void *out, int64_t out_row, const void *in, int64_t in_row,
+                 int64_t rows, int64_t bytes);
     /* COUNT elements IN_STRIDE apart to contiguous OUT. */
     void (*gather[4])(void *out, const void *in, int64_t in_stride,
                       int64_t count);

@@ -11,8 +11,20 @@
 #include <immintrin.h>
 #endif
 
-/* Bytes of a cache line, which is what a store past the caches fills. */
-enum { LINE = 64 };
+/* Bytes of a cache line, which is what a store past the caches fills; the most
+ * lines of a row that a transpose past the caches writes at a time; bytes of a
+ * page. */
+enum { LINE = 64, TILE = 4, PAGE = 4096 };
+
+#if defined(__AVX512F__)
+enum { VECTOR = 64 };
+#elif defined(__AVX2__)
+enum { VECTOR = 32 };
+#else
+enum { VECTOR = 16 };
+#endif
+/* At any address. */
+typedef uint8_t vector __attribute__((vector_size(VECTOR), aligned(1)));
 
 /* One line; OUT is aligned to it. */
 static inline void stream_line(char *out, const char *in)
@@ -55,6 +67,27 @@ static void stream(void *out, const void *in, int64_t bytes)
     for (; head + LINE <= bytes; head += LINE)
         stream_line(to + head, from + head);
     memcpy(to + head, from + head, (size_t)(bytes - head));
+}
+
+/* The last vector overlaps the one before. */
+static void runs(void *out, int64_t out_row, const void *in, int64_t in_row,
+                 int64_t rows, int64_t bytes)
+{
+    char *to = out;
+    const char *from = in;
+
+    if (bytes < VECTOR) {
+        for (int64_t i = 0; i < rows; i++)
+            memcpy(to + i * out_row, from + i * in_row, (size_t)bytes);
+        return;
+    }
+    for (int64_t i = 0; i < rows; i++, to += out_row, from += in_row) {
+        for (int64_t at = 0; at < bytes - VECTOR; at += VECTOR)
+            *(vector *)(void *)(to + at) =
+                *(const vector *)(const void *)(from + at);
+        *(vector *)(void *)(to + bytes - VECTOR) =
+            *(const vector *)(const void *)(from + bytes - VECTOR);
+    }
 }
 
 #define LOW_2 0, 2
@@ -123,6 +156,7 @@ static void stream(void *out, const void *in, int64_t bytes)
 const struct flex_move_kernels TABLE = {
     .stream = stream,
     .fence = fence,
+    .runs = runs,
     .gather = {gather_8, gather_16, gather_32, gather_64},
     .transpose = {transpose_8, transpose_16, transpose_32, transpose_64},
     .plane = {plane_8, plane_16, plane_32, plane_64},

@@ -4,6 +4,9 @@
  * the places that interleave the lower and the upper halves of two vectors.
  */
 typedef T SUFFIX(vector) __attribute__((vector_size(SIDE * sizeof(T))));
+/* The same at any address. */
+typedef T SUFFIX(vector_at)
+    __attribute__((vector_size(SIDE * sizeof(T)), aligned(1), may_alias));
 
 /* Elements of a cache line. */
 #define GROUP (LINE / (int)sizeof(T))
@@ -66,18 +69,24 @@ static inline void SUFFIX(square)(char *out, int64_t out_row, const char *in,
 {
     SUFFIX(vector) a[SIDE], b[SIDE];
 
+    /* Unrolled, or what is to stay in registers goes through memory. */
+#pragma GCC unroll 16
     for (int i = 0; i < SIDE; i++)
-        memcpy(&a[i], in + i * in_column, sizeof(a[i]));
+        a[i] = *(const SUFFIX(vector_at) *)(const void *)(in + i * in_column);
+#pragma GCC unroll 4
     for (int round = 1; round < SIDE; round *= 2) {
+#pragma GCC unroll 8
         for (int i = 0; i < SIDE / 2; i++) {
             b[2 * i] = __builtin_shufflevector(a[i], a[i + SIDE / 2], LOW);
             b[2 * i + 1] = __builtin_shufflevector(a[i], a[i + SIDE / 2], HIGH);
         }
+#pragma GCC unroll 16
         for (int i = 0; i < SIDE; i++)
             a[i] = b[i];
     }
+#pragma GCC unroll 16
     for (int i = 0; i < SIDE; i++)
-        memcpy(out + i * out_row, &a[i], sizeof(a[i]));
+        *(SUFFIX(vector_at) *)(void *)(out + i * out_row) = a[i];
 }
 
 /* Have the lines of the group at IN fetched: the processor sees no pattern in
@@ -92,31 +101,47 @@ static inline void SUFFIX(ask)(const char *in, int64_t in_column)
 /* A square of whole lines. Each is read and written once and at once: where
  * steps are powers of two, the next of them would push it out of the cache. */
 static inline void SUFFIX(group)(char *out, int64_t out_row, const char *in,
-                                 int64_t in_column, int past)
+                                 int64_t in_column)
 {
     _Alignas(LINE) char from[GROUP * LINE];
     _Alignas(LINE) char to[GROUP * LINE];
 
-    if (SIDE == GROUP && !past) {
+    if (SIDE == GROUP) {
         SUFFIX(square)(out, out_row, in, in_column);
         return;
     }
-    if (SIDE == GROUP) {
-        SUFFIX(square)(to, LINE, in, in_column);
-    } else {
-        for (int j = 0; j < GROUP; j++)
-            memcpy(from + j * LINE, in + j * in_column, LINE);
-        for (int j = 0; j < GROUP; j += SIDE)
-            for (int i = 0; i < GROUP; i += SIDE)
-                SUFFIX(square)
-        (to + i * LINE + j * (int)sizeof(T), LINE,
-         from + j * LINE + i * (int)sizeof(T), LINE);
-    }
+    for (int j = 0; j < GROUP; j++)
+        memcpy(from + j * LINE, in + j * in_column, LINE);
+    for (int j = 0; j < GROUP; j += SIDE)
+        for (int i = 0; i < GROUP; i += SIDE)
+            SUFFIX(square)
+    (to + i * LINE + j * (int)sizeof(T), LINE,
+     from + j * LINE + i * (int)sizeof(T), LINE);
     for (int i = 0; i < GROUP; i++)
-        if (past)
-            stream_line(out + i * out_row, to + i * LINE);
-        else
-            memcpy(out + i * out_row, to + i * LINE, LINE);
+        memcpy(out + i * out_row, to + i * LINE, LINE);
+}
+
+/* A line of each of COLUMNS columns, at most TILE lines of a row, to rows that
+ * go past the caches: of several lines of a row at a time memory takes more.
+ * Those of the next tile are asked for if there is one. */
+static inline void SUFFIX(tile)(char *out, int64_t out_row, const char *in,
+                                int64_t in_column, int64_t columns, int asks)
+{
+    const int64_t size = (int64_t)sizeof(T), row = TILE * LINE;
+    _Alignas(LINE) char to[GROUP * TILE * LINE];
+
+    for (int64_t j = 0; j < columns; j += SIDE) {
+        const char *from = in + j * in_column;
+
+        for (int64_t k = 0; asks && k < SIDE; k++)
+            __builtin_prefetch(from + k * in_column + LINE, 0, 2);
+        for (int64_t i = 0; i < GROUP; i += SIDE)
+            SUFFIX(square)
+        (to + i * row + j * size, row, from + i * size, in_column);
+    }
+    for (int64_t i = 0; i < GROUP; i++)
+        for (int64_t at = 0; at < columns * size; at += LINE)
+            stream_line(out + i * out_row + at, to + i * row + at);
 }
 
 /* COUNT (2, 3 or 4) columns as long as there are rows, to OUT without gaps. */
@@ -202,37 +227,62 @@ static void SUFFIX(edge)(char *out, int64_t out_row, const char *in,
      in_column, rows - whole_rows, columns);
 }
 
+/* Groups of columns HEAD to END and of the first ROWS rows, past the caches.
+ * Few columns are read side by side, for the processor to see their patterns;
+ * where they are a page apart or so it sees none anyway. */
+static void SUFFIX(tiles)(char *out, int64_t out_row, const char *in,
+                          int64_t in_column, int64_t rows, int64_t head,
+                          int64_t end)
+{
+    const int64_t size = (int64_t)sizeof(T);
+    const int is_page = in_column % PAGE == 0;
+    const int64_t most = (is_page ? TILE : TILE / 2) * GROUP;
+
+    for (int64_t j = head; j < end; j += most)
+        for (int64_t i = 0; i < rows; i += GROUP)
+            SUFFIX(tile)
+    (out + i * out_row + j * size, out_row, in + j * in_column + i * size,
+     in_column, end - j < most ? end - j : most, !is_page && i + GROUP < rows);
+}
+
+/* The same through the caches. */
+static void SUFFIX(groups)(char *out, int64_t out_row, const char *in,
+                           int64_t in_column, int64_t rows, int64_t head,
+                           int64_t end)
+{
+    for (int64_t i = 0; i < rows; i += GROUP)
+        for (int64_t j = head; j < end; j += GROUP) {
+            const char *square = in + j * in_column + i * (int64_t)sizeof(T);
+
+            if (j + GROUP < end)
+                SUFFIX(ask)(square + GROUP * in_column, in_column);
+            SUFFIX(group)
+            (out + i * out_row + j * (int64_t)sizeof(T), out_row, square,
+             in_column);
+        }
+}
+
 static void SUFFIX(transpose)(void *out, int64_t out_row, const void *in,
                               int64_t in_column, int64_t rows, int64_t columns,
                               int past)
 {
     const int64_t size = (int64_t)sizeof(T);
     const int64_t whole_rows = rows - rows % GROUP;
-    /* Of a band's rows, each goes on from line to line. More of them make use
-     * of the line that the processor fetches ahead, but only past the caches
-     * do the lines written not push them out again. */
-    int64_t band = GROUP, head = 0, whole_columns;
+    int64_t head = 0, whole_columns;
     char *to = out;
     const char *from = in;
 
     past = past && out_row % LINE == 0 && (uintptr_t)out % sizeof(T) == 0;
-    if (past) {
+    if (past) { /* whole lines of OUT */
         head = (int64_t)(-(uintptr_t)out & (LINE - 1)) / size;
         head = head < columns ? head : columns;
-        band *= 4;
     }
     whole_columns = head + (columns - head) / GROUP * GROUP;
-    for (int64_t row = 0; row < whole_rows; row += band)
-        for (int64_t j = head; j < whole_columns; j += GROUP)
-            for (int64_t i = row; i < row + band && i < whole_rows;
-                 i += GROUP) {
-                const char *square = from + j * in_column + i * size;
-
-                if (j + GROUP < whole_columns)
-                    SUFFIX(ask)(square + GROUP * in_column, in_column);
-                SUFFIX(group)
-                (to + i * out_row + j * size, out_row, square, in_column, past);
-            }
+    if (past)
+        SUFFIX(tiles)
+    (to, out_row, from, in_column, whole_rows, head, whole_columns);
+    else SUFFIX(groups)(to, out_row, from, in_column, whole_rows, head,
+                        whole_columns);
     SUFFIX(edge)(to, out_row, from, in_column, whole_rows, head);
     SUFFIX(edge)
     (to + whole_columns * size, out_row, from + whole_columns * in_column,

@@ -194,6 +194,8 @@ static inline void NAME(store_before)(TYPE *out, const TYPE *end,
         out[i] = x[i];
 }
 
+#include "pool_pairs_tmpl.h"
+
 /* Planes by windows, rows first; what is too much of a row is overwritten by
  * the next. */
 static inline __attribute__((always_inline)) void
@@ -238,13 +240,19 @@ NAME(planes)(const int is_max, const struct flex_pool *pool, int64_t planes,
 static void NAME(max)(const struct flex_pool *pool, int64_t planes,
                       const void *in, void *out, void *scratch)
 {
-    NAME(planes)(1, pool, planes, in, out, scratch);
+    if (NAME(is_pairs)(pool))
+        NAME(pairs)(1, pool, planes, in, out);
+    else
+        NAME(planes)(1, pool, planes, in, out, scratch);
 }
 
 static void NAME(mean)(const struct flex_pool *pool, int64_t planes,
                        const void *in, void *out, void *scratch)
 {
-    NAME(planes)(0, pool, planes, in, out, scratch);
+    if (NAME(is_pairs)(pool))
+        NAME(pairs)(0, pool, planes, in, out);
+    else
+        NAME(planes)(0, pool, planes, in, out, scratch);
 }
 
 /* Sort row Y of the plane at IN into its line. */
@@ -306,15 +314,12 @@ static inline void NAME(index_vector)(const struct flex_pool *pool,
     *out_index = index;
 }
 
-static void NAME(max_index)(const struct flex_pool *pool, int64_t planes,
-                            const void *in_planes, void *out_planes,
-                            void *indices, void *scratch)
+static void NAME(max_index_any)(const struct flex_pool *pool, int64_t planes,
+                                const TYPE *in, TYPE *out, BITS *places,
+                                void *scratch)
 {
     const struct NAME(space) space =
         NAME(space)(pool, flex_pool_lines(pool), -(TYPE)INFINITY, scratch);
-    const TYPE *in = in_planes;
-    TYPE *out = out_planes;
-    BITS *places = indices;
     const TYPE *end = out + planes * pool->out[0] * pool->out[1];
     const BITS *places_end = places + (end - out);
 
@@ -360,6 +365,16 @@ static void NAME(max_index)(const struct flex_pool *pool, int64_t planes,
             places += pool->out[1];
         }
     }
+}
+
+static void NAME(max_index)(const struct flex_pool *pool, int64_t planes,
+                            const void *in, void *out, void *indices,
+                            void *scratch)
+{
+    if (NAME(is_pairs)(pool))
+        NAME(pairs_index)(pool, planes, in, out, indices);
+    else
+        NAME(max_index_any)(pool, planes, in, out, indices, scratch);
 }
 
 /* The opposite of sort: ROW's first elements from LINE. */

@@ -17,11 +17,29 @@ struct select {
     struct flex_device *device;
     struct flex_loop outer; /* the dimensions before dim, first slice */
     struct flex_loop inner; /* those behind */
-    int64_t stride_bytes;   /* between slices of x */
+    const struct flex_move_kernels *kernels;
+    int past;             /* the result goes past the caches */
+    int64_t stride_bytes; /* between slices of x */
     const int64_t *indices;
     int64_t count; /* of indices */
     char *out;
 };
+
+/* BYTES to OUT. The first lines of NEXT are asked for meanwhile: the processor
+ * follows a slice, but does not foresee where another begins. */
+static void copy_slice(const struct select *select, char *out, const char *in,
+                       int64_t bytes, const char *next)
+{
+    enum { LINE = 64, LINES = 16 };
+    const int64_t ahead = bytes < LINE * LINES ? bytes : LINE * LINES;
+
+    for (int64_t i = 0; i < ahead; i += LINE)
+        __builtin_prefetch(next + i);
+    if (select->past && bytes >= LINE * LINES)
+        select->kernels->stream(out, in, bytes);
+    else
+        memcpy(out, in, (size_t)bytes);
+}
 
 /* Slices of one outer item at indices FIRST .. FIRST + N - 1, to OUT. */
 static void select_slices(const struct select *select, const char *base,
@@ -41,7 +59,9 @@ static void select_slices(const struct select *select, const char *base,
     for (int64_t i = 0; i < n; i++, out += slice_bytes) {
         inner.data = at.data + indices[i] * at.dim_bytes;
         if (flex_loop_dense(&inner))
-            memcpy(out, inner.data, (size_t)slice_bytes);
+            copy_slice(select, out, inner.data, slice_bytes,
+                       i + 1 < n ? at.data + indices[i + 1] * at.dim_bytes
+                                 : inner.data);
         else
             flex_move_range(select->device, &inner, 0, inner.count, out);
     }
@@ -69,6 +89,24 @@ static void select_range(void *context, int64_t first, int64_t last,
                       select->out + first * slice_bytes);
         first = end;
     }
+    if (select->past)
+        select->kernels->fence();
+}
+
+static void run_slices(struct flex_device *device, struct select *select)
+{
+    const int64_t slices = select->outer.count * select->count;
+    const int64_t count = slices * select->inner.count;
+
+    if (count <= 0)
+        return;
+    select->kernels = flex_move_kernels(device);
+    /* What is read takes as much room as what is written. */
+    select->past =
+        flex_goes_past(device, 2 * (uint64_t)count * select->inner.size);
+    flex_parallel(device, slices,
+                  1 + FLEX_GRAIN_CHEAP / 4 / select->inner.count, select_range,
+                  select);
 }
 
 /* x's slices at INDICES (all of its elements) along DIM into OUT. */
@@ -98,10 +136,7 @@ static hob_status run_select(struct hob_call *call, struct flex_device *device,
     memcpy(part.strides, x->strides + dim + 1,
            part.rank * sizeof(part.strides[0]));
     flex_loop_init(&select.inner, &part);
-    if (select.inner.count > 0)
-        flex_parallel(device, select.outer.count * select.count,
-                      1 + FLEX_GRAIN_CHEAP / 4 / select.inner.count,
-                      select_range, &select);
+    run_slices(device, &select);
     flex_index_give(device, list, bytes);
     return HOB_OK;
 }
@@ -146,10 +181,7 @@ static hob_status gather_nd(void *device, struct hob_call *call)
     memcpy(part.shape, x->shape + k, part.rank * sizeof(part.shape[0]));
     memcpy(part.strides, x->strides + k, part.rank * sizeof(part.strides[0]));
     flex_loop_init(&select.inner, &part);
-    if (select.inner.count > 0)
-        flex_parallel(device, select.count,
-                      1 + FLEX_GRAIN_CHEAP / 4 / select.inner.count,
-                      select_range, &select);
+    run_slices(device, &select);
     flex_scratch_give(device, offsets, bytes);
     return HOB_OK;
 }
@@ -157,8 +189,9 @@ static hob_status gather_nd(void *device, struct hob_call *call)
 /* ---- gather ---- */
 
 struct gather {
-    struct flex_loop base; /* x over the rows of indices, dim at 0 */
-    const int64_t *indices;
+    struct flex_loop base;       /* x over the rows of indices, dim at 0 */
+    struct flex_indices indices; /* read as they are needed, or LIST */
+    const int64_t *list;
     int64_t n;                     /* elements in a row: the last dimension */
     int64_t strip;                 /* of them gone through at a time */
     int64_t last_bytes, dim_bytes; /* steps in x: along a row, an index */
@@ -166,29 +199,58 @@ struct gather {
     char *out;
 };
 
+/* N elements of the result from FIRST on, one row or more, at INDICES. */
+static void gather_elements(const struct gather *gather, int64_t first,
+                            int64_t n, const int64_t *indices)
+{
+    const int64_t size = gather->size, end = first + n;
+
+    while (first < end) {
+        const int64_t row = first / gather->n, i = first % gather->n;
+        const int64_t left = gather->n - i;
+        const int64_t count = left < end - first ? left : end - first;
+        const struct flex_at at = {
+            .data = gather->base.data +
+                    flex_loop_offset(&gather->base, row) * size +
+                    i * gather->last_bytes,
+            .step_bytes = gather->last_bytes,
+            .dim_bytes = gather->dim_bytes};
+
+        flex_at_take(&at, indices, count, gather->size,
+                     gather->out + first * size);
+        first += count;
+        indices += count;
+    }
+}
+
 static void gather_range(void *context, int64_t first, int64_t last,
                          uint32_t worker)
 {
-    const struct gather *gather = context;
-    const int64_t size = gather->size;
+    struct gather *gather = context;
+    int64_t block[FLEX_BLOCK];
 
     (void)worker;
+    if (!gather->list) {
+        const int64_t end = last * gather->n;
+
+        for (int64_t i = first * gather->n; i < end; i += FLEX_BLOCK) {
+            const int64_t n = end - i < FLEX_BLOCK ? end - i : FLEX_BLOCK;
+            const int64_t *indices =
+                flex_indices_read(&gather->indices, i, n, block);
+
+            if (indices)
+                gather_elements(gather, i, n, indices);
+        }
+        return;
+    }
     /* Strip by strip, so that the slices that rows share stay in the cache. */
     for (int64_t i = 0; i < gather->n; i += gather->strip) {
         const int64_t left = gather->n - i;
-        const int64_t n = left < gather->strip ? left : gather->strip;
 
-        for (int64_t row = first; row < last; row++) {
-            const int64_t offset = flex_loop_offset(&gather->base, row) * size;
-            const struct flex_at at = {.data = gather->base.data + offset +
-                                               i * gather->last_bytes,
-                                       .step_bytes = gather->last_bytes,
-                                       .dim_bytes = gather->dim_bytes};
-
-            flex_at_take(&at, gather->indices + row * gather->n + i, n,
-                         gather->size,
-                         gather->out + (row * gather->n + i) * size);
-        }
+        for (int64_t row = first; row < last; row++)
+            gather_elements(gather, row * gather->n + i,
+                            left < gather->strip ? left : gather->strip,
+                            gather->list + row * gather->n + i);
     }
 }
 
@@ -202,14 +264,9 @@ static hob_status gather(void *device, struct hob_call *call)
     struct gather job = {.n = indices->shape[last],
                          .size = hob_dtype_size(x->dtype),
                          .out = hob_ret_view(call, 0)->data};
-    const int64_t *list;
-    uint64_t bytes;
-    hob_status st =
-        flex_index_take(call, device, indices, x->shape[dim], &list, &bytes);
+    uint64_t bytes = 0;
+    hob_status st = HOB_OK;
 
-    if (st)
-        return st;
-    job.indices = list;
     job.dim_bytes = x->strides[dim] * (int64_t)job.size;
     job.last_bytes = dim == last ? 0 : x->strides[last] * (int64_t)job.size;
     rows.data = x->data;
@@ -218,16 +275,22 @@ static hob_status gather(void *device, struct hob_call *call)
     for (uint32_t i = 0; i < last; i++)
         rows.strides[i] = i == dim ? 0 : x->strides[i];
     flex_loop_init(&job.base, &rows);
+    flex_indices_open(&job.indices, device, indices, x->shape[dim]);
     job.strip =
         dim == last
             ? job.n
             : flex_at_strip(job.n, x->shape[dim], job.size,
                             ((struct flex_device *)device)->l2_bytes / 2);
+    if (job.strip < job.n)
+        st = flex_index_take(call, device, indices, x->shape[dim], &job.list,
+                             &bytes);
+    if (st)
+        return st;
     if (job.n > 0)
         flex_parallel(device, job.base.count, 1 + FLEX_GRAIN_CHEAP / 4 / job.n,
                       gather_range, &job);
-    flex_index_give(device, list, bytes);
-    return HOB_OK;
+    flex_index_give(device, job.list, bytes);
+    return flex_indices_close(call, &job.indices);
 }
 
 /* ---- mask_select ---- */

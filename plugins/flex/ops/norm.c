@@ -257,6 +257,13 @@ static hob_status batch_norm(void *instance, struct hob_call *call)
 static const uint32_t masks[] = {HOB_MASK_FLOAT, HOB_MASK_FLOAT, HOB_MASK_FLOAT,
                                  HOB_MASK_FLOAT, HOB_MASK_FLOAT};
 
+#define WIDE (HOB_DTYPE_BIT(HOB_DTYPE_F32) | HOB_DTYPE_BIT(HOB_DTYPE_F64))
+
+/* Halves are the body's. */
+static const uint32_t wide_masks[] = {WIDE, WIDE, WIDE, WIDE};
+
+#undef WIDE
+
 static const struct hob_entry entries[] = {
     {
         .op = "layer_norm",
@@ -291,6 +298,16 @@ static const struct hob_entry entries[] = {
         .dtypes = masks,
         .dtype_count = 3,
         .execute = flex_rms_norm_backward,
+    },
+    {
+        .op = "batch_norm_backward",
+        .signature = "(x: Float, mean: Float, scale: Float, grad: Float) -> "
+                     "(d_x: x, total: x, moment: x)",
+        .dtypes = wide_masks,
+        .dtype_count = 4,
+        .flags = HOB_ENTRY_CONTIGUOUS,
+        .prepare = flex_batch_norm_backward_prepare,
+        .execute = flex_batch_norm_backward,
     },
     {
         .op = "group_norm",

@@ -30,10 +30,11 @@ static flex_cast_fn loader(const struct target *target)
     return target->device->kernels->load_f32[target->out->dtype];
 }
 
-/* Begin with X's elements, zeros if X is NULL. */
+/* Begin with X's elements, zeros if X is NULL; *OUT_LATER (or NULL) is set
+ * where whoever comes to a row of the result first is to copy it. */
 static hob_status target_open(struct hob_call *call, struct target *target,
                               struct flex_device *device,
-                              const struct hob_view *x)
+                              const struct hob_view *x, int *out_later)
 {
     const struct hob_view *out = hob_ret_view(call, 0);
     const int64_t count = hob_view_count(out);
@@ -43,7 +44,9 @@ static hob_status target_open(struct hob_call *call, struct target *target,
                               .data = out->data,
                               .dtype = out->dtype,
                               .size = hob_dtype_size(out->dtype)};
-    if (x && x->data != out->data)
+    if (out_later)
+        *out_later = x->data != out->data && !loader(target);
+    if (x && x->data != out->data && !(out_later && *out_later))
         flex_move_dense(device, out->data, x);
     else if (!x)
         memset(out->data, 0, (size_t)count * target->size);
@@ -98,19 +101,16 @@ static hob_status value_apart(struct hob_call *call, struct flex_device *device,
 
 /* ---- updates ---- */
 
-/* As the ops number them. */
-enum update { ASSIGN, ADD, MUL, MIN, MAX };
-
 /* The kernel that updates elements of DTYPE; NULL to copy. */
 static flex_map_fn update_fn(const struct flex_device *device,
-                             enum update update, uint32_t dtype)
+                             enum flex_at_update update, uint32_t dtype)
 {
     static const uint8_t numbers[] = {0, FLEX_MAP_ADD, FLEX_MAP_MUL,
                                       FLEX_MAP_MINIMUM, FLEX_MAP_MAXIMUM};
     static const uint8_t truths[] = {0, FLEX_MAP_OR, FLEX_MAP_AND, FLEX_MAP_AND,
                                      FLEX_MAP_OR};
 
-    if (update == ASSIGN)
+    if (update == FLEX_AT_ASSIGN)
         return NULL;
     return device->kernels
         ->map[(dtype == HOB_DTYPE_BOOL ? truths : numbers)[update]][dtype];
@@ -178,7 +178,8 @@ static void select_update_range(void *context, int64_t first, int64_t last,
 /* X (NULL: zeros) updated with the slices of GIVEN; JOB says where. */
 static hob_status run_slices(struct hob_call *call, struct flex_device *device,
                              const struct hob_view *x,
-                             const struct hob_view *given, enum update update,
+                             const struct hob_view *given,
+                             enum flex_at_update update,
                              struct select_update *job)
 {
     struct hob_view value = *given;
@@ -189,7 +190,7 @@ static hob_status run_slices(struct hob_call *call, struct flex_device *device,
 
     if (st)
         return st;
-    st = target_open(call, &target, device, x);
+    st = target_open(call, &target, device, x, NULL);
     if (st)
         goto out;
     job->target = &target;
@@ -214,7 +215,7 @@ static hob_status run_select(struct hob_call *call, struct flex_device *device,
                              const struct hob_view *x,
                              const struct hob_view *indices,
                              const struct hob_view *value, uint32_t dim,
-                             enum update update)
+                             enum flex_at_update update)
 {
     const struct hob_view *out = hob_ret_view(call, 0);
     struct select_update job = {.count = hob_view_count(indices),
@@ -239,7 +240,7 @@ static hob_status run_select(struct hob_call *call, struct flex_device *device,
 }
 
 static hob_status select_with(struct flex_device *device, struct hob_call *call,
-                              enum update update)
+                              enum flex_at_update update)
 {
     const struct hob_view *x = hob_arg_view(call, 0);
 
@@ -250,18 +251,19 @@ static hob_status select_with(struct flex_device *device, struct hob_call *call,
 
 static hob_status select_add(void *device, struct hob_call *call)
 {
-    return select_with(device, call, ADD);
+    return select_with(device, call, FLEX_AT_ADD);
 }
 
 static hob_status select_assign(void *device, struct hob_call *call)
 {
-    return select_with(device, call, (enum update)flex_arg_i64(call, 4));
+    return select_with(device, call,
+                       (enum flex_at_update)flex_arg_i64(call, 4));
 }
 
 static hob_status embedding_backward(void *device, struct hob_call *call)
 {
     return run_select(call, device, NULL, hob_arg_view(call, 1),
-                      hob_arg_view(call, 2), 0, ADD);
+                      hob_arg_view(call, 2), 0, FLEX_AT_ADD);
 }
 
 /* As select_assign at dimension 0, the first k dimensions taken as one. */
@@ -288,7 +290,7 @@ static hob_status scatter_nd(void *device, struct hob_call *call)
     job.count = (int64_t)(bytes / 8);
     job.slices = rows;
     st = run_slices(call, device, x, hob_arg_view(call, 2),
-                    (enum update)flex_arg_i64(call, 3), &job);
+                    (enum flex_at_update)flex_arg_i64(call, 3), &job);
     flex_scratch_give(device, list, bytes);
     return st;
 }
@@ -297,13 +299,14 @@ static hob_status scatter_nd(void *device, struct hob_call *call)
 
 struct scatter {
     const struct target *target;
-    enum update update;
-    flex_map_fn fn; /* of updates but ASSIGN and ADD */
+    enum flex_at_update update;
     const struct hob_view *value;
-    const int64_t *indices; /* row-major, in value's shape */
-    uint32_t rank;          /* at least 1 */
-    uint32_t split;         /* dimension that goes to threads */
-    int64_t strip;          /* elements of a run gone through at a time */
+    const struct hob_view *x;    /* to copy before a row is updated, or NULL */
+    struct flex_indices indices; /* read as they are needed, or LIST */
+    const int64_t *list;         /* row-major, in value's shape */
+    uint32_t rank;               /* at least 1 */
+    uint32_t split;              /* dimension that goes to threads */
+    int64_t strip;               /* elements of a run gone through at a time */
     int64_t shape[HOB_MAX_RANK];
     /* In elements; the last dimension makes runs. */
     int64_t index_strides[HOB_MAX_RANK];
@@ -311,65 +314,65 @@ struct scatter {
     int64_t dim_stride;
 };
 
-/* N elements of a run; VALUE has those to put there, STEP bytes apart. */
-static void update_run(const struct scatter *job, const struct flex_at *at,
-                       const int64_t *indices, int64_t n, const char *value,
-                       int64_t step)
-{
-    const uint32_t dtype = job->target->dtype;
-
-    if (job->update == ASSIGN)
-        flex_at_put(at, indices, n, job->target->size, value, step);
-    else if (job->update == ADD && dtype != HOB_DTYPE_BOOL)
-        flex_at_add(at, indices, n, dtype, value, step);
-    else
-        for (int64_t i = 0; i < n; i++) {
-            char *out =
-                at->data + i * at->step_bytes + indices[i] * at->dim_bytes;
-
-            job->fn(out, out, value + i * step, value + i * step, 1);
-        }
-}
-
-/* N elements along the last dimension from these places on, in elements; f16
- * and bf16 are widened by blocks. */
-static void scatter_run(const struct scatter *job, int64_t value_at,
-                        int64_t index_at, int64_t out_at, int64_t n)
+/* N <= FLEX_BLOCK elements at AT; VALUE has those to put there, STEP of its own
+ * elements apart. f16 and bf16 are widened. */
+static void update_block(const struct scatter *job, const struct flex_at *at,
+                         const int64_t *indices, int64_t n, const char *value,
+                         int64_t step)
 {
     const struct target *target = job->target;
-    const uint32_t last = job->rank - 1;
     const uint32_t value_size = hob_dtype_size(job->value->dtype);
     const flex_cast_fn load =
         target->device->kernels->load_f32[job->value->dtype];
+    uint16_t halves[FLEX_BLOCK];
+    float wide[FLEX_BLOCK];
+
+    step *= (int64_t)value_size;
+    if (load) {
+        flex_copy_strided(halves, 1, value, step / (int64_t)value_size, n,
+                          value_size);
+        load(wide, halves, n);
+        value = (const char *)wide;
+        step = sizeof(wide[0]);
+    }
+    if (job->update == FLEX_AT_ASSIGN)
+        flex_at_put(at, indices, n, target->size, value, step);
+    else
+        flex_at_update(at, indices, n, target->dtype, job->update, value, step);
+}
+
+/* N elements along the last dimension from these places on, in elements. */
+static void scatter_run(struct scatter *job, int64_t value_at, int64_t index_at,
+                        int64_t out_at, int64_t n)
+{
+    const struct target *target = job->target;
+    const uint32_t last = job->rank - 1;
+    const int64_t value_size = hob_dtype_size(job->value->dtype);
     const int64_t step = job->value->strides[last];
-    const char *in =
-        (const char *)job->value->data + value_at * (int64_t)value_size;
-    const int64_t *indices = job->indices + index_at;
+    const char *in = (const char *)job->value->data + value_at * value_size;
     struct flex_at at = {.data = target->data + out_at * (int64_t)target->size,
                          .step_bytes =
                              job->out_strides[last] * (int64_t)target->size,
                          .dim_bytes = job->dim_stride * (int64_t)target->size};
-    uint16_t halves[FLEX_BLOCK];
-    float wide[FLEX_BLOCK];
+    int64_t block[FLEX_BLOCK];
 
-    if (!load) {
-        update_run(job, &at, indices, n, in, step * (int64_t)value_size);
-        return;
-    }
     for (int64_t i = 0; i < n; i += FLEX_BLOCK) {
         const int64_t count = n - i < FLEX_BLOCK ? n - i : FLEX_BLOCK;
+        const int64_t *indices =
+            job->list
+                ? job->list + index_at + i
+                : flex_indices_read(&job->indices, index_at + i, count, block);
 
-        flex_copy_strided(halves, 1, in + i * step * (int64_t)value_size, step,
-                          count, value_size);
-        load(wide, halves, count);
-        update_run(job, &at, indices + i, count, (const char *)wide, 4);
+        if (indices)
+            update_block(job, &at, indices, count, in + i * step * value_size,
+                         step);
         at.data += count * at.step_bytes;
     }
 }
 
 /* Columns FIRST .. FIRST + N - 1 of all runs, one after the other; the split
  * dimension from BEGIN to END only. */
-static void scatter_strip(const struct scatter *job, int64_t first, int64_t n,
+static void scatter_strip(struct scatter *job, int64_t first, int64_t n,
                           int64_t begin, int64_t end)
 {
     const uint32_t last = job->rank - 1;
@@ -399,15 +402,35 @@ static void scatter_strip(const struct scatter *job, int64_t first, int64_t n,
     }
 }
 
+/* Rows FIRST .. LAST - 1 of x's first dimension to the result. */
+static void copy_rows(const struct scatter *job, int64_t first, int64_t last)
+{
+    const struct target *target = job->target;
+    struct hob_view from = *job->x, to = *target->out;
+
+    from.shape[0] = to.shape[0] = last - first;
+    from.data =
+        (char *)from.data + first * from.strides[0] * (int64_t)target->size;
+    to.data = (char *)to.data + first * to.strides[0] * (int64_t)target->size;
+    flex_move_here(target->device, &to, &from, 0);
+}
+
 static void scatter_range(void *context, int64_t first, int64_t last,
                           uint32_t worker)
 {
-    const struct scatter *job = context;
+    struct scatter *job = context;
     const uint32_t inner = job->rank - 1;
     const int columns = job->split == inner;
     const int64_t end = columns ? last : job->shape[inner];
 
     (void)worker;
+    /* Row by row where they are copied, so that each is in the cache then. */
+    for (int64_t row = first; job->x && row < last; row++) {
+        copy_rows(job, row, row + 1);
+        scatter_strip(job, 0, end, row, row + 1);
+    }
+    if (job->x)
+        return;
     /* Strip by strip, so that the slices that runs share stay in the cache. */
     for (int64_t i = columns ? first : 0; i < end; i += job->strip)
         scatter_strip(job, i, end - i < job->strip ? end - i : job->strip,
@@ -442,9 +465,24 @@ static void scatter_plan(struct scatter *job, const struct hob_view *indices,
                                              job->target->device->l2_bytes / 2);
 }
 
-static hob_status run_scatter(struct flex_device *device, struct hob_call *call,
-                              enum update update)
+/* Rows that several threads may copy and update, or all at once: of rank 1 all
+ * updates may meet. */
+static void scatter_all(struct flex_device *device, struct scatter *job,
+                        int64_t count)
 {
+    const int64_t rows = job->shape[job->split];
+
+    flex_parallel(device, rows,
+                  job->rank == 1 ? count : 1 + FLEX_GRAIN_DEAR * rows / count,
+                  scatter_range, job);
+    if (job->x && rows < job->x->shape[0])
+        copy_rows(job, rows, job->x->shape[0]);
+}
+
+static hob_status run_scatter(struct flex_device *device, struct hob_call *call,
+                              enum flex_at_update update)
+{
+    enum { LONG = 64 }; /* runs whose indices are read on the way */
     const struct hob_view *x = hob_arg_view(call, 0);
     const struct hob_view *indices = hob_arg_view(call, 1);
     const struct hob_view *out = hob_ret_view(call, 0);
@@ -453,46 +491,47 @@ static hob_status run_scatter(struct flex_device *device, struct hob_call *call,
     struct hob_view value = *hob_arg_view(call, 2);
     struct target target = {0};
     struct scatter job = {.target = &target, .update = update, .value = &value};
-    const int64_t *list;
-    uint64_t bytes, copy_bytes;
+    uint64_t bytes = 0, copy_bytes;
+    int later = 0, is_by_rows;
     char *copy;
-    hob_status st =
-        flex_index_take(call, device, indices, x->shape[dim], &list, &bytes);
+    hob_status st = value_apart(call, device, &value, &copy, &copy_bytes);
 
     if (st)
         return st;
-    job.indices = list;
-    st = value_apart(call, device, &value, &copy, &copy_bytes);
+    target.device = device;
+    target.size = hob_dtype_size(out->dtype);
+    scatter_plan(&job, indices, out, dim);
+    flex_indices_open(&job.indices, device, indices, x->shape[dim]);
+    if (job.strip < job.shape[x->rank - 1] || job.strip < LONG)
+        st = flex_index_take(call, device, indices, x->shape[dim], &job.list,
+                             &bytes);
     if (st)
         goto out;
-    st = target_open(call, &target, device, x);
+    is_by_rows = count > 0 && x->rank > 1 && job.split == 0 &&
+                 job.strip == job.shape[x->rank - 1];
+    st = target_open(call, &target, device, x, is_by_rows ? &later : NULL);
     if (st)
         goto out;
-    job.fn = update_fn(device, update, target.dtype);
-    if (count > 0) {
-        scatter_plan(&job, indices, out, dim);
-        /* Of rank 1 all updates may meet: one thread. */
-        flex_parallel(device, job.shape[job.split],
-                      x->rank == 1
-                          ? count
-                          : 1 + FLEX_GRAIN_DEAR * job.shape[job.split] / count,
-                      scatter_range, &job);
-    }
+    job.x = later ? x : NULL;
+    if (count > 0)
+        scatter_all(device, &job, count);
+    st = flex_indices_close(call, &job.indices);
     target_close(&target);
 out:
     flex_scratch_give(device, copy, copy_bytes);
-    flex_index_give(device, list, bytes);
+    flex_index_give(device, job.list, bytes);
     return st;
 }
 
 static hob_status scatter_add(void *device, struct hob_call *call)
 {
-    return run_scatter(device, call, ADD);
+    return run_scatter(device, call, FLEX_AT_ADD);
 }
 
 static hob_status scatter(void *device, struct hob_call *call)
 {
-    return run_scatter(device, call, (enum update)flex_arg_i64(call, 4));
+    return run_scatter(device, call,
+                       (enum flex_at_update)flex_arg_i64(call, 4));
 }
 
 /* ---- slice_assign ---- */
