@@ -46,8 +46,8 @@ static const struct storage {
                        "%s", "((%s) & 0xffffu)", KIND_UINT},
     [HOB_DTYPE_U8] = {"U8", "cube_u8", "uint", "uint(%s)", "CUBE_TO_U8(%s)",
                       "%s", "((%s) & 0xffu)", KIND_UINT},
-    [HOB_DTYPE_BOOL] = {"BOOL", "cube_u8", "uint", "uint(%s)",
-                        "CUBE_TO_U8(%s)", "%s", "((%s) & 0xffu)", KIND_BOOL},
+    [HOB_DTYPE_BOOL] = {"BOOL", "cube_u8", "uint", "uint(%s)", "CUBE_TO_U8(%s)",
+                        "%s", "((%s) & 0xffu)", KIND_BOOL},
 };
 
 /* The longest expression for one element. */
@@ -214,9 +214,10 @@ static void add_vector_load(struct cube_text *text, const char *name,
                    "FN void load_vector_%s(INDEX i, OUT_ARRAY(%s, v, %u))\n{\n",
                    name, storage->value, width);
     for (uint32_t c = 0; c < width / per_chunk; c++) {
-        cube_text_addf(text, "    %s w%u = %s(AT(%s, %u, %s, (i >> %u) + %u));\n",
-                       chunk.value, c, chunk.bytes == 2 ? "uint" : "",
-                       chunk.at, chunk.bytes, name, log2_of(per_chunk), c);
+        cube_text_addf(text,
+                       "    %s w%u = %s(AT(%s, %u, %s, (i >> %u) + %u));\n",
+                       chunk.value, c, chunk.bytes == 2 ? "uint" : "", chunk.at,
+                       chunk.bytes, name, log2_of(per_chunk), c);
         for (uint32_t k = 0; k < per_chunk; k++) {
             element_of(value, storage, &chunk, c, k * size, size);
             cube_text_addf(text, "    v[%u] = %s;\n", c * per_chunk + k, value);
@@ -237,10 +238,9 @@ static void add_word(struct cube_text *text, const struct storage *storage,
                                ? (index % 2 ? "high_of_f64(" : "low_of_f64(")
                                : (index % 2 ? "high_of(u64" : "low_of(u64");
 
-        cube_text_addf(text, "%s%sv[%u]%s", part,
-                       storage->kind == KIND_FLOAT ? "" : "(",
-                       first + index / 2,
-                       storage->kind == KIND_FLOAT ? ")" : "))");
+        cube_text_addf(
+            text, "%s%sv[%u]%s", part, storage->kind == KIND_FLOAT ? "" : "(",
+            first + index / 2, storage->kind == KIND_FLOAT ? ")" : "))");
         return;
     }
     for (uint32_t k = 0; k * size < (bytes < 4 ? bytes : 4); k++) {
@@ -304,8 +304,11 @@ static void add_atomics(struct cube_text *text, const char *name,
 {
     static const struct {
         const char *name, *macro;
-    } atomics[] = {{"add", "ADD"},           {"min", "MIN"}, {"max", "MAX"},
-                   {"exchange", "EXCHANGE"}, {"or", "OR"}};
+    } atomics[] = {{"add", "ADD"},
+                   {"min", "MIN"},
+                   {"max", "MAX"},
+                   {"exchange", "EXCHANGE"},
+                   {"or", "OR"}};
 
     if (dtype == HOB_DTYPE_F32)
         add_atomic_f32(text, name);

@@ -45,9 +45,9 @@ static int folder_step(int parent, const char *name, int is_own)
         close(parent);
         return -1;
     }
-    folder = openat(parent, name,
-                    O_RDONLY | O_DIRECTORY | O_CLOEXEC |
-                        (is_own ? O_NOFOLLOW : 0));
+    folder =
+        openat(parent, name,
+               O_RDONLY | O_DIRECTORY | O_CLOEXEC | (is_own ? O_NOFOLLOW : 0));
     close(parent);
     if (folder < 0)
         return -1;

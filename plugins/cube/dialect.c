@@ -77,7 +77,8 @@ void cube_layout_init(struct cube_layout *layout,
     uint32_t at = 0;
 
     memset(layout, 0, sizeof(*layout));
-    for (uint32_t i = 0; i < CUBE_MAX_BUFFERS && program->buffers[i].name; i++) {
+    for (uint32_t i = 0; i < CUBE_MAX_BUFFERS && program->buffers[i].name;
+         i++) {
         layout->buffers[i] = (uint16_t)at;
         at += has_buffer(variant, i) ? 8 : 0;
     }
@@ -115,8 +116,9 @@ static void add_params(struct cube_text *text, const struct cube_target *target,
                             "cube_params_of {\n");
     for (uint32_t i = 0; i < CUBE_MAX_BUFFERS && program->buffers[i].name; i++)
         if (has_buffer(variant, i))
-            cube_text_addf(text, "    %s at_%s;\n", is_glsl ? "cube_u32" : "void *",
-                       program->buffers[i].name);
+            cube_text_addf(text, "    %s at_%s;\n",
+                           is_glsl ? "cube_u32" : "void *",
+                           program->buffers[i].name);
     for (uint32_t i = 0; i < CUBE_MAX_PARAMS && program->params[i].name; i++) {
         const struct cube_param *param = &program->params[i];
 
@@ -224,7 +226,7 @@ static void add_constants(struct cube_text *text,
                        variant->constants[i]);
     for (uint32_t i = 0; i < CUBE_MAX_SYMBOLS && program->symbols[i]; i++)
         if (variant->symbols[i])
-                cube_text_addf(text, "#define %s %s\n", program->symbols[i],
+            cube_text_addf(text, "#define %s %s\n", program->symbols[i],
                            variant->symbols[i]);
 }
 
@@ -277,8 +279,13 @@ static void add_libraries(struct cube_text *text,
     add_file(text, target, cube_text_bits);
     if (variant->program->flags & CUBE_MATHS) {
         add_file(text, target, cube_text_maths);
-        if (needs_maths64(variant))
+        add_file(text, target, cube_text_circular);
+        add_file(text, target, cube_text_special);
+        if (needs_maths64(variant)) {
             add_file(text, target, cube_text_maths64);
+            add_file(text, target, cube_text_circular64);
+            add_file(text, target, cube_text_special64);
+        }
         cube_text_add(text, "#define CUBE_HAS_MATHS 1\n");
     }
 }

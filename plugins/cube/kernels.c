@@ -114,8 +114,8 @@ static const struct cube_kernel *insert(struct cube_kernels *kernels,
     int has_room;
 
     pthread_mutex_lock(&kernels->lock);
-    has_room = 2 * (kernels->count + 1) <= kernels->slot_count ||
-               grow_locked(kernels);
+    has_room =
+        2 * (kernels->count + 1) <= kernels->slot_count || grow_locked(kernels);
     if (has_room) {
         slot = slot_locked(kernels, &kernel->variant);
         there = *slot;
@@ -205,10 +205,9 @@ static hob_status check_dtypes(const struct cube_device *device,
             bad = dtype;
     }
     if (bad) {
-        *out_message =
-            cube_message(device->host, "%s: %s has no %s; cast the tensor",
-                         variant->program->name, device->name,
-                         hob_dtype_name(bad));
+        *out_message = cube_message(
+            device->host, "%s: %s has no %s; cast the tensor",
+            variant->program->name, device->name, hob_dtype_name(bad));
         return HOB_ERR_DTYPE;
     }
     if (variant->is_wide && !device->limits.has_i64) {

@@ -31,8 +31,7 @@ static void mix_block(struct cube_sha256 *sha, const uint8_t *block)
     for (int i = 16; i < 64; i++) {
         uint32_t a = w[i - 15], b = w[i - 2];
 
-        w[i] = w[i - 16] + w[i - 7] +
-               (rotate(a, 7) ^ rotate(a, 18) ^ a >> 3) +
+        w[i] = w[i - 16] + w[i - 7] + (rotate(a, 7) ^ rotate(a, 18) ^ a >> 3) +
                (rotate(b, 17) ^ rotate(b, 19) ^ b >> 10);
     }
     memcpy(s, sha->state, sizeof(s));

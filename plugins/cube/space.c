@@ -90,8 +90,7 @@ static void reach_of(const struct cube_space *space, uint32_t index,
     *low = 0;
     *high = 0;
     for (uint32_t d = 0; d < space->rank; d++) {
-        const int64_t reach =
-            (space->sizes[d] - 1) * space->strides[index][d];
+        const int64_t reach = (space->sizes[d] - 1) * space->strides[index][d];
 
         if (reach < 0)
             *low += reach;

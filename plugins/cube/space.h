@@ -24,7 +24,7 @@ struct cube_space {
     int64_t count;
     int64_t sizes[HOB_MAX_RANK];
     int64_t strides[CUBE_MAX_OPERANDS][HOB_MAX_RANK]; /* in elements */
-    const void *data[CUBE_MAX_OPERANDS]; /* at place 0, 0, .. */
+    const void *data[CUBE_MAX_OPERANDS];              /* at place 0, 0, .. */
     uint32_t dtypes[CUBE_MAX_OPERANDS];
 };
 

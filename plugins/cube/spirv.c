@@ -86,8 +86,7 @@ struct plan {
     uint32_t entry; /* id of the entry point's function */
 };
 
-static int plan_module(const uint32_t *words, uint64_t count,
-                       struct plan *plan)
+static int plan_module(const uint32_t *words, uint64_t count, struct plan *plan)
 {
     uint64_t at = HEADER_WORDS;
 
@@ -174,9 +173,9 @@ uint32_t *cube_spirv_exact(const uint32_t *words, uint64_t word_count,
 
     if (!plan_module(words, word_count, &plan))
         return NULL;
-    out.data = malloc(
-        (size_t)(word_count + CONTROL_WORDS + 3 * plan.float_ops) *
-        sizeof(*out.data));
+    out.data =
+        malloc((size_t)(word_count + CONTROL_WORDS + 3 * plan.float_ops) *
+               sizeof(*out.data));
     if (!out.data)
         return NULL;
     add_words(&out, words, 0, HEADER_WORDS);

@@ -9,7 +9,7 @@
 enum {
     BLOCKS_ENOUGH = 256, /* groups that keep a device at work */
     BLOCKS_WANTED = 512,
-    STEPS_LEAST = 8,     /* of each invocation, in a part */
+    STEPS_LEAST = 8, /* of each invocation, in a part */
     RESULTS_MANY = 1 << 15
 };
 
@@ -29,8 +29,9 @@ enum {
                    CUBE_OPERAND_PARAMS("x")},                                  \
         .shared = {{"lanes", "ACCUM", "GROUP_SIZE"},                           \
                    {"lanes_at", "int", "GROUP_SIZE"}},                         \
-        .constants = {"RANK", "OUTER", "FOLD", "IS_MEAN", "IS_ARG",            \
-                      "IS_SECOND", "HAS_VALUES", "IS_ROWS", "ACROSS", "WIDE"}, \
+        .constants =                                                           \
+            {"RANK",      "OUTER",      "FOLD",    "IS_MEAN", "IS_ARG",        \
+             "IS_SECOND", "HAS_VALUES", "IS_ROWS", "ACROSS",  "WIDE"},         \
         .symbols = {"ACCUM"}, .flags = CUBE_SPACES | (flags_),                 \
     }
 
@@ -236,8 +237,8 @@ static void split(struct pass *pass, int can_split)
         if (pass->parts > most)
             pass->parts = most;
     }
-    pass->part_length = round_up(
-        (pass->length + pass->parts - 1) / pass->parts, step);
+    pass->part_length =
+        round_up((pass->length + pass->parts - 1) / pass->parts, step);
     if (pass->part_length > 0)
         pass->parts =
             (pass->length + pass->part_length - 1) / pass->part_length;
@@ -342,13 +343,11 @@ static hob_status fold_twice(const struct cube_fold *fold,
 
 hob_status cube_fold_run(struct cube_fold *fold)
 {
-    const struct goal goal = {.values = fold->values ? fold->values->data
-                                                     : NULL,
-                              .indices = fold->indices ? fold->indices->data
-                                                       : NULL,
-                              .dtype = fold->values ? fold->values->dtype : 0,
-                              .index_dtype =
-                                  fold->indices ? fold->indices->dtype : 0};
+    const struct goal goal = {
+        .values = fold->values ? fold->values->data : NULL,
+        .indices = fold->indices ? fold->indices->data : NULL,
+        .dtype = fold->values ? fold->values->dtype : 0,
+        .index_dtype = fold->indices ? fold->indices->dtype : 0};
     struct pass pass;
 
     first_pass(&pass, fold);

@@ -28,8 +28,8 @@ enum { RANK, ARITY, WIDE, HOW_A, B_NUMBERS = HOW_A + OPERANDS, C_NUMBERS };
                    CUBE_OPERAND_PARAMS("c"),                                   \
                    {"b_number", CUBE_VALUE_OF(1), CUBE_LENGTH(B_NUMBERS)},     \
                    {"c_number", CUBE_VALUE_OF(1), CUBE_LENGTH(C_NUMBERS)}},    \
-        .constants = {"RANK", "ARITY", "WIDE", "HOW_a", "HOW_b", "HOW_c",      \
-                      "B_NUMBERS", "C_NUMBERS"},                               \
+        .constants = {"RANK",  "ARITY", "WIDE",      "HOW_a",                  \
+                      "HOW_b", "HOW_c", "B_NUMBERS", "C_NUMBERS"},             \
         .symbols = {"MAP", "IS_BAD"}, .flags = CUBE_SPACES | (flags_),         \
     }
 

@@ -17,8 +17,7 @@ static int64_t length_of(const struct hob_view *x, uint32_t dims)
 
 static int is_undefined(const struct cube_fold *fold)
 {
-    const int is_float =
-        (HOB_DTYPE_BIT(fold->x.dtype) & HOB_MASK_FLOAT) != 0;
+    const int is_float = (HOB_DTYPE_BIT(fold->x.dtype) & HOB_MASK_FLOAT) != 0;
 
     return length_of(&fold->x, fold->dims) == 0 &&
            (fold->kind == CUBE_FOLD_MAX || fold->kind == CUBE_FOLD_MIN ||
@@ -63,12 +62,11 @@ static hob_status run_dim(struct cube_device *device, struct hob_call *call,
     fold_init(&fold, device, call, kind, is_mean);
     fold.dims = 1u << cube_dim(dim, fold.x.rank);
     if (is_undefined(&fold) && hob_view_count(fold.values) > 0)
-        return device->host->fail(call, HOB_ERR_SHAPE,
-                                  "%s: dimension %" PRId64
-                                  " is empty; there is no result of no %s "
-                                  "elements",
-                                  call->op_name, dim,
-                                  hob_dtype_name(fold.x.dtype));
+        return device->host->fail(
+            call, HOB_ERR_SHAPE,
+            "%s: dimension %" PRId64 " is empty; there is no result of no %s "
+            "elements",
+            call->op_name, dim, hob_dtype_name(fold.x.dtype));
     return cube_fold_run(&fold);
 }
 
