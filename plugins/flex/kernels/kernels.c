@@ -40,7 +40,9 @@ const struct flex_kernels *flex_kernels_find(uint32_t isa)
     static const struct flex_kernels *const tables[FLEX_ISA_COUNT_] = {
         [FLEX_ISA_BASE] = &flex_kernels_base,
 #if FLEX_LEVELS
+#if !defined(FLEX_WITHOUT_V2)
         [FLEX_ISA_V2] = &flex_kernels_v2,
+#endif
         [FLEX_ISA_V3] = &flex_kernels_v3,
         [FLEX_ISA_V4] = &flex_kernels_v4,
 #endif

@@ -23,9 +23,14 @@ enum flex_isa {
 /*
  * What the files of kernels define once for each instruction set, as NAME_base,
  * NAME_v2 and so on: that of ISA, which the processor has. Other processors
- * than x86-64 have the first alone.
+ * than x86-64 have the first alone; configure can leave out _v2.
  */
-#if defined(__x86_64__)
+#if defined(__x86_64__) && defined(FLEX_WITHOUT_V2)
+#define FLEX_BY_ISA(isa, name)                                                 \
+    ((isa) == FLEX_ISA_V4   ? name##_v4                                        \
+     : (isa) == FLEX_ISA_V3 ? name##_v3                                        \
+                            : name##_base)
+#elif defined(__x86_64__)
 #define FLEX_BY_ISA(isa, name)                                                 \
     ((isa) == FLEX_ISA_V4   ? name##_v4                                        \
      : (isa) == FLEX_ISA_V3 ? name##_v3                                        \
