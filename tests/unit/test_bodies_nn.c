@@ -256,6 +256,11 @@ static void check_max_pool(const struct pool *p, hob_tensor *x,
                                      op_tensor(&f, HOB_DTYPE_F64, g, out, 4),
                                      indices),
              dx, product(p->x, 4), bound);
+    op_check(&f, "max_pool2d_x_backward",
+             hob_max_pool2d_x_backward(
+                 f.scope, x, op_tensor(&f, HOB_DTYPE_F64, g, out, 4), p->size,
+                 2, p->stride, 2, p->padding, 2, p->dilation, 2, p->ceil),
+             dx, product(p->x, 4), bound);
 }
 
 /* The gradient through the loops: of each x a unit step. */
