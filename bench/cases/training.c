@@ -108,11 +108,9 @@ static hob_status update(struct net *net, hob_scope *scope, int i,
     hob_status st;
 
     if (net->c->n[OPTIMIZER] == SGD) {
-        hob_tensor *down =
-            hob_mul_scalar(scope, hob_move(scope, grad), hob_f64(sgd_lr));
-
         hob_assign(net->root, &net->params[i],
-                   hob_sub(scope, hob_move(scope, net->params[i]), down));
+                   hob_sgd_step(scope, hob_move(scope, net->params[i]), grad,
+                                sgd_lr, 0));
         return HOB_OK;
     }
     st = hob_adam_step(scope, hob_move(scope, net->params[i]), grad,

@@ -212,6 +212,8 @@ static const struct row rows[] = {
     {"batch_norm", "f32[4,3,5] _ _ f32[3] f32[3]", "f32[4,3,5]", HOB_OK},
     {"batch_norm", "f32[4,3,5] _ _ f32[3] f32[5]", "variance must be [3]",
      HOB_ERR_SHAPE},
+    {"sgd_step", "f32[2] f32[2] =1e-3", "f32[2]", HOB_OK},
+    {"sgd_step", "f32[2] f32[1] =1e-3", "grad is f32[1]", HOB_ERR_SHAPE},
     {"adam_step", "f32[2] f32[2] f32[2] f32[2] 1 =1e-3", "f32[2] f32[2] f32[2]",
      HOB_OK},
     {"adam_step", "f32[2] f32[3] f32[2] f32[2] 1 =1e-3", "grad is f32[3]",
