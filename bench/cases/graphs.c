@@ -4,7 +4,7 @@
  * C28 the memory of many layers, kept or computed again.
  *
  * The first input is tracked, the result its gradient; the reference is the
- * same in float64. n: 0 ops or layers.
+ * same in float64. n: 0 ops or layers, 1 layers of a segment; 0: no segments.
  */
 #ifdef HAVE_CONFIG_H
 #include <config.h>
@@ -16,7 +16,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { DEPTH };
+enum { DEPTH, SEGMENT };
 
 /* The gradient of the sum of OUT to LEAF, owned by SCOPE. */
 static hob_tensor *gradient(hob_scope *scope, hob_scope *inside,
@@ -52,23 +52,64 @@ static hob_tensor *chain(hob_scope *scope, hob_tensor *const *in,
     return grad;
 }
 
+/* COUNT layers; IN are the weight, what goes in, the bias. */
+static hob_tensor *some_layers(hob_scope *scope, hob_tensor *const *in,
+                               int64_t count)
+{
+    hob_tensor *h = in[1], *kept = NULL;
+
+    for (int64_t i = 0; i < count; i++) {
+        /* Nothing but the graph may hold what a layer makes. */
+        hob_scope *layer = hob_scope_child(scope);
+        hob_tensor *next =
+            hob_gelu(layer, hob_add(layer, hob_matmul(layer, h, in[0]), in[2]));
+
+        hob_assign(scope, &kept, next);
+        h = kept;
+        hob_scope_close(layer);
+    }
+    return h;
+}
+
+/* As many as CONTEXT, a bench_case, says. */
+static hob_status segment(hob_scope *scope, void *context,
+                          hob_tensor *const *in, uint32_t in_count,
+                          hob_tensor **out, uint32_t out_count)
+{
+    const struct bench_case *c = context;
+
+    (void)in_count;
+    (void)out_count;
+    out[0] = some_layers(scope, in, c->n[SEGMENT]);
+    return HOB_OK;
+}
+
+static hob_tensor *in_segments(hob_scope *scope, hob_tensor *const *in,
+                               const struct bench_case *c)
+{
+    hob_tensor *now[3] = {in[0], in[1], in[2]}, *kept = NULL;
+
+    for (int64_t i = 0; i < c->n[DEPTH]; i += c->n[SEGMENT]) {
+        hob_scope *own = hob_scope_child(scope);
+        hob_tensor *out = NULL;
+
+        (void)hob_checkpoint(own, segment, (void *)(uintptr_t)c, NULL, now, 3,
+                             &out, 1);
+        hob_assign(scope, &kept, out);
+        now[1] = kept;
+        hob_scope_close(own);
+    }
+    return now[1];
+}
+
 static hob_tensor *layers(hob_scope *scope, hob_tensor *const *in,
                           const struct bench_case *c)
 {
     hob_scope *inside = hob_scope_child(scope);
-    hob_tensor *h = in[1], *kept = NULL, *grad;
+    hob_tensor *end = c->n[SEGMENT] ? in_segments(inside, in, c)
+                                    : some_layers(inside, in, c->n[DEPTH]);
+    hob_tensor *grad = gradient(scope, inside, end, in[0]);
 
-    for (int64_t i = 0; i < c->n[DEPTH]; i++) {
-        /* Nothing but the graph may hold what a layer makes. */
-        hob_scope *layer = hob_scope_child(inside);
-        hob_tensor *next =
-            hob_gelu(layer, hob_add(layer, hob_matmul(layer, h, in[0]), in[2]));
-
-        hob_assign(inside, &kept, next);
-        h = kept;
-        hob_scope_close(layer);
-    }
-    grad = gradient(scope, inside, h, in[0]);
     hob_scope_close(inside);
     return grad;
 }
@@ -162,21 +203,23 @@ static hob_tensor *many_chains(hob_scope *scope, hob_tensor *const *in,
     .is_training = 1, .at = chain_at, .tolerance = 1e-4, .out_count = 1,       \
     .is_serial = 1
 
-/* A layer's activations [512, 256] are 0.5 MiB. Kept are the input of gelu and
- * that of the product, or one of them; a few more are in work. */
-#define LAYERS(label, spec, checkpointed, kept)                                \
+/* A layer's activations [512, 256] are 0.5 MiB. A layer keeps the input of gelu
+ * and that of the product, or one of them. What is kept at a time: those of all
+ * layers; or what goes into each segment and those of one. 4 more are in work,
+ * or 6 where an input is computed again. */
+#define LAYERS(label, spec, size, checkpointed, kept)                          \
     {                                                                          \
         .id = "C28", .name = label,                                            \
         .in = {{F32, {256, 256}, -0.15, 0.15},                                 \
                {F32, {512, 256}, 0, 0},                                        \
                {F32, {256}, -0.15, 0.15}},                                     \
-        .n = {64},                                                             \
+        .n = {64, size},                                                       \
         .program = {.hob = layers, .device = spec, .is_tracked = 1},           \
         .torch_setup = "run = nn.deep(b, a, c, n[0], " checkpointed ")",       \
         .torch = "run()", .is_training = 1, .all = gradient_f64,               \
         .tolerance = 1e-3, .out_count = 256 * 256,                             \
         .flops = 64 * 6.0 * 512 * 256 * 256, .run_seconds = 0.15,              \
-        .target = {.peak_bytes = 1.05 * (64 * (kept) + 4) * 524288},           \
+        .target = {.peak_bytes = 1.05 * (kept)*524288},                        \
         .note = "the target is for memory: 1.05 of what must be kept"          \
     }
 
@@ -200,9 +243,13 @@ static const struct bench_case cases[] = {
      .run_seconds = 0.4,
      .note = "it fails if memory grows over a million ops"},
 
-    LAYERS("64 layers, all kept", "autodiff(flex)", "False", 2),
+    LAYERS("64 layers, all kept", "autodiff(flex)", 0, "False", 64 * 2 + 4),
     LAYERS("64 layers, computed again", "autodiff{checkpoint=balanced}(flex)",
-           "True", 1),
+           0, "False", 64 * 1 + 6),
+    LAYERS("64 layers, segments of 8", "autodiff(flex)", 8, "True",
+           8 + 8 * 2 + 4),
+    LAYERS("64 layers, segments of 8, computed again",
+           "autodiff{checkpoint=balanced}(flex)", 8, "True", 8 + 8 * 1 + 6),
     {.id = "C28",
      .name = "4 layers of 16, computed again",
      .in = {{F32, {16, 16}, -0.5, 0.5},
@@ -212,6 +259,17 @@ static const struct bench_case cases[] = {
      .program = {.hob = layers,
                  .device = "autodiff{checkpoint=balanced}(flex)",
                  .is_tracked = 1},
+     .all = gradient_f64,
+     .tolerance = 1e-4,
+     .out_count = 16 * 16,
+     .is_smoke_only = 1},
+    {.id = "C28",
+     .name = "6 layers of 16, segments of 2",
+     .in = {{F32, {16, 16}, -0.5, 0.5},
+            {F32, {8, 16}, 0, 0},
+            {F32, {16}, -0.5, 0.5}},
+     .n = {6, 2},
+     .program = {.hob = layers, .device = "autodiff(flex)", .is_tracked = 1},
      .all = gradient_f64,
      .tolerance = 1e-4,
      .out_count = 16 * 16,

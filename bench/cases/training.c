@@ -47,8 +47,8 @@ static hob_tensor *block(hob_scope *scope, hob_tensor *x, hob_tensor *weight,
     hob_tensor *h =
         hob_conv2d(scope, x, weight, bias, one, 2, one, 2, one, 2, 1);
 
-    return hob_max_pool2d(scope, hob_relu(scope, h), two, 2, two, 2, none, 2,
-                          one, 2, 0);
+    h = hob_relu(scope, hob_move(scope, h));
+    return hob_max_pool2d(scope, h, two, 2, two, 2, none, 2, one, 2, 0);
 }
 
 static hob_tensor *forward(const struct net *net, hob_scope *scope,
@@ -70,7 +70,7 @@ static hob_tensor *forward(const struct net *net, hob_scope *scope,
     for (; i < layers; i++) {
         h = hob_linear(scope, h, params[2 * i], params[2 * i + 1]);
         if (i + 1 < layers)
-            h = hob_relu(scope, h);
+            h = hob_relu(scope, hob_move(scope, h));
     }
     if (net->c->in[1].dtype == HOB_DTYPE_I64)
         return hob_cross_entropy(scope, h, net->y);
@@ -108,11 +108,9 @@ static hob_status update(struct net *net, hob_scope *scope, int i,
     hob_status st;
 
     if (net->c->n[OPTIMIZER] == SGD) {
-        hob_tensor *down =
-            hob_mul_scalar(scope, hob_move(scope, grad), hob_f64(sgd_lr));
-
         hob_assign(net->root, &net->params[i],
-                   hob_sub(scope, hob_move(scope, net->params[i]), down));
+                   hob_sgd_step(scope, hob_move(scope, net->params[i]), grad,
+                                sgd_lr, 0));
         return HOB_OK;
     }
     st = hob_adam_step(scope, hob_move(scope, net->params[i]), grad,

@@ -122,9 +122,8 @@ static struct ad_entry *entry_of(struct ad_walk *walk, struct ad_node *node)
     return entry;
 }
 
-/* Add GRAD to what waits for SLOT; SCOPE is one of a step. */
-static hob_status add_grad(struct ad_walk *walk, hob_scope *scope,
-                           const struct ad_slot *slot, hob_tensor *grad)
+hob_status ad_add_grad(struct ad_walk *walk, hob_scope *scope,
+                       const struct ad_slot *slot, hob_tensor *grad)
 {
     const struct hob_host *host = walk->layer->host;
     struct ad_entry *entry = entry_of(walk, slot->node);
@@ -294,7 +293,7 @@ static hob_status spread(struct ad_walk *walk, hob_scope *scope,
         grad = ad_sum_to(scope, grad, &step->input_metas[i]);
         if (host->tensor_is_error(grad))
             return host->scope_status(scope);
-        status = add_grad(walk, scope, node->inputs[i].edge, grad);
+        status = ad_add_grad(walk, scope, node->inputs[i].edge, grad);
     }
     return status;
 }
@@ -360,7 +359,8 @@ static hob_status run_node(struct ad_walk *walk, struct ad_entry *entry)
     if (ad_node_claim(node, walk->consume))
         return ad_consumed(walk, node);
     walk->running = node;
-    status = run_rule(walk, entry);
+    status =
+        node->segment ? ad_segment_again(walk, entry) : run_rule(walk, entry);
     walk->running = NULL;
     ad_node_unclaim(walk->layer->host, node);
     ad_values_drop(walk, node);
@@ -383,7 +383,7 @@ static hob_status seed(struct ad_walk *walk, const struct ad_slot *root,
     hob_status status = host->scope_status(scope);
 
     if (!status)
-        status = add_grad(walk, scope, root, ones);
+        status = ad_add_grad(walk, scope, root, ones);
     host->scope_leave(scope);
     return status;
 }

@@ -207,6 +207,7 @@ struct ad_node *ad_node_new(struct ad_pool *pool, const struct hob_call *call)
     node->op = call->op;
     node->flags = 0;
     node->rule = NULL;
+    node->segment = NULL;
     node->arg_count = call->arg_count;
     node->input_count = (uint16_t)layout.inputs;
     node->ret_count = call->ret_count;
@@ -298,6 +299,9 @@ static void drop_input(const struct hob_host *host, struct ad_input *input,
 static void drop_all(const struct hob_host *host, struct ad_node *node,
                      struct work *work)
 {
+    if (node->segment)
+        node->segment->release(node->segment);
+    node->segment = NULL;
     for (uint32_t i = 0; i < node->input_count; i++) {
         struct ad_input *input = &node->inputs[i];
         struct ad_slot *edge = input->edge;

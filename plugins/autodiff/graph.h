@@ -23,6 +23,7 @@
 
 #include "pool.h"
 
+#include <hob/ext/autodiff.h>
 #include <hob/ext/plugin.h>
 
 #include <stdatomic.h>
@@ -72,7 +73,8 @@ struct ad_node {
     uint64_t order;
     struct ad_node *next_dead;
     struct ad_pool *pool; /* whose memory this is; outlives all nodes */
-    const struct hob_backward *rule; /* NULL for a leaf */
+    const struct hob_backward *rule; /* NULL for a leaf and a segment */
+    struct hob_segment *segment;     /* to be run again, or NULL; owned */
     const char *op_name;             /* borrowed from the runtime */
     uint32_t op;
     uint32_t flags; /* enum ad_node_flags */

@@ -7,23 +7,28 @@
 #include <hob/autodiff.h>
 #include <hob/ext/autodiff.h>
 
-/*
- * Let SCOPE own a handle on TENSOR's elements with the whole stack of its
- * device, and SLOT at this layer (which may be NULL). Levels above the layer
- * have no state on it.
- */
-static hob_status rehandle(const struct ad_layer *layer, hob_scope *scope,
-                           hob_tensor *tensor, struct ad_slot *slot,
-                           hob_tensor **out)
+hob_tensor *ad_hide(const struct ad_layer *layer, hob_tensor *tensor)
 {
     const struct hob_host *host = layer->host;
     hob_tensor *inner = host->alias(tensor, layer->level - 1);
     hob_tensor *lifted =
         inner ? host->lift(inner, host->tensor_device(tensor)) : NULL;
+
+    host->tensor_unref(inner);
+    return lifted;
+}
+
+hob_status ad_rehandle(const struct ad_layer *layer, hob_scope *scope,
+                       hob_tensor *tensor, struct ad_slot *slot,
+                       hob_tensor **out)
+{
+    const struct hob_host *host = layer->host;
+    hob_tensor *lifted = ad_hide(layer, tensor);
     hob_status status = HOB_OK;
 
     if (lifted) {
-        host->set_state(lifted, layer->level, slot);
+        if (slot)
+            host->set_state(lifted, layer->level, slot);
         *out = host->keep(scope, lifted);
         if (host->tensor_is_error(*out))
             status = host->scope_status(scope);
@@ -35,7 +40,6 @@ static hob_status rehandle(const struct ad_layer *layer, hob_scope *scope,
         status = HOB_ERR_MEMORY;
     }
     host->tensor_unref(lifted);
-    host->tensor_unref(inner);
     return status;
 }
 
@@ -73,7 +77,7 @@ static hob_status require_grad(void *instance, hob_scope *scope,
                                 "require_grad: no memory for a leaf");
         return HOB_ERR_MEMORY;
     }
-    return rehandle(layer, scope, tensor, &leaf->slots[0], out);
+    return ad_rehandle(layer, scope, tensor, &leaf->slots[0], out);
 }
 
 static int32_t is_tracked(void *instance, const hob_tensor *tensor)
@@ -85,8 +89,8 @@ static hob_status detach(void *instance, hob_scope *scope, hob_tensor *tensor,
                          hob_tensor **out)
 {
     *out = NULL;
-    return rehandle((const struct ad_layer *)instance, scope, tensor, NULL,
-                    out);
+    return ad_rehandle((const struct ad_layer *)instance, scope, tensor, NULL,
+                       out);
 }
 
 static hob_status inner(void *instance, hob_scope *scope, hob_tensor *tensor,
@@ -166,4 +170,5 @@ const struct hob_autodiff_interface ad_interface = {
     .backward = backward,
     .grad = grad,
     .grads_free = grads_free,
+    .checkpoint = ad_checkpoint,
 };

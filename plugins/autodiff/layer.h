@@ -41,6 +41,22 @@ hob_status ad_message(const struct hob_host *host, char **out_message,
 hob_status ad_options_read(struct ad_layer *layer, const char *options,
                            char **out_message);
 
+/* A handle on TENSOR's elements, on its device, without the state words of
+ * this layer and of those above. The caller's reference; NULL without memory.
+ */
+hob_tensor *ad_hide(const struct ad_layer *layer, hob_tensor *tensor);
+
+/* Let SCOPE own such a handle that carries SLOT at this layer, taking a count
+ * of SLOT's handles. SLOT may be NULL. */
+hob_status ad_rehandle(const struct ad_layer *layer, hob_scope *scope,
+                       hob_tensor *tensor, struct ad_slot *slot,
+                       hob_tensor **out);
+
+/* See struct hob_autodiff_interface. */
+hob_status ad_checkpoint(void *layer, hob_scope *scope,
+                         struct hob_segment *segment, hob_tensor *const *inputs,
+                         uint32_t input_count, hob_tensor **out);
+
 /* The decorator's call; see struct hob_decorator. */
 int32_t ad_call(void *layer, struct hob_call *call,
                 const struct hob_op_impl *impl, hob_status *out_status);

@@ -49,6 +49,14 @@ void ad_values_drop(struct ad_walk *walk, struct ad_node *node);
 /* Give back all replayed results. */
 void ad_values_release(struct ad_walk *walk);
 
+/* Add GRAD to what waits for SLOT; SCOPE is one of a step. */
+hob_status ad_add_grad(struct ad_walk *walk, hob_scope *scope,
+                       const struct ad_slot *slot, hob_tensor *grad);
+
+/* Run the segment of ENTRY's node again, recorded, and let the gradients of
+ * its results wait for the nodes that made them now. */
+hob_status ad_segment_again(struct ad_walk *walk, const struct ad_entry *entry);
+
 /* The message of a graph that is not there any more; returns its status. */
 hob_status ad_consumed(const struct ad_walk *walk, const struct ad_node *node);
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * adam_step against algorithm 1 of Kingma and Ba in f64. f32 agrees to a few
- * units of the last place, halves to one rounding of each stream.
+ * sgd_step, and adam_step against algorithm 1 of Kingma and Ba in f64. f32
+ * agrees to a few units of the last place, halves to one rounding of each
+ * stream.
  */
 #include "flex_lab.h"
 #include "hob_check.h"
@@ -68,6 +69,64 @@ static void check_step(struct lab *lab, int d, int64_t n, int in_place,
     }
 }
 
+/* IN_PLACE: 1 over the parameter, 2 over the gradient, which is one of the
+ * same dtype, shape and layout. */
+static void check_sgd(struct lab *lab, int d, int64_t n, int in_place,
+                      enum lab_layout layout, double decay)
+{
+    const double lr = 0.1;
+    const int64_t shape[2] = {n, 3};
+    struct lab_tensor in[2];
+    double *before[2];
+    struct fake_call call;
+
+    fake_call_init(&call, &lab->host, "sgd_step");
+    for (int i = 0; i < 2; i++) {
+        lab_tensor_init(lab, &in[i], dtypes[d], 2, shape,
+                        in_place == i + 1 ? LAB_CONTIGUOUS : layout, -8, 8);
+        before[i] = lab_dense(&in[i].view);
+        fake_call_view(&call, &in[i].view);
+    }
+    fake_call_value(&call, hob_f64(lr));
+    fake_call_value(&call, hob_f64(decay));
+    if (in_place)
+        fake_call_result_in_place(&call, (uint32_t)in_place - 1);
+    else
+        fake_call_result(&call, dtypes[d], 2, shape);
+    ck_assert_int_eq(lab_run(lab, &call, &flex_optim_entries), HOB_OK);
+    for (int64_t i = 0; i < 3 * n; i++) {
+        double p = before[0][i] - lr * (before[1][i] + decay * before[0][i]);
+
+        ck_assert_msg(
+            lab_near(lab_get_at(&call.results[0].view, i), p, tolerances[d]),
+            "%s: %.9g, not %.9g", hob_dtype_name(dtypes[d]),
+            lab_get_at(&call.results[0].view, i), p);
+    }
+    fake_call_release(&call);
+    for (int i = 0; i < 2; i++) {
+        free(before[i]);
+        lab_tensor_release(&in[i]);
+    }
+}
+
+START_TEST(test_sgd_step_equals_f64)
+{
+    static const int64_t counts[] = {0, 1, 5, 341, 1000, 90000};
+
+    for (int isa = 0; lab_isas[isa]; isa++) {
+        struct lab lab;
+        if (!lab_open(&lab, 3, lab_isas[isa]))
+            continue;
+        for (int d = 0; d < 4; d++)
+            for (int in_place = 0; in_place < 3; in_place++) {
+                check_sgd(&lab, d, counts[_i], in_place, LAB_CONTIGUOUS, 0);
+                check_sgd(&lab, d, counts[_i], in_place, LAB_TRANSPOSED, 0.01);
+            }
+        lab_close(&lab);
+    }
+}
+END_TEST
+
 START_TEST(test_adam_step_equals_f64)
 {
     static const int64_t counts[] = {0, 1, 5, 341, 1000, 40000};
@@ -94,6 +153,7 @@ int main(void)
     TCase *tc = tcase_create("optim");
 
     tcase_set_timeout(tc, 60);
+    tcase_add_loop_test(tc, test_sgd_step_equals_f64, 0, 6);
     tcase_add_loop_test(tc, test_adam_step_equals_f64, 0, 6);
     suite_add_tcase(suite, tc);
     return hob_check_main(suite);

@@ -14,6 +14,10 @@ static const struct pool_case {
     {{2, 3, 8, 10}, {2, 2}, {2, 2}, {0, 0}, {1, 1}, 0, 0},
     {{2, 3, 9, 71}, {2, 2}, {2, 2}, {0, 0}, {1, 1}, 2, 0},
     {{3, 2, 4, 32}, {2, 2}, {2, 2}, {0, 0}, {1, 1}, 0, 1},
+    {{3, 2, 9, 77}, {2, 2}, {2, 2}, {0, 0}, {1, 1}, 2, 0},
+    {{2, 9, 14, 14}, {2, 2}, {2, 2}, {0, 0}, {1, 1}, 0, 0},
+    {{5, 3, 4, 2}, {2, 2}, {2, 2}, {0, 0}, {1, 1}, 0, 0},
+    {{1, 2, 3, 64}, {2, 2}, {2, 2}, {0, 0}, {1, 1}, 0, 0},
     {{2, 3, 7, 9}, {3, 2}, {2, 1}, {1, 1}, {1, 1}, 2, 0},
     {{2, 3, 7, 9}, {3, 3}, {2, 2}, {1, 1}, {1, 1}, 2, 1},
     {{1, 2, 6, 5}, {2, 2}, {3, 3}, {0, 0}, {1, 1}, 2, 1},
@@ -153,6 +157,58 @@ static void check_max(struct lab *lab, const struct pool_case *c,
     lab_tensor_release(&x);
 }
 
+/* The gradient from what was pooled: at the places of window_max(). Values are
+ * few, so most windows have ties. */
+static void check_max_from_x(struct lab *lab, const struct pool_case *c,
+                             uint32_t dtype, enum lab_layout layout)
+{
+    const int64_t shape[4] = {c->x[0], c->x[1], windows(c, 0, 1),
+                              windows(c, 1, 1)};
+    const int64_t plane = c->x[2] * c->x[3];
+    const int64_t count = c->x[0] * c->x[1] * plane;
+    struct lab_tensor x, grad;
+    struct fake_call call;
+    double *in, *gradient = calloc((size_t)count, 8);
+
+    lab_tensor_init(lab, &x, dtype, 4, c->x, layout, -4, 4);
+    lab_tensor_init(lab, &grad, dtype, 4, shape, layout, -2, 2);
+    for (int64_t i = 0; i < count; i++) {
+        double v = floor(lab_get_at(&x.view, i) / 2);
+        lab_set_at(&x.view, i, i % 13 == 5 ? (double)NAN : v);
+    }
+    for (int64_t i = 0; i < count && i < 21; i++)
+        if (i % 4 != 3)
+            lab_set_at(&x.view, i, -(double)INFINITY);
+    in = lab_dense(&x.view);
+    fake_call_init(&call, &lab->host, "max_pool2d_x_backward");
+    fake_call_view(&call, &x.view);
+    fake_call_view(&call, &grad.view);
+    attributes(&call, c);
+    fake_call_value(&call, hob_value_i64s(c->dilation, 2));
+    fake_call_value(&call, hob_bool(c->ceil));
+    fake_call_result(&call, dtype, 4, c->x);
+    ck_assert_int_eq(lab_run(lab, &call, &flex_pool_entries), HOB_OK);
+    for (int64_t i = 0; i < hob_view_count(&grad.view); i++) {
+        int64_t at[4], found;
+        lab_position(4, shape, i, at);
+        (void)window_max(c, in + (at[0] * c->x[1] + at[1]) * plane, at[2],
+                         at[3], &found);
+        gradient[(at[0] * c->x[1] + at[1]) * plane + found] +=
+            lab_get_at(&grad.view, i);
+    }
+    for (int64_t i = 0; i < count; i++)
+        ck_assert_msg(lab_get_at(&call.results[0].view, i) ==
+                          lab_round(dtype, gradient[i]),
+                      "%s case %d element %d: %g, not %g",
+                      hob_dtype_name(dtype), (int)(c - cases), (int)i,
+                      lab_get_at(&call.results[0].view, i), gradient[i]);
+    free(in);
+    free(gradient);
+    fake_call_release(&call);
+    lab_tensor_release(&x);
+    lab_tensor_release(&grad);
+}
+
 /* The window of (y, x): its bounds in the plane; returns its divisor. */
 static double bounds(const struct pool_case *c, int include, const int64_t *at,
                      int64_t low[2], int64_t high[2])
@@ -244,6 +300,7 @@ START_TEST(test_pool_equals_naive)
                 (enum lab_layout)((_i + d + isa) % LAB_LAYOUT_COUNT_);
             check_max(&lab, c, dtypes[d], layout, 0);
             check_max(&lab, c, dtypes[d], layout, 1);
+            check_max_from_x(&lab, c, dtypes[d], layout);
             check_average(&lab, c, dtypes[d], layout, 0);
             check_average(&lab, c, dtypes[d], layout, 1);
         }

@@ -612,6 +612,11 @@ static hob_tensor *f_adam_step(hob_scope *s, hob_tensor *const *in)
     return hob_mul(s, param, hob_add(s, m, v));
 }
 
+static hob_tensor *f_sgd_step(hob_scope *s, hob_tensor *const *in)
+{
+    return hob_square(s, hob_sgd_step(s, in[0], in[1], 0.1, 0.01));
+}
+
 /* A tensor used twice, through views and broadcasts, joined again. */
 static hob_tensor *f_diamond(hob_scope *s, hob_tensor *const *in)
 {
@@ -826,6 +831,7 @@ static const struct row rows[] = {
     F(batch_norm, M(-1, 1, 1, 2, 4, 4), M(0.5, 1, 2), M(-1, 1, 2), M(-1, 1, 2),
       M(0.5, 1, 2)),
     F(batch_norm_bare, M(-1, 1, 2, 3, 2), M(-1, 1, 3), M(0.5, 1, 3)),
+    F(sgd_step, M(-1, 1, 3), M(-1, 1, 3)),
     F(adam_step, M(-1, 1, 3), M(-1, 1, 3), M(-1, 1, 3), M(0.5, 1, 3)),
     F(split, M(-1, 1, 2, 5)),
     F(split_sizes, M(-1, 1, 2, 5)),

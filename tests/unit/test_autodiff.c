@@ -310,6 +310,32 @@ START_TEST(test_autodiff_move_keeps_saved_elements)
 }
 END_TEST
 
+/* add hands one gradient to both of its inputs, whose rules would write over
+ * one of their own; and one of them is kept. */
+START_TEST(test_autodiff_shared_gradients_are_not_written_over)
+{
+    hob_tensor *x = leaf_on(_i ? balanced : saving, -4, 12);
+    hob_tensor *y = leaf_on(_i ? balanced : saving, -7, 12);
+    hob_tensor *z = leaf_on(_i ? balanced : saving, 0, 12), *grad = NULL;
+    hob_tensor *sum = hob_add(scope, hob_relu(scope, hob_relu(scope, x)),
+                              hob_sin(scope, hob_relu(scope, y)));
+    hob_tensor *leaves[] = {x, y, z};
+    hob_grads *grads = backward(hob_add(scope, sum, z), 0);
+    double got[3][12];
+
+    for (int k = 0; k < 3; k++) {
+        ck_assert_hob_ok(hob_grad(scope, leaves[k], grads, &grad, &error));
+        ck_assert_hob_ok(hob_read_f64(grad, got[k], 12, &error));
+    }
+    for (int i = 0; i < 12; i++) {
+        ck_assert_double_eq(got[0][i], i > 4);
+        ck_assert_double_eq_tol(got[1][i], i > 7 ? cos(i - 7) : 0, 1e-12);
+        ck_assert_double_eq(got[2][i], 1);
+    }
+    hob_grads_free(grads);
+}
+END_TEST
+
 /* ---- consuming ---- */
 
 START_TEST(test_autodiff_second_backward_is_an_error)
@@ -667,6 +693,8 @@ int main(void)
     tcase_add_test(tc, test_autodiff_extreme_goes_to_one_element);
     tcase_add_test(tc, test_autodiff_empty_tensors);
     tcase_add_test(tc, test_autodiff_move_keeps_saved_elements);
+    tcase_add_loop_test(
+        tc, test_autodiff_shared_gradients_are_not_written_over, 0, 2);
     tcase_add_test(tc, test_autodiff_second_backward_is_an_error);
     tcase_add_loop_test(tc, test_autodiff_retain_allows_another, 0, 2);
     tcase_add_loop_test(tc, test_autodiff_unused_graphs_are_freed, 0, 2);

@@ -473,6 +473,7 @@ END_TEST
 static const char *const without_row[] = {
     "conv2d_x_backward", "conv2d_weight_backward", /* conv2d, twice */
     "max_pool2d_backward", "avg_pool2d_backward",  /* the pools, twice */
+    "max_pool2d_x_backward",                       /* likewise */
     "cross_entropy_backward",                      /* likewise */
     "attention_backward",                          /* attention, twice */
     "layer_norm_backward",                         /* layer_norm, twice */

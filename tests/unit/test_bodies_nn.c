@@ -256,6 +256,11 @@ static void check_max_pool(const struct pool *p, hob_tensor *x,
                                      op_tensor(&f, HOB_DTYPE_F64, g, out, 4),
                                      indices),
              dx, product(p->x, 4), bound);
+    op_check(&f, "max_pool2d_x_backward",
+             hob_max_pool2d_x_backward(
+                 f.scope, x, op_tensor(&f, HOB_DTYPE_F64, g, out, 4), p->size,
+                 2, p->stride, 2, p->padding, 2, p->dilation, 2, p->ceil),
+             dx, product(p->x, 4), bound);
 }
 
 /* The gradient through the loops: of each x a unit step. */
@@ -529,6 +534,12 @@ START_TEST(test_bodies_nn_adam)
     op_check(&f, "adam param", out[0], p1, N, bound);
     op_check(&f, "adam m", out[1], m1, N, bound);
     op_check(&f, "adam v", out[2], v1, N, bound);
+    for (int i = 0; i < N; i++)
+        p1[i] = p[i] - 0.1 * (g[i] + 0.01 * p[i]);
+    op_check(&f, "sgd",
+             hob_sgd_step(f.scope, op_vector(&f, HOB_DTYPE_F64, p, N),
+                          op_vector(&f, HOB_DTYPE_F64, g, N), 0.1, 0.01),
+             p1, N, bound);
 }
 END_TEST
 

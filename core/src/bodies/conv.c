@@ -392,6 +392,23 @@ hob_tensor *hob__body_max_pool2d_backward(hob_scope *scope,
         scope, hob_reshape(scope, sum, x_shape, x_shape_count), dtype);
 }
 
+hob_tensor *hob__body_max_pool2d_x_backward(
+    hob_scope *scope, hob_tensor *x, hob_tensor *grad,
+    const int64_t *kernel_size, uint32_t kernel_size_count,
+    const int64_t *stride, uint32_t stride_count, const int64_t *padding,
+    uint32_t padding_count, const int64_t *dilation, uint32_t dilation_count,
+    int ceil_mode)
+{
+    hob_tensor *values = NULL, *indices = NULL;
+
+    (void)hob_max_pool2d_with_indices(
+        scope, x, kernel_size, kernel_size_count, stride, stride_count, padding,
+        padding_count, dilation, dilation_count, ceil_mode, HOB_DTYPE_I64,
+        &values, &indices);
+    return hob_max_pool2d_backward(scope, hob_tensor_shape(x),
+                                   (uint32_t)hob_tensor_rank(x), grad, indices);
+}
+
 /* How many elements each window averages, [1, 1, oh, ow]. */
 static hob_tensor *pool_counts(hob_scope *scope, hob_tensor *x,
                                const struct layout *layout, int includes)

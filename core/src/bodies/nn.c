@@ -277,6 +277,16 @@ static hob_tensor *blend(hob_scope *scope, hob_tensor *x, double a,
                    hob_mul_scalar(scope, y, hob_f64(b)));
 }
 
+hob_tensor *hob__body_sgd_step(hob_scope *scope, hob_tensor *param,
+                               hob_tensor *grad, double lr, double weight_decay)
+{
+    hob_tensor *next =
+        blend(scope, hob__part_up(scope, param), 1 - lr * weight_decay,
+              hob__part_up(scope, grad), -lr);
+
+    return hob__part_down(scope, next, hob_tensor_dtype(param));
+}
+
 hob_status hob__body_adam_step(hob_scope *scope, hob_tensor *param,
                                hob_tensor *grad, hob_tensor *m, hob_tensor *v,
                                int64_t step, double lr, double beta1,

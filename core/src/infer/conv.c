@@ -278,6 +278,23 @@ hob_status hob__infer_max_pool2d_backward(struct hob_call *call,
     return HOB_OK;
 }
 
+hob_status hob__infer_max_pool2d_x_backward(struct hob_call *call,
+                                            struct hob_meta *out)
+{
+    const struct hob_view *x = hob_arg_view(call, 0);
+    struct hob_meta result = *out;
+    hob_status st = hob__infer_rank(call, 0, "x", 4, "[n, c, h, w]");
+
+    if (st)
+        return st;
+    st = pool_shape(call, x->shape, 2, 1, (int)hob__attr_i64(call, 6), &result);
+    if (st)
+        return st;
+    hob__meta_copy_shape(out, x);
+    return hob__infer_equal(call, "grad", hob_arg_view(call, 1),
+                            "max_pool2d's result", &result);
+}
+
 hob_status hob__infer_avg_pool2d(struct hob_call *call, struct hob_meta *out)
 {
     hob_status st = hob__infer_rank(call, 0, "x", 4, "[n, c, h, w]");

@@ -236,6 +236,12 @@ hob_status hob__infer_glu(struct hob_call *call, struct hob_meta *out)
     return HOB_OK;
 }
 
+hob_status hob__infer_sgd_step(struct hob_call *call, struct hob_meta *out)
+{
+    hob__meta_copy_shape(out, hob_arg_view(call, 0));
+    return hob__infer_equal(call, "grad", hob_arg_view(call, 1), "param", out);
+}
+
 hob_status hob__infer_adam_step(struct hob_call *call, struct hob_meta *out)
 {
     static const char *const names[] = {"param", "grad", "m", "v"};

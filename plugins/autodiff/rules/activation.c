@@ -9,21 +9,21 @@
 static hob_status relu(hob_scope *scope, const struct hob_grad_call *call)
 {
     call->out_grads[0] =
-        hob_relu_backward(scope, call->rets[0], call->grads[0]);
+        hob_relu_backward(scope, call->rets[0], ad_last_grad(scope, call));
     return HOB_OK;
 }
 
 static hob_status gelu(hob_scope *scope, const struct hob_grad_call *call)
 {
     call->out_grads[0] =
-        hob_gelu_backward(scope, call->inputs[0], call->grads[0]);
+        hob_gelu_backward(scope, call->inputs[0], ad_last_grad(scope, call));
     return HOB_OK;
 }
 
 static hob_status sigmoid(hob_scope *scope, const struct hob_grad_call *call)
 {
     call->out_grads[0] =
-        hob_sigmoid_backward(scope, call->rets[0], call->grads[0]);
+        hob_sigmoid_backward(scope, call->rets[0], ad_last_grad(scope, call));
     return HOB_OK;
 }
 

@@ -217,21 +217,15 @@ static hob_tensor *pool_back(hob_scope *scope, const struct hob_meta *x,
     return hob_max_pool2d_backward(scope, x->shape, x->rank, grad, indices);
 }
 
-/* Pool again for the places of the maxima. */
 static hob_status max_pool2d(hob_scope *scope, const struct hob_grad_call *call)
 {
     const hob_value *args = call->args;
-    hob_tensor *values = NULL;
-    hob_tensor *indices = NULL;
-    hob_status status = hob_max_pool2d_with_indices(
-        scope, call->inputs[0], args[1].u.i64s, args[1].count, args[2].u.i64s,
-        args[2].count, args[3].u.i64s, args[3].count, args[4].u.i64s,
-        args[4].count, args[5].u.i64 != 0, HOB_DTYPE_NONE, &values, &indices);
 
-    if (!status)
-        call->out_grads[0] =
-            pool_back(scope, &call->input_metas[0], call->grads[0], indices);
-    return status;
+    call->out_grads[0] = hob_max_pool2d_x_backward(
+        scope, call->inputs[0], call->grads[0], args[1].u.i64s, args[1].count,
+        args[2].u.i64s, args[2].count, args[3].u.i64s, args[3].count,
+        args[4].u.i64s, args[4].count, args[5].u.i64 != 0);
+    return HOB_OK;
 }
 
 static hob_status max_pool2d_with_indices(hob_scope *scope,

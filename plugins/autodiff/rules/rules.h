@@ -59,6 +59,17 @@ static inline int64_t ad_count(const struct hob_meta *meta)
     return count;
 }
 
+/*
+ * The gradient of the only result, for the last time: nobody but the walk has
+ * it then, unless another input got the same, so what is made of it can be
+ * written over it.
+ */
+static inline hob_tensor *ad_last_grad(hob_scope *scope,
+                                       const struct hob_grad_call *call)
+{
+    return hob_move(scope, call->grads[0]);
+}
+
 /* Nonzero if TENSOR's shape is META's. */
 int ad_same_shape(const hob_tensor *tensor, const struct hob_meta *meta);
 

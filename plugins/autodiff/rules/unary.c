@@ -24,7 +24,7 @@ static hob_status flat(hob_scope *scope, const struct hob_grad_call *call)
 static hob_status times(hob_scope *scope, const struct hob_grad_call *call,
                         hob_tensor *slope)
 {
-    call->out_grads[0] = hob_mul(scope, call->grads[0], slope);
+    call->out_grads[0] = hob_mul(scope, ad_last_grad(scope, call), slope);
     return HOB_OK;
 }
 
@@ -32,7 +32,7 @@ static hob_status times(hob_scope *scope, const struct hob_grad_call *call,
 static hob_status over(hob_scope *scope, const struct hob_grad_call *call,
                        hob_tensor *divisor)
 {
-    call->out_grads[0] = hob_div(scope, call->grads[0], divisor);
+    call->out_grads[0] = hob_div(scope, ad_last_grad(scope, call), divisor);
     return HOB_OK;
 }
 

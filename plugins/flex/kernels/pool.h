@@ -71,6 +71,10 @@ struct flex_pool_kernels {
     /* From windows to planes. */
     void (*mean_back)(const struct flex_pool *pool, int64_t planes,
                       const void *in, void *out, void *scratch);
+    /* GRAD where max_index finds the maxima of IN, else 0; 0 if POOL is not
+     * one that this is written for: nothing has been done then. */
+    int (*max_back)(const struct flex_pool *pool, int64_t planes,
+                    const void *in, const void *grad, void *out);
 };
 
 enum { FLEX_POOL_F32, FLEX_POOL_F64, FLEX_POOL_TYPE_COUNT_ };

@@ -26,7 +26,7 @@
 #define TYPE_ENTRY(t)                                                          \
     {                                                                          \
         .max = t##_max, .max_index = t##_max_index, .mean = t##_mean,          \
-        .mean_back = t##_mean_back,                                            \
+        .mean_back = t##_mean_back, .max_back = t##_max_back,                  \
     }
 
 const struct flex_pool_kernels TABLE[FLEX_POOL_TYPE_COUNT_] = {

@@ -452,6 +452,8 @@ static void NAME(mean_back)(const struct flex_pool *pool, int64_t planes,
     }
 }
 
+#include "pool_max_back_tmpl.h"
+
 #undef TYPE
 #undef BITS
 #undef LANES

@@ -59,6 +59,9 @@ struct flex_row_kernels {
     void (*adam)(void *out_param, void *out_m, void *out_v, const void *param,
                  const void *grad, const void *m, const void *v, int64_t n,
                  const struct flex_adam *adam);
+    /* param * keep - grad * rate. OUT may be one of the two. */
+    void (*sgd)(void *out, const void *param, const void *grad, double keep,
+                double rate, int64_t n);
     /* acc += x * factor (a scalar); for convolutions by rows. */
     void (*add_scaled)(void *acc, const void *x, double factor, int64_t n);
     /* acc += x. */

@@ -48,8 +48,9 @@ enum term {
         .cross_entropy_backward = t##_cross_entropy_backward,                  \
         .layer_norm = t##_layer_norm, .rms_norm = t##_rms_norm,                \
         .moments = t##_moments, .norm_backward = t##_norm_backward,            \
-        .affine = t##_affine, .adam = t##_adam, .add_scaled = t##_add_scaled,  \
-        .add = t##_add, .max = t##_max, .dot = t##_dot,                        \
+        .affine = t##_affine, .adam = t##_adam, .sgd = t##_sgd,                \
+        .add_scaled = t##_add_scaled, .add = t##_add, .max = t##_max,          \
+        .dot = t##_dot,                                                        \
     }
 
 const struct flex_row_kernels TABLE[FLEX_ROW_COUNT_] = {

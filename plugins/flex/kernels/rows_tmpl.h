@@ -343,6 +343,19 @@ static void NAME(adam)(void *out_param, void *out_m, void *out_v,
     }
 }
 
+static void NAME(sgd)(void *out_param, const void *param, const void *grad,
+                      double keep_factor, double rate_factor, int64_t n)
+{
+    const TYPE keep = (TYPE)keep_factor, rate = (TYPE)rate_factor;
+    const TYPE *p = param;
+    const TYPE *g = grad;
+    TYPE *out = out_param;
+
+#pragma omp simd
+    for (int64_t i = 0; i < n; i++)
+        out[i] = p[i] * keep - g[i] * rate;
+}
+
 static void NAME(add_scaled)(void *acc, const void *in, double factor,
                              int64_t n)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * optim.c - adam_step in one pass over its seven streams.
+ * optim.c - adam_step in one pass over its seven streams, sgd_step over three.
  */
 #include "rows.h"
 
@@ -14,7 +14,7 @@ struct step {
     struct flex_loop in[INPUTS];
     char *out[3]; /* param, m, v: contiguous */
     uint32_t dtype;
-    struct flex_adam adam;
+    struct flex_adam adam; /* of SGD, keep and rate */
 };
 
 /* Block FIRST .. FIRST + N - 1 of input I in the computing type. */
@@ -85,6 +85,47 @@ static hob_status adam_step(void *instance, struct hob_call *call)
     return HOB_OK;
 }
 
+static void sgd_range(void *context, int64_t first, int64_t last,
+                      uint32_t worker)
+{
+    const struct step *step = context;
+    const uint32_t size = hob_dtype_size(step->dtype);
+    const flex_cast_fn store = step->device->kernels->store_f32[step->dtype];
+    _Alignas(FLEX_ALIGN) char raw[2][FLEX_BLOCK * 8];
+    _Alignas(FLEX_ALIGN) char wide[2][FLEX_BLOCK * 4];
+
+    (void)worker;
+    for (int64_t i = first; i < last; i += FLEX_BLOCK) {
+        int64_t n = last - i < FLEX_BLOCK ? last - i : FLEX_BLOCK;
+        const void *param = fetch(step, PARAM, i, n, raw[PARAM], wide[PARAM]);
+        const void *grad = fetch(step, GRAD, i, n, raw[GRAD], wide[GRAD]);
+        char *out = step->out[0] + i * size;
+
+        step->kernels->sgd(store ? wide[PARAM] : out, param, grad,
+                           step->adam.keep, step->adam.rate, n);
+        if (store)
+            store(out, wide[PARAM], n);
+    }
+}
+
+static hob_status sgd_step(void *instance, struct hob_call *call)
+{
+    struct flex_device *device = instance;
+    const double lr = flex_arg_f64(call, 2);
+    struct step step = {
+        .device = device,
+        .dtype = hob_arg_view(call, 0)->dtype,
+        .out = {hob_ret_view(call, 0)->data},
+        .adam = {.keep = 1 - lr * flex_arg_f64(call, 3), .rate = lr}};
+
+    step.kernels = flex_row_kernels(device, step.dtype);
+    flex_loop_init(&step.in[PARAM], hob_arg_view(call, 0));
+    flex_loop_init(&step.in[GRAD], hob_arg_view(call, 1));
+    flex_parallel(device, step.in[PARAM].count, FLEX_GRAIN_CHEAP, sgd_range,
+                  &step);
+    return HOB_OK;
+}
+
 static const uint32_t masks[] = {HOB_MASK_FLOAT, HOB_MASK_FLOAT, HOB_MASK_FLOAT,
                                  HOB_MASK_FLOAT};
 
@@ -99,6 +140,15 @@ static const struct hob_entry entries[] = {
         .dtype_count = 4,
         .flags = HOB_ENTRY_IN_PLACE,
         .execute = adam_step,
+    },
+    {
+        .op = "sgd_step",
+        .signature = "(param: Float, grad: Float, lr: f64, "
+                     "weight_decay: f64 = 0) -> param",
+        .dtypes = masks,
+        .dtype_count = 2,
+        .flags = HOB_ENTRY_IN_PLACE,
+        .execute = sgd_step,
     },
 };
 

@@ -28,6 +28,7 @@ struct job {
     int64_t planes;
     int64_t in_plane, out_plane; /* elements */
     const char *in;
+    const char *grad; /* of max_x_back_range */
     char *out;
     char *places;                   /* of max_index */
     const struct hob_view *indices; /* of the gradient of max */
@@ -154,6 +155,57 @@ static void max_back_range(void *context, int64_t first, int64_t last,
     }
 }
 
+/* GRAD added at PLACES, which are integers of its elements' size. */
+static void add_at(char *out, const char *places, const char *grad, int64_t n,
+                   int64_t size)
+{
+    if (size == 4)
+        for (int64_t i = 0; i < n; i++)
+            ((float *)(void *)
+                 out)[((const int32_t *)(const void *)places)[i]] +=
+                ((const float *)(const void *)grad)[i];
+    else
+        for (int64_t i = 0; i < n; i++)
+            ((double *)(void *)
+                 out)[((const int64_t *)(const void *)places)[i]] +=
+                ((const double *)(const void *)grad)[i];
+}
+
+/* grad added where the maxima of IN are. */
+static void max_x_back_range(void *context, int64_t first, int64_t last,
+                             uint32_t worker)
+{
+    struct job *job = context;
+    const int64_t in_bytes = job->in_plane * job->size;
+    const int64_t out_bytes = job->out_plane * job->size;
+    const int64_t own = flex_pool_bytes(&job->pool, 1);
+    const uint64_t bytes = (uint64_t)(own + 2 * out_bytes);
+    const char *in = job->in + first * in_bytes;
+    const char *grad = job->grad + first * out_bytes;
+    char *out = job->out + first * in_bytes;
+    char *scratch;
+
+    (void)worker;
+    if (job->kernels->max_back(&job->pool, last - first, in, grad, out))
+        return;
+    scratch = flex_scratch_take(job->device, bytes);
+    if (!scratch) {
+        __atomic_store_n(&job->no_memory, 1, __ATOMIC_RELAXED);
+        return;
+    }
+    for (; first < last; first++) {
+        char *places = scratch + own, *values = places + out_bytes;
+
+        job->kernels->max_index(&job->pool, 1, in, values, places, scratch);
+        memset(out, 0, (size_t)in_bytes);
+        add_at(out, places, grad, job->out_plane, job->size);
+        in += in_bytes;
+        out += in_bytes;
+        grad += out_bytes;
+    }
+    flex_scratch_give(job->device, scratch, bytes);
+}
+
 /* Run FN over all planes, IN to result 0, in the type that is computed in. */
 static hob_status run(struct hob_call *call, struct job *job,
                       const struct hob_view *in, hob_range_fn fn)
@@ -264,6 +316,28 @@ static hob_status max_pool2d_backward(void *device, struct hob_call *call)
     return st;
 }
 
+static hob_status max_pool2d_x_backward(void *instance, struct hob_call *call)
+{
+    struct flex_device *device = instance;
+    const struct hob_view *x = hob_arg_view(call, 0);
+    const struct hob_view *grad = hob_arg_view(call, 1);
+    struct flex_wide wide = {0};
+    struct job job;
+    hob_status st;
+
+    job_init(&job, device, x->dtype, x->shape, grad->shape);
+    read_attributes(&job, call, 2, 1);
+    st = flex_wide_read(device, grad, &wide);
+    if (st)
+        return call->host->fail(call, st,
+                                "%s: no memory for %" PRId64 " elements",
+                                call->op_name, hob_view_count(grad));
+    job.grad = wide.data;
+    st = run(call, &job, x, max_x_back_range);
+    flex_wide_release(device, &wide);
+    return st;
+}
+
 static hob_status avg_pool2d(void *device, struct hob_call *call)
 {
     const struct hob_view *x = hob_arg_view(call, 0);
@@ -290,6 +364,7 @@ static hob_status avg_pool2d_backward(void *device, struct hob_call *call)
 
 static const uint32_t x_masks[] = {HOB_MASK_FLOAT};
 static const uint32_t index_masks[] = {HOB_MASK_FLOAT, HOB_MASK_INT};
+static const uint32_t grad_masks[] = {HOB_MASK_FLOAT, HOB_MASK_FLOAT};
 
 static const struct hob_entry entries[] = {
     {
@@ -318,6 +393,16 @@ static const struct hob_entry entries[] = {
         .dtypes = index_masks,
         .dtype_count = 2,
         .execute = max_pool2d_backward,
+    },
+    {
+        .op = "max_pool2d_x_backward",
+        .signature =
+            "(x: Float, grad: Float, kernel_size: [i64], stride: [i64], "
+            "padding: [i64], dilation: [i64], ceil_mode: bool = false) -> x",
+        .dtypes = grad_masks,
+        .dtype_count = 2,
+        .prepare = max_pool2d_with_indices_prepare,
+        .execute = max_pool2d_x_backward,
     },
     {
         .op = "avg_pool2d",

@@ -27,6 +27,25 @@ HOB_BEGIN_DECLS
 #define HOB_AUTODIFF_INTERFACE "autodiff.backward"
 enum { HOB_AUTODIFF_INTERFACE_VERSION = 1 };
 
+/*
+ * A part of a program that a layer can run again, as hob_checkpoint() makes
+ * it. Its functions may be called from any thread, also at the same time.
+ */
+struct hob_segment {
+    uint32_t struct_size;
+    uint32_t out_count;
+    /*
+     * Run it on INPUTS, whose count and devices are as the first time; the
+     * results, on the device that the inputs' are joined in, go to OUT and
+     * belong to SCOPE, which has the error on failure. The first run is over
+     * before another begins; in it no input is tracked.
+     */
+    hob_status (*run)(struct hob_segment *segment, hob_scope *scope,
+                      hob_tensor *const *inputs, uint32_t input_count,
+                      hob_tensor **out);
+    void (*release)(struct hob_segment *segment); /* it ends with this */
+};
+
 /* The flags of backward are enum hob_backward_call_flags of hob/autodiff.h. */
 struct hob_autodiff_interface {
     uint32_t struct_size;
@@ -58,6 +77,17 @@ struct hob_autodiff_interface {
     hob_status (*grad)(void *layer, hob_scope *scope, hob_tensor *leaf,
                        const void *grads, hob_tensor **out, char **out_message);
     void (*grads_free)(void *layer, void *grads); /* accepts NULL */
+
+    /*
+     * Run SEGMENT on INPUTS, some of which are tracked, without recording, and
+     * set OUT to its results, owned by SCOPE; run it again, recorded, where a
+     * backward comes to them. Takes SEGMENT, also on failure, which is on
+     * SCOPE then. NULL: segments are recorded as any calls are.
+     */
+    hob_status (*checkpoint)(void *layer, hob_scope *scope,
+                             struct hob_segment *segment,
+                             hob_tensor *const *inputs, uint32_t input_count,
+                             hob_tensor **out);
 };
 
 HOB_END_DECLS
