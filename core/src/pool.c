@@ -8,6 +8,7 @@
 #include "platform_process.h"
 
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -27,6 +28,10 @@ enum {
     THREADS_MAX = 1024,
     SPIN_NS = 30000,   /* a wake-up costs 5 us, a busy neighbour more */
     SPINS_A_LOOK = 32, /* at the clock */
+    /* From then on each look is also a chance for whoever waits for this
+     * processor, which may be the very thread that is waited for. */
+    SPIN_ALONE_NS = 3000,
+    KEEP_NS = 1000000, /* the workers are moved no more often, each */
     CACHE_LINE = 64
 };
 
@@ -55,6 +60,9 @@ struct hob__pool {
     atomic_uint sleepers;
     atomic_uint started; /* workers were started, or cannot be */
     atomic_uint stop;
+    _Alignas(CACHE_LINE) atomic_uint callers; /* that submit just now */
+    atomic_uint kept_off;     /* the processor that workers are kept off */
+    _Atomic uint64_t kept_ns; /* since when */
     struct slot slots[SLOT_COUNT];
 
     pthread_mutex_t lock;
@@ -65,6 +73,7 @@ struct hob__pool {
     struct worker *workers; /* threads - 1 of them */
     uint32_t threads;
     uint32_t running; /* workers that did start; under the lock */
+    struct hob__cpus cpus; /* that they may use */
 };
 
 /* How many pieces a job has; grain is at least 1. */
@@ -134,10 +143,22 @@ static bool slot_help(struct hob__pool *pool, struct slot *slot,
     return open;
 }
 
+/* Nothing has come since BEGIN: say whether to spin on. */
+static bool spin_on(uint64_t begin)
+{
+    uint64_t passed = hob__clock_ns() - begin;
+
+    if (passed >= SPIN_NS)
+        return false;
+    if (passed >= SPIN_ALONE_NS)
+        (void)sched_yield();
+    return true;
+}
+
 /* Spin until the epoch is not SEEN; false when that took too long. */
 static bool spin_for_work(struct hob__pool *pool, unsigned seen)
 {
-    uint64_t end = hob__clock_ns() + SPIN_NS;
+    uint64_t begin = hob__clock_ns();
 
     do {
         for (int i = 0; i < SPINS_A_LOOK; i++) {
@@ -145,7 +166,7 @@ static bool spin_for_work(struct hob__pool *pool, unsigned seen)
                 return true;
             hob__cpu_relax();
         }
-    } while (hob__clock_ns() < end);
+    } while (spin_on(begin));
     return false;
 }
 
@@ -192,6 +213,7 @@ static void workers_start(struct hob__pool *pool)
         (void)pthread_mutex_unlock(&pool->lock);
         return;
     }
+    hob__cpus_init(&pool->cpus);
     /* Signals are the program's business, on the program's threads. */
     (void)sigfillset(&all);
     (void)pthread_sigmask(SIG_SETMASK, &all, &before);
@@ -221,6 +243,32 @@ static struct slot *slot_take(struct hob__pool *pool)
     return NULL;
 }
 
+/*
+ * A submitter works too, so its processor is not for workers. Some systems do
+ * put them there, to leave other processors asleep, and then two threads take
+ * as long as one; a program's threads also move about. So workers are kept off
+ * the processor of the last submitter, if there are processors enough.
+ */
+static void workers_keep_off(struct hob__pool *pool)
+{
+    uint32_t cpu = hob__cpu_current();
+    uint64_t now;
+
+    if (cpu == atomic_load_explicit(&pool->kept_off, memory_order_relaxed) ||
+        pool->cpus.count < pool->threads)
+        return;
+    now = hob__clock_ns();
+    if (now - atomic_load_explicit(&pool->kept_ns, memory_order_relaxed) <
+            (uint64_t)KEEP_NS * pool->threads ||
+        pthread_mutex_trylock(&pool->lock))
+        return;
+    atomic_store_explicit(&pool->kept_off, cpu, memory_order_relaxed);
+    atomic_store_explicit(&pool->kept_ns, now, memory_order_relaxed);
+    for (uint32_t i = 0; i < pool->running; i++)
+        hob__thread_keep_off(pool->workers[i].thread, &pool->cpus, cpu);
+    (void)pthread_mutex_unlock(&pool->lock);
+}
+
 /* Wake as many sleeping workers as a job of PIECES can use. */
 static void workers_wake(struct hob__pool *pool, uint32_t pieces)
 {
@@ -239,15 +287,15 @@ static void workers_wake(struct hob__pool *pool, uint32_t pieces)
 /* Wait until no worker is in SLOT, which is closed. */
 static void slot_wait(struct hob__pool *pool, struct slot *slot)
 {
-    uint64_t end = 0;
+    uint64_t begin = 0;
 
     for (uint32_t i = 1; atomic_load(&slot->users); i++) {
         hob__cpu_relax();
         if (i % SPINS_A_LOOK)
             continue;
-        if (!end)
-            end = hob__clock_ns() + SPIN_NS;
-        if (hob__clock_ns() < end)
+        if (!begin)
+            begin = hob__clock_ns();
+        if (spin_on(begin))
             continue;
         (void)pthread_mutex_lock(&pool->lock);
         atomic_store(&slot->waiting, 1);
@@ -258,7 +306,7 @@ static void slot_wait(struct hob__pool *pool, struct slot *slot)
     }
 }
 
-static void job_run(struct hob__pool *pool, const struct slot *job)
+static void job_share(struct hob__pool *pool, const struct slot *job)
 {
     struct slot *slot = slot_take(pool);
 
@@ -266,6 +314,7 @@ static void job_run(struct hob__pool *pool, const struct slot *job)
         job_run_inline(job, 0);
         return;
     }
+    workers_keep_off(pool);
     slot->pieces = job->pieces;
     slot->count = job->count;
     slot->grain = job->grain;
@@ -277,6 +326,20 @@ static void job_run(struct hob__pool *pool, const struct slot *job)
     slot_work(slot, 0);
     slot_wait(pool, slot);
     atomic_store_explicit(&slot->owned, 0, memory_order_release);
+}
+
+/* As many submitters as the pool has threads need no workers: those would only
+ * take processors from them. */
+static void job_run(struct hob__pool *pool, const struct slot *job)
+{
+    unsigned others =
+        atomic_fetch_add_explicit(&pool->callers, 1, memory_order_relaxed);
+
+    if (others + 1 < pool->threads)
+        job_share(pool, job);
+    else
+        job_run_inline(job, 0);
+    (void)atomic_fetch_sub_explicit(&pool->callers, 1, memory_order_relaxed);
 }
 
 hob_status hob__pool_new(uint32_t threads, struct hob__pool **out_pool)
@@ -291,7 +354,7 @@ hob_status hob__pool_new(uint32_t threads, struct hob__pool **out_pool)
     pool = aligned_alloc(CACHE_LINE, sizeof(*pool));
     if (!pool)
         return HOB_ERR_MEMORY;
-    *pool = (struct hob__pool){.threads = threads};
+    *pool = (struct hob__pool){.threads = threads, .kept_off = UINT32_MAX};
     pool->workers = calloc(threads, sizeof(*pool->workers));
     if (!pool->workers)
         goto fail;
