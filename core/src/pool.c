@@ -25,14 +25,27 @@
 enum {
     SLOT_COUNT = 8,   /* jobs at once; more run inline */
     PIECES_MAX = 256, /* enough to balance, few enough to be cheap */
+    RUNS_MAX = 8,
     THREADS_MAX = 1024,
-    SPIN_NS = 30000,   /* a wake-up costs 5 us, a busy neighbour more */
+    /* A wake-up costs 5 us, where a processor is virtual three times that, and
+     * between two jobs a program often does some small things alone. */
+    SPIN_NS = 100000,
+    /* For the last worker. After the first part of that each look is also a
+     * chance for whoever waits for this processor, as that worker may. */
+    WAIT_NS = 30000,
+    WAIT_ALONE_NS = 3000,
     SPINS_A_LOOK = 32, /* at the clock */
-    /* From then on each look is also a chance for whoever waits for this
-     * processor, which may be the very thread that is waited for. */
-    SPIN_ALONE_NS = 3000,
     KEEP_NS = 1000000, /* the workers are moved no more often, each */
     CACHE_LINE = 64
+};
+
+/*
+ * The pieces are cut into as many runs as there are threads. A thread begins
+ * with the run of its number, so job after job it meets the same part of the
+ * data, which its own caches may still hold; then it helps with the others.
+ */
+struct run {
+    _Alignas(CACHE_LINE) atomic_uint next; /* piece to claim */
 };
 
 struct slot {
@@ -40,13 +53,14 @@ struct slot {
     atomic_uint owned;                     /* by a submitter */
     atomic_uint waiting;                   /* the submitter sleeps */
     uint32_t pieces;
+    uint32_t runs;
     int64_t count;
     int64_t grain;
     hob_range_fn fn;
     void *context;
     /* What the workers write is apart from what they only read. */
-    _Alignas(CACHE_LINE) atomic_uint next; /* piece to claim */
-    atomic_uint users;                     /* workers that may read the job */
+    _Alignas(CACHE_LINE) atomic_uint users; /* workers that may read the job */
+    struct run run[RUNS_MAX];
 };
 
 struct worker {
@@ -108,17 +122,28 @@ static void job_run_inline(const struct slot *job, uint32_t worker)
         piece_run(job, i, worker);
 }
 
+/* The first piece of run INDEX. */
+static uint32_t run_first(const struct slot *job, uint32_t index)
+{
+    return index * job->pieces / job->runs;
+}
+
 /* Claim pieces and run them until none is left; then close the slot. */
 static void slot_work(struct slot *slot, uint32_t worker)
 {
-    for (;;) {
-        /* It passes PIECES by at most one a thread, so it cannot wrap. */
-        unsigned index =
-            atomic_fetch_add_explicit(&slot->next, 1, memory_order_relaxed);
+    for (uint32_t i = 0; i < slot->runs; i++) {
+        uint32_t run = (worker + i) % slot->runs;
+        uint32_t last = run_first(slot, run + 1);
 
-        if (index >= slot->pieces)
-            break;
-        piece_run(slot, index, worker);
+        for (;;) {
+            /* It passes LAST by at most one a thread, so it cannot wrap. */
+            unsigned index = atomic_fetch_add_explicit(&slot->run[run].next, 1,
+                                                       memory_order_relaxed);
+
+            if (index >= last)
+                break;
+            piece_run(slot, index, worker);
+        }
     }
     atomic_store(&slot->open, 0);
 }
@@ -143,22 +168,10 @@ static bool slot_help(struct hob__pool *pool, struct slot *slot,
     return open;
 }
 
-/* Nothing has come since BEGIN: say whether to spin on. */
-static bool spin_on(uint64_t begin)
-{
-    uint64_t passed = hob__clock_ns() - begin;
-
-    if (passed >= SPIN_NS)
-        return false;
-    if (passed >= SPIN_ALONE_NS)
-        (void)sched_yield();
-    return true;
-}
-
 /* Spin until the epoch is not SEEN; false when that took too long. */
 static bool spin_for_work(struct hob__pool *pool, unsigned seen)
 {
-    uint64_t begin = hob__clock_ns();
+    uint64_t end = hob__clock_ns() + SPIN_NS;
 
     do {
         for (int i = 0; i < SPINS_A_LOOK; i++) {
@@ -166,7 +179,7 @@ static bool spin_for_work(struct hob__pool *pool, unsigned seen)
                 return true;
             hob__cpu_relax();
         }
-    } while (spin_on(begin));
+    } while (hob__clock_ns() < end);
     return false;
 }
 
@@ -284,6 +297,18 @@ static void workers_wake(struct hob__pool *pool, uint32_t pieces)
     (void)pthread_mutex_unlock(&pool->lock);
 }
 
+/* The last worker is still busy, and was at BEGIN: say whether to spin on. */
+static bool wait_on(uint64_t begin)
+{
+    uint64_t passed = hob__clock_ns() - begin;
+
+    if (passed >= WAIT_NS)
+        return false;
+    if (passed >= WAIT_ALONE_NS)
+        (void)sched_yield();
+    return true;
+}
+
 /* Wait until no worker is in SLOT, which is closed. */
 static void slot_wait(struct hob__pool *pool, struct slot *slot)
 {
@@ -295,7 +320,7 @@ static void slot_wait(struct hob__pool *pool, struct slot *slot)
             continue;
         if (!begin)
             begin = hob__clock_ns();
-        if (spin_on(begin))
+        if (wait_on(begin))
             continue;
         (void)pthread_mutex_lock(&pool->lock);
         atomic_store(&slot->waiting, 1);
@@ -320,7 +345,12 @@ static void job_share(struct hob__pool *pool, const struct slot *job)
     slot->grain = job->grain;
     slot->fn = job->fn;
     slot->context = job->context;
-    atomic_store_explicit(&slot->next, 0, memory_order_relaxed);
+    slot->runs = pool->threads < RUNS_MAX ? pool->threads : RUNS_MAX;
+    if (slot->runs > job->pieces)
+        slot->runs = job->pieces;
+    for (uint32_t i = 0; i < slot->runs; i++)
+        atomic_store_explicit(&slot->run[i].next, run_first(slot, i),
+                              memory_order_relaxed);
     atomic_store(&slot->open, 1);
     workers_wake(pool, job->pieces);
     slot_work(slot, 0);
