@@ -389,6 +389,8 @@ static hob_status open_in_context(struct ccu_device *device, char **out_message)
         status = ccu_staging_init(&device->staging, device);
     if (!status)
         status = ccu_compiler_init(device);
+    if (!status && device->options.has_blas)
+        status = ccu_blas_init(device);
     if (status)
         return status;
     device->cube.kernels = cube_kernels_new(&device->cube);
@@ -420,6 +422,9 @@ static int read_options(struct ccu_device *device, const char *text,
     struct ccu_options *to = &device->options;
     const struct cube_option options[] = {
         {"nvrtc_dir", CUBE_OPTION_FOLDER, to->nvrtc_dir},
+        {"cublas_dir", CUBE_OPTION_FOLDER, to->cublas_dir},
+        {"cublas", CUBE_OPTION_TRUTH, &to->has_blas},
+        {"tf32", CUBE_OPTION_TRUTH, &to->has_tf32},
         {"blocking", CUBE_OPTION_TRUTH, &to->is_blocking},
     };
 
@@ -469,6 +474,7 @@ static void destroy(struct ccu_device *device)
         if (device->stream)
             (void)device->driver->stream_wait(device->stream);
         cube_kernels_free(device->cube.kernels);
+        ccu_blas_release(device);
         ccu_compiler_release(device);
         ccu_staging_release(&device->staging);
         if (device->memory.device)
@@ -500,6 +506,7 @@ hob_status ccu_device_open(void *opened, uint32_t ordinal, const char *options,
     device->cube.host = host;
     device->cube.runtime = &ccu_runtime;
     device->cube.name = device->name;
+    device->options.has_blas = 1;
     if (pthread_mutex_init(&device->lock, NULL))
         status = HOB_ERR_MEMORY;
     else

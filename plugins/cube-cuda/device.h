@@ -9,6 +9,7 @@
 #ifndef CCU_DEVICE_H
 #define CCU_DEVICE_H
 
+#include "blas.h"
 #include "instance.h"
 #include "memory.h"
 #include "nvrtc.h"
@@ -31,6 +32,7 @@ struct ccu_device {
     struct ccu_memory memory;
     struct ccu_staging staging;
     struct ccu_compiler compiler;
+    struct ccu_blas blas;
     pthread_mutex_t lock; /* of what follows */
     uint32_t has_lock;
     _Atomic uint32_t is_lost;

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "driver.h"
 
+#include "blas.h"
+
 #include <dlfcn.h>
 #include <limits.h>
 #include <stdio.h>
@@ -9,10 +11,22 @@
 
 static const char driver_library[] = "libcuda.so.1";
 
-/* One name a major version of the toolkit, newest first. */
-static const char *const nvrtc_libraries[] = {
-    "libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so.11.2", "libnvrtc.so"};
-enum { NVRTC_LIBRARIES = sizeof(nvrtc_libraries) / sizeof(nvrtc_libraries[0]) };
+/* A library of the toolkit: one name a major version, newest first. */
+struct toolkit_library {
+    const char *what;
+    const char *names[4];
+    const char *option;
+};
+
+static const struct toolkit_library nvrtc_library = {
+    "the compiler of kernels",
+    {"libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so.11.2", "libnvrtc.so"},
+    "nvrtc_dir"};
+static const struct toolkit_library cublas_library = {
+    "the library of matrix products",
+    {"libcublasLt.so.13", "libcublasLt.so.12", "libcublasLt.so.11",
+     "libcublasLt.so"},
+    "cublas_dir"};
 
 static ccu_any_fn find_in(void *library, ccu_find_fn find, const char *name)
 {
@@ -52,55 +66,73 @@ int ccu_driver_open(struct ccu_driver *out, ccu_find_fn find,
     return 1;
 }
 
-/* Try all names of the library in FOLDER, or as the system finds them. */
-static void *open_nvrtc_in(const char *folder)
+/* Try all names of LIBRARY in FOLDER, or as the system finds them. */
+static void *open_names(const struct toolkit_library *library,
+                        const char *folder)
 {
     char path[PATH_MAX];
-    void *library = NULL;
+    void *opened = NULL;
 
-    for (int i = 0; i < NVRTC_LIBRARIES && !library; i++) {
-        const int length =
-            snprintf(path, sizeof(path), "%s%s%s", folder,
-                     folder[0] ? "/" : "", nvrtc_libraries[i]);
+    for (int i = 0; i < 4 && !opened; i++) {
+        const int length = snprintf(path, sizeof(path), "%s%s%s", folder,
+                                    folder[0] ? "/" : "", library->names[i]);
 
         if (length > 0 && (size_t)length < sizeof(path))
-            library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+            opened = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     }
-    return library;
+    return opened;
 }
 
 /* FOLDER alone if it is given: who asks for one version gets no other. */
-static void *open_nvrtc(const char *folder)
+static void *open_toolkit(const struct toolkit_library *library,
+                          const char *folder, char reason[CCU_REASON])
 {
-    void *library = open_nvrtc_in(folder);
+    void *opened = open_names(library, folder);
 
-    if (!library && !folder[0])
-        library = open_nvrtc_in("/usr/local/cuda/lib64");
-    return library;
+    if (!opened && !folder[0])
+        opened = open_names(library, "/usr/local/cuda/lib64");
+    if (!opened)
+        snprintf(reason, CCU_REASON,
+                 "%s, %s, is not %s%s; install it with the CUDA toolkit, or "
+                 "say where it is with the option \"%s\"",
+                 library->what, library->names[0],
+                 folder[0] ? "in " : "found", folder, library->option);
+    return opened;
 }
+
+#define CCU_TOOLKIT(member, name, parameters)                                  \
+    out->member = (int(*) parameters)find_in(library, find, #name);            \
+    if (!out->member) {                                                        \
+        snprintf(reason, CCU_REASON,                                           \
+                 "%s lacks %s; it must be of CUDA 11.2 or later", what,        \
+                 #name);                                                       \
+        return 0;                                                              \
+    }
 
 int ccu_nvrtc_open(struct ccu_nvrtc *out, ccu_find_fn find, const char *folder,
                    char reason[CCU_REASON])
 {
-    void *library = find ? NULL : open_nvrtc(folder);
+    static const char what[] = "NVRTC";
+    void *library = find ? NULL : open_toolkit(&nvrtc_library, folder, reason);
 
     memset(out, 0, sizeof(*out));
-    if (!find && !library) {
-        snprintf(reason, CCU_REASON,
-                 "the compiler of kernels, %s, is not %s%s; install the CUDA "
-                 "toolkit's NVRTC, or say where it is with the option "
-                 "\"nvrtc_dir\"",
-                 nvrtc_libraries[0], folder[0] ? "in " : "found",
-                 folder);
+    if (!find && !library)
         return 0;
-    }
-#define CCU_NVRTC(member, name, parameters)                                    \
-    out->member = (int(*) parameters)find_in(library, find, #name);            \
-    if (!out->member) {                                                        \
-        snprintf(reason, CCU_REASON,                                           \
-                 "NVRTC lacks %s; it must be of CUDA 11.2 or later", #name);   \
-        return 0;                                                              \
-    }
+#define CCU_NVRTC CCU_TOOLKIT
+#include "symbols.def"
+    return 1;
+}
+
+int ccu_cublas_open(struct ccu_cublas *out, ccu_find_fn find,
+                    const char *folder, char reason[CCU_REASON])
+{
+    static const char what[] = "cuBLASLt";
+    void *library = find ? NULL : open_toolkit(&cublas_library, folder, reason);
+
+    memset(out, 0, sizeof(*out));
+    if (!find && !library)
+        return 0;
+#define CCU_CUBLAS CCU_TOOLKIT
 #include "symbols.def"
     return 1;
 }

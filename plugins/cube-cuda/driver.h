@@ -92,6 +92,11 @@ typedef ccu_any_fn (*ccu_find_fn)(const char *name);
  */
 int ccu_driver_open(struct ccu_driver *out, ccu_find_fn find,
                     char reason[CCU_REASON]);
+struct ccu_cublas;
+
+/* The same from libcublasLt. */
+int ccu_cublas_open(struct ccu_cublas *out, ccu_find_fn find,
+                    const char *folder, char reason[CCU_REASON]);
 /* The same from libnvrtc. FOLDER is searched first; "": only where the system
  * and an installed toolkit have it. */
 int ccu_nvrtc_open(struct ccu_nvrtc *out, ccu_find_fn find, const char *folder,

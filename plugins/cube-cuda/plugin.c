@@ -3,6 +3,7 @@
  * plugin.c - the entry of the CUDA backend and its tables.
  */
 #include "device.h"
+#include "matmul.h"
 
 #include <cube/cube.h>
 
@@ -60,6 +61,7 @@ static void *make_tables(void)
     if (!tables)
         return NULL;
     cube_entries_copy(tables->entries);
+    ccu_matmul_install(tables->entries, count);
     tables->plugin = plugin_head;
     tables->backend = backend_head;
     tables->backend.entries = tables->entries;

@@ -25,9 +25,19 @@ struct cube_entries {
 
 /* One a family, listed in entries.c too. */
 extern const struct cube_entries cube_copy_entries;
+extern const struct cube_entries cube_create_entries;
 extern const struct cube_entries cube_elementwise_entries;
+extern const struct cube_entries cube_mask_entries;
+extern const struct cube_entries cube_matmul_entries;
 extern const struct cube_entries cube_optim_entries;
+extern const struct cube_entries cube_pick_entries;
+extern const struct cube_entries cube_quant_entries;
+extern const struct cube_entries cube_random_entries;
 extern const struct cube_entries cube_reduce_entries;
+extern const struct cube_entries cube_rows_entries;
+extern const struct cube_entries cube_scan_entries;
+extern const struct cube_entries cube_scatter_entries;
+extern const struct cube_entries cube_sort_entries;
 
 /* How many entries there are, and all of them to OUT. */
 uint32_t cube_entry_count(void);

@@ -21,8 +21,31 @@ extern const char cube_text_space[];
 
 /* Kernels. */
 extern const char cube_text_adam[];
+extern const char cube_text_arange[];
+extern const char cube_text_circular[];
+extern const char cube_text_circular64[];
+extern const char cube_text_fill[];
 extern const char cube_text_map[];
+extern const char cube_text_mask[];
+extern const char cube_text_matmul[];
+extern const char cube_text_matmul_rows[];
+extern const char cube_text_matmul_sum[];
+extern const char cube_text_move[];
+extern const char cube_text_outside[];
+extern const char cube_text_pick[];
+extern const char cube_text_quant_check[];
+extern const char cube_text_quant_decode[];
+extern const char cube_text_quant_encode[];
+extern const char cube_text_random[];
 extern const char cube_text_reduce[];
+extern const char cube_text_rows[];
+extern const char cube_text_scan[];
+extern const char cube_text_scatter_add[];
+extern const char cube_text_sort_finish[];
+extern const char cube_text_sort_merge[];
+extern const char cube_text_sort_tile[];
+extern const char cube_text_special[];
+extern const char cube_text_special64[];
 extern const char cube_text_transpose[];
 
 #endif

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "fake_cuda.h"
 
+#include <cube-cuda/blas.h>
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,6 +30,16 @@ struct CUmemPoolHandle_st {
 struct _nvrtcProgram {
     const char *text;
 };
+struct cublasLtContext {
+    int unused;
+};
+
+/* A description of a product, a layout or a preference. */
+struct blas_object {
+    int turned[2];
+    int type, count;
+    int64_t rows, columns, stride, batch;
+};
 
 static struct CUctx_st contexts[FAKE_CUDA_DEVICES] = {{0}, {1}};
 static struct CUfunc_st functions[2] = {{0}, {1}};
@@ -47,7 +59,8 @@ int fake_cuda_is_clean(void)
 {
     return !fake_cuda.contexts && !fake_cuda.streams && !fake_cuda.events &&
            !fake_cuda.pools && !fake_cuda.modules && !fake_cuda.programs &&
-           !fake_cuda.pins && !fake_cuda.blocks && !fake_cuda.depth;
+           !fake_cuda.pins && !fake_cuda.blocks && !fake_cuda.depth &&
+           !fake_cuda.handles && !fake_cuda.layouts;
 }
 
 /* What NAME is to answer instead of doing its work; 0: nothing. */
@@ -505,6 +518,177 @@ static int fake_cubin(struct _nvrtcProgram *program, char *cubin)
     return 0;
 }
 
+/* ---- cuBLASLt ---- */
+
+static int fake_blas_create(struct cublasLtContext **handle)
+{
+    IN_CONTEXT("cublasLtCreate");
+    *handle = malloc(sizeof(**handle));
+    fake_cuda.handles++;
+    return 0;
+}
+
+static int fake_blas_destroy(struct cublasLtContext *handle)
+{
+    free(handle);
+    fake_cuda.handles--;
+    return 0;
+}
+
+static int new_object(void **out, const char *name)
+{
+    FAULT(name);
+    *out = calloc(1, sizeof(struct blas_object));
+    fake_cuda.layouts++;
+    return 0;
+}
+
+static int free_object(void *object)
+{
+    free(object);
+    fake_cuda.layouts--;
+    return 0;
+}
+
+static int fake_desc_create(void **desc, int compute_type, int scale_type)
+{
+    (void)scale_type;
+    if (compute_type != 68 && compute_type != 70 && compute_type != 77)
+        return 7; /* CUBLAS_STATUS_INVALID_VALUE */
+    return new_object(desc, "cublasLtMatmulDescCreate");
+}
+
+static int fake_desc_set(void *desc, int attribute, const void *value,
+                         size_t bytes)
+{
+    struct blas_object *object = desc;
+    int turned;
+
+    FAULT("cublasLtMatmulDescSetAttribute");
+    if (bytes != sizeof(turned) || (attribute != 3 && attribute != 4))
+        return 7;
+    memcpy(&turned, value, sizeof(turned));
+    object->turned[attribute - 3] = turned;
+    return 0;
+}
+
+static int fake_layout_create(void **layout, int type, uint64_t rows,
+                              uint64_t columns, int64_t stride)
+{
+    const int result = new_object(layout, "cublasLtMatrixLayoutCreate");
+    struct blas_object *object = *layout;
+
+    if (result)
+        return result;
+    if (stride < (int64_t)rows)
+        return 7;
+    object->type = type;
+    object->rows = (int64_t)rows;
+    object->columns = (int64_t)columns;
+    object->stride = stride;
+    object->count = 1;
+    return 0;
+}
+
+static int fake_layout_set(void *layout, int attribute, const void *value,
+                           size_t bytes)
+{
+    struct blas_object *object = layout;
+
+    FAULT("cublasLtMatrixLayoutSetAttribute");
+    if (attribute == 5 && bytes == sizeof(object->count))
+        memcpy(&object->count, value, bytes);
+    else if (attribute == 6 && bytes == sizeof(object->batch))
+        memcpy(&object->batch, value, bytes);
+    else
+        return 7;
+    return 0;
+}
+
+static int fake_preference_create(void **preference)
+{
+    return new_object(preference, "cublasLtMatmulPreferenceCreate");
+}
+
+static int fake_preference_set(void *preference, int attribute,
+                               const void *value, size_t bytes)
+{
+    (void)preference;
+    (void)value;
+    FAULT("cublasLtMatmulPreferenceSetAttribute");
+    return bytes == (attribute == 1 ? 8u : 4u) ? 0 : 7;
+}
+
+static int fake_heuristic(struct cublasLtContext *handle, void *desc, void *a,
+                          void *b, void *c, void *d, void *preference,
+                          int wanted, void *results, int *found)
+{
+    (void)handle;
+    (void)desc;
+    (void)a;
+    (void)b;
+    (void)d;
+    (void)c;
+    (void)preference;
+    FAULT("cublasLtMatmulAlgoGetHeuristic");
+    fake_cuda.heuristics++;
+    memset(results, 0, 96 * (size_t)wanted);
+    *found = !fake_cuda.has_no_kernel;
+    return 0;
+}
+
+static double element(const void *data, const struct blas_object *layout,
+                      int turned, int64_t batch, int64_t row, int64_t column)
+{
+    const int64_t at = batch * layout->batch +
+                       (turned ? row * layout->stride + column
+                               : column * layout->stride + row);
+
+    return layout->type == 1 ? ((const double *)data)[at]
+                             : (double)((const float *)data)[at];
+}
+
+/* Column-major, as the library is: d = a b. */
+static int fake_matmul(struct cublasLtContext *handle, void *desc,
+                       const void *alpha, const void *a, void *a_layout,
+                       const void *b, void *b_layout, const void *beta,
+                       const void *c, void *c_layout, void *d, void *d_layout,
+                       const void *algorithm, void *workspace,
+                       size_t workspace_bytes, struct CUstream_st *stream)
+{
+    const struct blas_object *product = desc, *to = d_layout;
+    const struct blas_object *left = a_layout;
+    const int64_t inner = product->turned[0] ? left->rows : left->columns;
+
+    (void)handle;
+    (void)alpha;
+    (void)beta;
+    (void)c;
+    (void)c_layout;
+    (void)algorithm;
+    (void)stream;
+    IN_CONTEXT("cublasLtMatmul");
+    if (workspace_bytes && !workspace)
+        return 7;
+    fake_cuda.products++;
+    for (int64_t batch = 0; batch < to->count; batch++)
+        for (int64_t i = 0; i < to->rows; i++)
+            for (int64_t j = 0; j < to->columns; j++) {
+                const int64_t at = batch * to->batch + j * to->stride + i;
+                double sum = 0;
+
+                for (int64_t k = 0; k < inner; k++)
+                    sum += element(a, left, product->turned[0], batch, i, k) *
+                           element(b, b_layout, product->turned[1], batch, k,
+                                   j);
+                if (to->type == 1)
+                    ((double *)d)[at] = sum;
+                else
+                    ((float *)d)[at] = (float)sum;
+            }
+    return 0;
+}
+
 /* ---- by name ---- */
 
 ccu_any_fn fake_cuda_find(const char *name)
@@ -557,6 +741,21 @@ ccu_any_fn fake_cuda_find(const char *name)
         .cubin_size = fake_cubin_size,
         .cubin = fake_cubin,
     };
+    const struct ccu_cublas cublas = {
+        .create = fake_blas_create,
+        .destroy = fake_blas_destroy,
+        .desc_create = fake_desc_create,
+        .desc_destroy = free_object,
+        .desc_set = fake_desc_set,
+        .layout_create = fake_layout_create,
+        .layout_destroy = free_object,
+        .layout_set = fake_layout_set,
+        .preference_create = fake_preference_create,
+        .preference_destroy = free_object,
+        .preference_set = fake_preference_set,
+        .heuristic = fake_heuristic,
+        .matmul = fake_matmul,
+    };
 
     if (fake_cuda.missing && !strcmp(name, fake_cuda.missing))
         return NULL;
@@ -566,6 +765,9 @@ ccu_any_fn fake_cuda_find(const char *name)
 #define CCU_NVRTC(member, symbol, parameters)                                  \
     if (!strcmp(name, #symbol))                                                \
         return (ccu_any_fn)nvrtc.member;
+#define CCU_CUBLAS(member, symbol, parameters)                                 \
+    if (!strcmp(name, #symbol))                                                \
+        return (ccu_any_fn)cublas.member;
 #include <cube-cuda/symbols.def>
     return NULL;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fake_cuda.h - CUDA's driver and NVRTC as functions of a test: device memory
- * is host memory, a kernel runs when it is launched, and any function can be
+ * fake_cuda.h - CUDA's driver, NVRTC and cuBLASLt (of f32 and f64) as functions
+ * of a test: device memory is host memory, a kernel runs when it is launched, and any function can be
  * made to fail. What a driver would hold is counted.
  */
 #ifndef FAKE_CUDA_H
@@ -25,6 +25,9 @@ struct fake_cuda {
     int depth;      /* contexts pushed */
     size_t bytes;   /* taken from pools */
     int calls_alloc, calls_free, waits;
+    int handles, layouts; /* of cuBLASLt; layouts and their like */
+    int heuristics, products; /* asked for so far */
+    int has_no_kernel;        /* the heuristic finds none */
     int lost[FAKE_CUDA_DEVICES]; /* the sticky result of each */
     unsigned int groups, group_size;
 };

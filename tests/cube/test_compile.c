@@ -195,7 +195,7 @@ static void recorder_end(void)
 /* Families whose ops take tensors of one shape and any attributes. */
 static const struct cube_entries *const families[] = {
     &cube_copy_entries, &cube_elementwise_entries, &cube_optim_entries,
-    &cube_reduce_entries};
+    &cube_reduce_entries, &cube_rows_entries};
 
 enum layout { DENSE, TRANSPOSED, ODD, ROW, LAYOUTS };
 
@@ -231,9 +231,14 @@ static int is_tensor(const char *type)
 {
     static const char *const kinds[] = {"Num", "Any", "Float", "Int", "Bool"};
 
-    for (int i = 0; i < 5; i++)
-        if (strcmp(type, kinds[i]) == 0)
+    for (int i = 0; i < 5; i++) {
+        const size_t length = strlen(kinds[i]);
+
+        /* An optional one is there. */
+        if (strncmp(type, kinds[i], length) == 0 &&
+            (!type[length] || strcmp(type + length, "?") == 0))
             return 1;
+    }
     return 0;
 }
 

@@ -8,6 +8,8 @@
 #include "fake_host.h"
 
 #include <cube-cuda/device.h>
+#include <cube-cuda/matmul.h>
+#include <cube/cube.h>
 
 #include <check.h>
 #include <stdarg.h>
@@ -486,6 +488,178 @@ START_TEST(test_cuda_blocking_names_the_op)
 }
 END_TEST
 
+/* ---- products ---- */
+
+enum { MOST = 2 * 3 * 8 * 9 };
+
+/* A view of SHAPE whose dimensions lie in ORDER, from the outermost. */
+static struct hob_view view_of(void *data, uint32_t dtype, uint32_t rank,
+                               const int64_t *shape, const uint32_t *order,
+                               int64_t gap)
+{
+    struct hob_view view = {.data = data,
+                            .dtype = (uint8_t)dtype,
+                            .rank = (uint8_t)rank};
+    int64_t stride = 1;
+
+    for (uint32_t i = rank; i-- > 0;) {
+        view.shape[order[i]] = shape[order[i]];
+        view.strides[order[i]] = stride;
+        stride *= shape[order[i]] + (i + 1 == rank ? gap : 0);
+    }
+    fake_view_flags(&view);
+    return view;
+}
+
+static const struct {
+    int64_t lhs[4], rhs[4];
+    uint32_t lhs_order[4], rhs_order[4];
+    int64_t gap;
+    int products; /* what cuBLASLt is asked for */
+} layouts[] = {
+    {{1, 1, 5, 7}, {1, 1, 7, 6}, {0, 1, 2, 3}, {0, 1, 2, 3}, 0, 1},
+    {{1, 1, 5, 7}, {1, 1, 7, 6}, {0, 1, 3, 2}, {0, 1, 2, 3}, 0, 1},
+    {{1, 1, 5, 7}, {1, 1, 7, 6}, {0, 1, 2, 3}, {0, 1, 3, 2}, 2, 1},
+    {{1, 1, 5, 7}, {1, 1, 7, 6}, {0, 1, 3, 2}, {0, 1, 3, 2}, 1, 1},
+    {{1, 1, 1, 7}, {1, 1, 7, 6}, {0, 1, 3, 2}, {0, 1, 2, 3}, 0, 1},
+    {{1, 1, 5, 1}, {1, 1, 1, 6}, {0, 1, 2, 3}, {0, 1, 3, 2}, 3, 1},
+    {{1, 1, 5, 7}, {1, 1, 7, 1}, {0, 1, 2, 3}, {0, 1, 2, 3}, 0, 1},
+    {{2, 3, 4, 5}, {2, 3, 5, 6}, {0, 1, 2, 3}, {0, 1, 2, 3}, 0, 1},
+    {{2, 3, 4, 5}, {1, 1, 5, 6}, {0, 1, 2, 3}, {0, 1, 2, 3}, 0, 1},
+    {{2, 3, 4, 5}, {1, 3, 5, 6}, {0, 1, 2, 3}, {0, 1, 3, 2}, 0, 2},
+    {{2, 3, 4, 5}, {2, 1, 5, 6}, {1, 0, 2, 3}, {0, 1, 2, 3}, 0, 2},
+};
+enum { LAYOUTS = sizeof(layouts) / sizeof(layouts[0]) };
+
+static double number_at(const struct hob_view *view, const int64_t *place)
+{
+    int64_t at = 0;
+
+    for (uint32_t i = 0; i < view->rank; i++)
+        at += view->shape[i] == 1 ? 0 : place[i] * view->strides[i];
+    return view->dtype == HOB_DTYPE_F64 ? ((const double *)view->data)[at]
+                                        : ((const float *)view->data)[at];
+}
+
+static void check_product(const struct hob_view *lhs,
+                          const struct hob_view *rhs,
+                          const struct hob_view *out)
+{
+    for (int64_t i = 0; i < hob_view_count(out); i++) {
+        int64_t place[4], left[4], right[4], rest = i;
+        double sum = 0;
+
+        for (uint32_t d = 4; d-- > 0;) {
+            place[d] = rest % out->shape[d];
+            rest /= out->shape[d];
+        }
+        for (int64_t k = 0; k < lhs->shape[3]; k++) {
+            memcpy(left, place, sizeof(left));
+            memcpy(right, place, sizeof(right));
+            left[3] = right[2] = k;
+            sum += number_at(lhs, left) * number_at(rhs, right);
+        }
+        ck_assert_double_eq_tol(number_at(out, place), sum, 1e-5);
+    }
+}
+
+static void run_product(int index, uint32_t dtype, int products)
+{
+    struct ccu_device *device = open_device(0, NULL);
+    struct hob_entry entry = cube_matmul_entries.entries[0];
+    const int64_t *a = layouts[index].lhs, *b = layouts[index].rhs;
+    const int64_t shape[4] = {a[0] > b[0] ? a[0] : b[0],
+                              a[1] > b[1] ? a[1] : b[1], a[2], b[3]};
+    static double memory[2][MOST];
+    struct hob_view views[2];
+    struct fake_call fake;
+
+    for (int i = 0; i < MOST; i++)
+        for (int side = 0; side < 2; side++) {
+            const double value = (i * 7 + side * 5) % 11 - 5;
+
+            if (dtype == HOB_DTYPE_F64)
+                memory[side][i] = value;
+            else
+                ((float *)memory[side])[i] = (float)value;
+        }
+    views[0] = view_of(memory[0], dtype, 4, a, layouts[index].lhs_order,
+                       layouts[index].gap);
+    views[1] = view_of(memory[1], dtype, 4, b, layouts[index].rhs_order,
+                       layouts[index].gap);
+    ccu_matmul_install(&entry, 1);
+    for (int again = 0; again < 2; again++) {
+        fake_call_init(&fake, &host, "matmul");
+        fake_call_view(&fake, &views[0]);
+        fake_call_view(&fake, &views[1]);
+        fake_call_result(&fake, dtype, 4, shape);
+        ck_assert_int_eq(fake_call_run(&fake, &entry, device), HOB_OK);
+        ck_assert(fake_tensor_intact(&fake.results[0]));
+        check_product(&views[0], &views[1], &fake.results[0].view);
+        fake_call_release(&fake);
+    }
+    /* The second time its plan is there. */
+    ck_assert_int_eq(fake_cuda.products, 2 * products);
+    ck_assert_int_eq(fake_cuda.heuristics, 1);
+    ccu_device_close(device);
+}
+
+START_TEST(test_cuda_multiplies)
+{
+    run_product(_i, HOB_DTYPE_F32, layouts[_i].products);
+}
+END_TEST
+
+START_TEST(test_cuda_multiplies_f64)
+{
+    run_product(_i, HOB_DTYPE_F64, layouts[_i].products);
+}
+END_TEST
+
+static const char *const multiplying[] = {
+    "cublasLtMatmulDescCreate",
+    "cublasLtMatmulDescSetAttribute",
+    "cublasLtMatrixLayoutCreate",
+    "cublasLtMatrixLayoutSetAttribute",
+    "cublasLtMatmulPreferenceCreate",
+    "cublasLtMatmulPreferenceSetAttribute",
+    "cublasLtMatmulAlgoGetHeuristic",
+    "cublasLtCreate"};
+enum { MULTIPLYING = sizeof(multiplying) / sizeof(multiplying[0]) };
+
+/* What cuBLASLt cannot do is for the portable kernel. */
+START_TEST(test_cuda_products_fail)
+{
+    struct ccu_device *device;
+    static float memory[2 * 4];
+    const struct ccu_matrix matrix = {memory, 2, 1, 4};
+    struct ccu_product product = {.dtype = HOB_DTYPE_F32,
+                                  .m = 2,
+                                  .n = 2,
+                                  .k = 2,
+                                  .count = 2,
+                                  .a = matrix,
+                                  .b = matrix,
+                                  .c = memory,
+                                  .c_batch = 4};
+    char *message = NULL;
+    int is_pushed;
+
+    if (_i < MULTIPLYING)
+        fake_cuda.failing = multiplying[_i];
+    fake_cuda.result = 13;
+    fake_cuda.has_no_kernel = 1;
+    device = open_device(0, NULL);
+    is_pushed = ccu_enter(device);
+    ck_assert_int_eq(ccu_blas_multiply(device, &product, &message),
+                     HOB_ERR_UNSUPPORTED);
+    ck_assert_ptr_null(message);
+    ck_assert_int_eq(fake_cuda.products, 0);
+    ccu_leave(device, is_pushed);
+    ccu_device_close(device);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("CUDA runtime");
@@ -511,6 +685,9 @@ int main(void)
     tcase_add_test(tc, test_cuda_without_nvrtc);
     tcase_add_test(tc, test_cuda_loses_a_device);
     tcase_add_test(tc, test_cuda_blocking_names_the_op);
+    tcase_add_loop_test(tc, test_cuda_multiplies, 0, LAYOUTS);
+    tcase_add_loop_test(tc, test_cuda_multiplies_f64, 0, LAYOUTS);
+    tcase_add_loop_test(tc, test_cuda_products_fail, 0, MULTIPLYING + 1);
     suite_add_tcase(suite, tc);
     runner = srunner_create(suite);
     srunner_run_all(runner, CK_ENV);

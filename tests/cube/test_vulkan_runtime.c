@@ -100,12 +100,11 @@ static void *make_kernel(const struct cube_source *source)
     char *message = NULL;
     uint64_t bytes = 0;
 
-    ck_assert_msg(
-        !runtime->compile(device, source, &binary, &bytes, &message), "%s",
-        message);
-    ck_assert_msg(!runtime->kernel_open(device, source, binary, bytes, &kernel,
-                                        &message),
+    ck_assert_msg(!runtime->compile(device, source, &binary, &bytes, &message),
                   "%s", message);
+    ck_assert_msg(
+        !runtime->kernel_open(device, source, binary, bytes, &kernel, &message),
+        "%s", message);
     host.table.mem_free(&host.table, binary);
     return kernel;
 }
@@ -235,13 +234,13 @@ START_TEST(test_runtime_uploads_in_order)
                                 sizeof(struct add_params), NULL),
                      HOB_OK);
     memset(values, 0, 4u * (size_t)count);
-    ck_assert_int_eq(
-        runtime->download(device, values, y, 4u * (uint64_t)count), HOB_OK);
+    ck_assert_int_eq(runtime->download(device, values, y, 4u * (uint64_t)count),
+                     HOB_OK);
     for (int i = 0; i < count; i++)
         ck_assert_float_eq(values[i], 1 + 2 * ((float)(i % 1000) + 0.5f));
-    ck_assert_int_eq(runtime->download(device, values, x,
-                                       4u * (uint64_t)(count + 8)),
-                     HOB_OK);
+    ck_assert_int_eq(
+        runtime->download(device, values, x, 4u * (uint64_t)(count + 8)),
+        HOB_OK);
     ck_assert_float_eq(values[0], 1);
     ck_assert_float_eq(values[count + 1], 1);
     free(values);
@@ -253,8 +252,8 @@ END_TEST
 
 START_TEST(test_runtime_reports_errors_of_kernels)
 {
-    struct cube_source source = source_of("bad", "#version 460\nvoid main() {",
-                                          0);
+    struct cube_source source =
+        source_of("bad", "#version 460\nvoid main() {", 0);
     void *binary = &source;
     char *message = NULL;
     uint64_t bytes = 1;
@@ -336,8 +335,7 @@ START_TEST(test_runtime_refuses_too_much_memory)
         runtime->alloc(device, device->limits.alloc_bytes + 1, &data),
         HOB_ERR_MEMORY);
     ck_assert_ptr_null(data);
-    ck_assert_int_eq(runtime->alloc(device, UINT64_MAX, &data),
-                     HOB_ERR_MEMORY);
+    ck_assert_int_eq(runtime->alloc(device, UINT64_MAX, &data), HOB_ERR_MEMORY);
     cvk_device_memory_stats(device, &stats);
     ck_assert_uint_eq(stats.in_use_bytes, 0);
 }
@@ -422,8 +420,7 @@ static int has_device(void)
 
         open_instance();
         if (cvk_device_count(instance, &count) || !count) {
-            printf("skipped: %s\n",
-                   cvk_instance_world(instance, 0)->problem);
+            printf("skipped: %s\n", cvk_instance_world(instance, 0)->problem);
             fflush(stdout);
             _exit(1);
         }

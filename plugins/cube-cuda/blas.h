@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * blas.h - matrix products by cuBLASLt.
+ *
+ * The library is opened by a thread of its own from the opening of the device
+ * on: it is half a gigabyte. Where it is missing, products are the portable
+ * kernel's. What cuBLASLt is asked for is decided by the call alone, so a
+ * product is computed by the same kernel every time.
+ */
+#ifndef CCU_BLAS_H
+#define CCU_BLAS_H
+
+#include "driver.h"
+
+#include <hob/ext/plugin.h>
+
+#include <pthread.h>
+
+struct ccu_device;
+struct cublasLtContext;
+struct ccu_plan;
+
+enum { CCU_PLANS = 256, CCU_WORKSPACE_BYTES = 32 << 20 };
+
+struct ccu_cublas {
+#define CCU_CUBLAS(member, name, parameters) int(*member) parameters;
+#include "symbols.def"
+};
+
+struct ccu_blas {
+    struct ccu_cublas cublas;
+    struct cublasLtContext *handle; /* NULL: not to be had */
+    pthread_t thread;
+    pthread_mutex_t lock; /* of what follows, held for each product */
+    uint32_t has_lock;
+    uint32_t has_thread; /* it runs, and was not waited for */
+    ccu_address workspace;
+    struct ccu_plan *plans[CCU_PLANS]; /* by hash; NULL: none yet */
+    char problem[CCU_REASON];
+};
+
+/* One operand of a product: a matrix of a batch, row-major or transposed. */
+struct ccu_matrix {
+    const void *data;
+    int64_t row, column; /* strides in elements; one of the two is 1 */
+    int64_t batch;       /* stride of the batch */
+};
+
+/* c (m x n, row-major, ldc = n) = a (m x k) b (k x n), COUNT times. */
+struct ccu_product {
+    uint32_t dtype; /* F32, F16, BF16 or F64 */
+    int64_t m, n, k, count;
+    struct ccu_matrix a, b;
+    void *c;
+    int64_t c_batch;
+};
+
+/* Begin to open the library. */
+hob_status ccu_blas_init(struct ccu_device *device);
+void ccu_blas_release(struct ccu_device *device);
+
+/* Whether cuBLASLt can be given MATRIX of ROWS by COLUMNS as it lies. */
+int ccu_blas_takes(const struct ccu_matrix *matrix, int64_t rows,
+                   int64_t columns);
+/*
+ * Ask for PRODUCT, whose sizes are above 0 and whose operands are taken. The
+ * context is current. HOB_ERR_UNSUPPORTED: cuBLASLt is not there or has no
+ * kernel for it.
+ */
+hob_status ccu_blas_multiply(struct ccu_device *device,
+                             const struct ccu_product *product,
+                             char **out_message);
+
+#endif

@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* matmul.h - matmul by cuBLASLt where it can, else by the portable kernel. */
+#ifndef CCU_MATMUL_H
+#define CCU_MATMUL_H
+
+#include <hob/ext/plugin.h>
+
+/* Put this runtime's own kernels in the place of portable ones among COUNT
+ * ENTRIES. */
+void ccu_matmul_install(struct hob_entry *entries, uint32_t count);
+
+#endif
