@@ -20,12 +20,6 @@ hob_status hob__call_fail(struct hob_call *call, hob_status status,
     return status;
 }
 
-int hob__is_due(const struct hob_call *call, uint32_t index)
-{
-    return call->metas[index].dtype != HOB_DTYPE_NONE ||
-           !(hob__result_of(call, index)->flags & HOB__PARAM_OPTIONAL);
-}
-
 void hob__drop_rets(struct hob_call *call)
 {
     for (uint32_t i = 0; i < call->ret_count; i++) {

@@ -63,7 +63,11 @@ hob__result_of(const struct hob_call *call, uint32_t index)
 }
 
 /* Whether result INDEX must be there: inference has not left it out. */
-int hob__is_due(const struct hob_call *call, uint32_t index);
+static inline int hob__is_due(const struct hob_call *call, uint32_t index)
+{
+    return call->metas[index].dtype != HOB_DTYPE_NONE ||
+           !(hob__result_of(call, index)->flags & HOB__PARAM_OPTIONAL);
+}
 
 /* Give back what call->rets hold. */
 void hob__drop_rets(struct hob_call *call);

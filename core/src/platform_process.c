@@ -109,6 +109,32 @@ uint32_t hob__cpu_count(void)
     return count ? count : 1;
 }
 
+uint32_t hob__cpu_current(void)
+{
+    int cpu = sched_getcpu();
+
+    return cpu < 0 ? UINT32_MAX : (uint32_t)cpu;
+}
+
+void hob__cpus_init(struct hob__cpus *cpus)
+{
+    CPU_ZERO(&cpus->set);
+    cpus->count = sched_getaffinity(0, sizeof(cpus->set), &cpus->set)
+                      ? 0
+                      : (uint32_t)CPU_COUNT(&cpus->set);
+}
+
+void hob__thread_keep_off(pthread_t thread, const struct hob__cpus *cpus,
+                          uint32_t cpu)
+{
+    cpu_set_t set = cpus->set;
+
+    if (cpu < CPU_SETSIZE)
+        CPU_CLR(cpu, &set);
+    if (CPU_COUNT(&set))
+        (void)pthread_setaffinity_np(thread, sizeof(set), &set);
+}
+
 uint64_t hob__clock_ns(void)
 {
     struct timespec now;

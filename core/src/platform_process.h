@@ -8,6 +8,8 @@
 
 #include <hob/common.h>
 
+#include <pthread.h>
+#include <sched.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -16,6 +18,22 @@
  * of its affinity mask, and no more than its control group's quota pays for.
  */
 uint32_t hob__cpu_count(void);
+
+/* The processor that this thread is on; UINT32_MAX where nobody knows. */
+uint32_t hob__cpu_current(void);
+
+/* Processors of which threads may be kept off one. */
+struct hob__cpus {
+    cpu_set_t set; /* those of the thread that asked */
+    uint32_t count;
+};
+
+/* Learn which this thread may use; none (COUNT 0) where nobody knows. */
+void hob__cpus_init(struct hob__cpus *cpus);
+
+/* Let THREAD run on any of CPUS but CPU. Best effort: a hint to the system. */
+void hob__thread_keep_off(pthread_t thread, const struct hob__cpus *cpus,
+                          uint32_t cpu);
 
 /* Tell the processor that this is a spin loop. */
 static inline void hob__cpu_relax(void)

@@ -8,6 +8,7 @@
 #include "platform_process.h"
 
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -24,10 +25,27 @@
 enum {
     SLOT_COUNT = 8,   /* jobs at once; more run inline */
     PIECES_MAX = 256, /* enough to balance, few enough to be cheap */
+    RUNS_MAX = 8,
     THREADS_MAX = 1024,
-    SPIN_NS = 30000,   /* a wake-up costs 5 us, a busy neighbour more */
+    /* A wake-up costs 5 us, where a processor is virtual three times that, and
+     * between two jobs a program often does some small things alone. */
+    SPIN_NS = 100000,
+    /* For the last worker. After the first part of that each look is also a
+     * chance for whoever waits for this processor, as that worker may. */
+    WAIT_NS = 30000,
+    WAIT_ALONE_NS = 3000,
     SPINS_A_LOOK = 32, /* at the clock */
+    KEEP_NS = 1000000, /* the workers are moved no more often, each */
     CACHE_LINE = 64
+};
+
+/*
+ * The pieces are cut into as many runs as there are threads. A thread begins
+ * with the run of its number, so job after job it meets the same part of the
+ * data, which its own caches may still hold; then it helps with the others.
+ */
+struct run {
+    _Alignas(CACHE_LINE) atomic_uint next; /* piece to claim */
 };
 
 struct slot {
@@ -35,13 +53,14 @@ struct slot {
     atomic_uint owned;                     /* by a submitter */
     atomic_uint waiting;                   /* the submitter sleeps */
     uint32_t pieces;
+    uint32_t runs;
     int64_t count;
     int64_t grain;
     hob_range_fn fn;
     void *context;
     /* What the workers write is apart from what they only read. */
-    _Alignas(CACHE_LINE) atomic_uint next; /* piece to claim */
-    atomic_uint users;                     /* workers that may read the job */
+    _Alignas(CACHE_LINE) atomic_uint users; /* workers that may read the job */
+    struct run run[RUNS_MAX];
 };
 
 struct worker {
@@ -55,6 +74,9 @@ struct hob__pool {
     atomic_uint sleepers;
     atomic_uint started; /* workers were started, or cannot be */
     atomic_uint stop;
+    _Alignas(CACHE_LINE) atomic_uint callers; /* that submit just now */
+    atomic_uint kept_off;     /* the processor that workers are kept off */
+    _Atomic uint64_t kept_ns; /* since when */
     struct slot slots[SLOT_COUNT];
 
     pthread_mutex_t lock;
@@ -65,6 +87,7 @@ struct hob__pool {
     struct worker *workers; /* threads - 1 of them */
     uint32_t threads;
     uint32_t running; /* workers that did start; under the lock */
+    struct hob__cpus cpus; /* that they may use */
 };
 
 /* How many pieces a job has; grain is at least 1. */
@@ -99,17 +122,28 @@ static void job_run_inline(const struct slot *job, uint32_t worker)
         piece_run(job, i, worker);
 }
 
+/* The first piece of run INDEX. */
+static uint32_t run_first(const struct slot *job, uint32_t index)
+{
+    return index * job->pieces / job->runs;
+}
+
 /* Claim pieces and run them until none is left; then close the slot. */
 static void slot_work(struct slot *slot, uint32_t worker)
 {
-    for (;;) {
-        /* It passes PIECES by at most one a thread, so it cannot wrap. */
-        unsigned index =
-            atomic_fetch_add_explicit(&slot->next, 1, memory_order_relaxed);
+    for (uint32_t i = 0; i < slot->runs; i++) {
+        uint32_t run = (worker + i) % slot->runs;
+        uint32_t last = run_first(slot, run + 1);
 
-        if (index >= slot->pieces)
-            break;
-        piece_run(slot, index, worker);
+        for (;;) {
+            /* It passes LAST by at most one a thread, so it cannot wrap. */
+            unsigned index = atomic_fetch_add_explicit(&slot->run[run].next, 1,
+                                                       memory_order_relaxed);
+
+            if (index >= last)
+                break;
+            piece_run(slot, index, worker);
+        }
     }
     atomic_store(&slot->open, 0);
 }
@@ -192,6 +226,7 @@ static void workers_start(struct hob__pool *pool)
         (void)pthread_mutex_unlock(&pool->lock);
         return;
     }
+    hob__cpus_init(&pool->cpus);
     /* Signals are the program's business, on the program's threads. */
     (void)sigfillset(&all);
     (void)pthread_sigmask(SIG_SETMASK, &all, &before);
@@ -221,6 +256,32 @@ static struct slot *slot_take(struct hob__pool *pool)
     return NULL;
 }
 
+/*
+ * A submitter works too, so its processor is not for workers. Some systems do
+ * put them there, to leave other processors asleep, and then two threads take
+ * as long as one; a program's threads also move about. So workers are kept off
+ * the processor of the last submitter, if there are processors enough.
+ */
+static void workers_keep_off(struct hob__pool *pool)
+{
+    uint32_t cpu = hob__cpu_current();
+    uint64_t now;
+
+    if (cpu == atomic_load_explicit(&pool->kept_off, memory_order_relaxed) ||
+        pool->cpus.count < pool->threads)
+        return;
+    now = hob__clock_ns();
+    if (now - atomic_load_explicit(&pool->kept_ns, memory_order_relaxed) <
+            (uint64_t)KEEP_NS * pool->threads ||
+        pthread_mutex_trylock(&pool->lock))
+        return;
+    atomic_store_explicit(&pool->kept_off, cpu, memory_order_relaxed);
+    atomic_store_explicit(&pool->kept_ns, now, memory_order_relaxed);
+    for (uint32_t i = 0; i < pool->running; i++)
+        hob__thread_keep_off(pool->workers[i].thread, &pool->cpus, cpu);
+    (void)pthread_mutex_unlock(&pool->lock);
+}
+
 /* Wake as many sleeping workers as a job of PIECES can use. */
 static void workers_wake(struct hob__pool *pool, uint32_t pieces)
 {
@@ -236,18 +297,30 @@ static void workers_wake(struct hob__pool *pool, uint32_t pieces)
     (void)pthread_mutex_unlock(&pool->lock);
 }
 
+/* The last worker is still busy, and was at BEGIN: say whether to spin on. */
+static bool wait_on(uint64_t begin)
+{
+    uint64_t passed = hob__clock_ns() - begin;
+
+    if (passed >= WAIT_NS)
+        return false;
+    if (passed >= WAIT_ALONE_NS)
+        (void)sched_yield();
+    return true;
+}
+
 /* Wait until no worker is in SLOT, which is closed. */
 static void slot_wait(struct hob__pool *pool, struct slot *slot)
 {
-    uint64_t end = 0;
+    uint64_t begin = 0;
 
     for (uint32_t i = 1; atomic_load(&slot->users); i++) {
         hob__cpu_relax();
         if (i % SPINS_A_LOOK)
             continue;
-        if (!end)
-            end = hob__clock_ns() + SPIN_NS;
-        if (hob__clock_ns() < end)
+        if (!begin)
+            begin = hob__clock_ns();
+        if (wait_on(begin))
             continue;
         (void)pthread_mutex_lock(&pool->lock);
         atomic_store(&slot->waiting, 1);
@@ -258,7 +331,7 @@ static void slot_wait(struct hob__pool *pool, struct slot *slot)
     }
 }
 
-static void job_run(struct hob__pool *pool, const struct slot *job)
+static void job_share(struct hob__pool *pool, const struct slot *job)
 {
     struct slot *slot = slot_take(pool);
 
@@ -266,17 +339,37 @@ static void job_run(struct hob__pool *pool, const struct slot *job)
         job_run_inline(job, 0);
         return;
     }
+    workers_keep_off(pool);
     slot->pieces = job->pieces;
     slot->count = job->count;
     slot->grain = job->grain;
     slot->fn = job->fn;
     slot->context = job->context;
-    atomic_store_explicit(&slot->next, 0, memory_order_relaxed);
+    slot->runs = pool->threads < RUNS_MAX ? pool->threads : RUNS_MAX;
+    if (slot->runs > job->pieces)
+        slot->runs = job->pieces;
+    for (uint32_t i = 0; i < slot->runs; i++)
+        atomic_store_explicit(&slot->run[i].next, run_first(slot, i),
+                              memory_order_relaxed);
     atomic_store(&slot->open, 1);
     workers_wake(pool, job->pieces);
     slot_work(slot, 0);
     slot_wait(pool, slot);
     atomic_store_explicit(&slot->owned, 0, memory_order_release);
+}
+
+/* As many submitters as the pool has threads need no workers: those would only
+ * take processors from them. */
+static void job_run(struct hob__pool *pool, const struct slot *job)
+{
+    unsigned others =
+        atomic_fetch_add_explicit(&pool->callers, 1, memory_order_relaxed);
+
+    if (others + 1 < pool->threads)
+        job_share(pool, job);
+    else
+        job_run_inline(job, 0);
+    (void)atomic_fetch_sub_explicit(&pool->callers, 1, memory_order_relaxed);
 }
 
 hob_status hob__pool_new(uint32_t threads, struct hob__pool **out_pool)
@@ -291,7 +384,7 @@ hob_status hob__pool_new(uint32_t threads, struct hob__pool **out_pool)
     pool = aligned_alloc(CACHE_LINE, sizeof(*pool));
     if (!pool)
         return HOB_ERR_MEMORY;
-    *pool = (struct hob__pool){.threads = threads};
+    *pool = (struct hob__pool){.threads = threads, .kept_off = UINT32_MAX};
     pool->workers = calloc(threads, sizeof(*pool->workers));
     if (!pool->workers)
         goto fail;

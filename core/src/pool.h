@@ -9,8 +9,10 @@
  * from inside a piece runs inline, on that thread alone.
  *
  * Workers start with the first job that has more than one piece. They spin
- * for a while after each job, then sleep. In a forked child, where they do
- * not exist, every job runs inline.
+ * for a while after each job, then sleep. Where there is a processor a thread,
+ * they are kept off the one that the last submitter was on. As many submitters
+ * at once as there are threads each run their own job alone. In a forked child,
+ * where they do not exist, every job runs inline.
  */
 #ifndef HOB__POOL_H
 #define HOB__POOL_H

@@ -84,11 +84,22 @@ const struct hob__op *hob__registry_find(const struct hob__registry *registry,
 const char *hob__registry_nearest(const struct hob__registry *registry,
                                   const char *name);
 
+/* Work out what hob__route_get() tells, and keep it. */
+struct hob__route *hob__route_find(hob_device *device,
+                                   const struct hob__op *op);
+
 /*
  * How OP runs at the top layer of DEVICE. Never NULL: a failure is a route
  * with a status. Loads what it needs on first use.
  */
-struct hob__route *hob__route_get(hob_device *device, const struct hob__op *op);
+static inline struct hob__route *hob__route_get(hob_device *device,
+                                                const struct hob__op *op)
+{
+    struct hob__route *known =
+        atomic_load_explicit(&device->routes[op->id], memory_order_acquire);
+
+    return known ? known : hob__route_find(device, op);
+}
 
 /* Open the library of extension op OP and find its table. */
 HOB_MUST_CHECK hob_status hob__op_load(hob_runtime *runtime,

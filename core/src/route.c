@@ -288,17 +288,12 @@ static int may_pass(hob_status status)
            status == HOB_ERR_FORKED;
 }
 
-struct hob__route *hob__route_get(hob_device *layer, const struct hob__op *op)
+struct hob__route *hob__route_find(hob_device *layer, const struct hob__op *op)
 {
     struct hob__registry *registry = &layer->runtime->registry;
-    struct hob__route *known =
-        atomic_load_explicit(&layer->routes[op->id], memory_order_acquire);
     struct hob__route *none = NULL;
-    struct hob__route *route;
+    struct hob__route *route = calloc(1, sizeof(*route));
 
-    if (known)
-        return known;
-    route = calloc(1, sizeof(*route));
     if (!route)
         return &registry->no_memory;
     resolve(layer, op, route);

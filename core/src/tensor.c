@@ -276,8 +276,10 @@ static void drop_states(hob_tensor *tensor)
     for (int32_t k = device ? device->depth : 0; k > 0; k--) {
         void *state = tensor->state[k - 1];
 
+        if (!state)
+            continue;
         tensor->state[k - 1] = NULL;
-        if (state && device->at[k]->decorator->state_release)
+        if (device->at[k]->decorator->state_release)
             device->at[k]->decorator->state_release(device->at[k]->instance,
                                                     state);
     }

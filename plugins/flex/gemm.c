@@ -63,10 +63,17 @@ static void find_casts(const struct flex_kernels *kernels, uint32_t dtype,
 static hob_status run_native(struct flex_device *device,
                              const struct flex_gemm *gemm)
 {
+    const struct flex_gemm_kernels *kernels =
+        &device->blas->kernels[flex_gemm_type_of(gemm->dtype)];
+
     if (flex_gemm_is_skinny(gemm))
         return flex_gemm_skinny(device, gemm);
     if (flex_openblas_serves(device->blas->library, gemm)) {
         flex_openblas_run(device, device->blas->library, gemm);
+        return HOB_OK;
+    }
+    if (flex_gemm_is_small(gemm, kernels)) {
+        flex_gemm_small(gemm, kernels);
         return HOB_OK;
     }
     return flex_gemm_blocked(device, gemm);

@@ -3,9 +3,10 @@
  * gemm.h - the parts of flex_gemm(): own kernels and OpenBLAS.
  *
  *   gemm.c          checks, conversion of dtypes, choice of the way
- *   gemm_blocked.c  own kernels: pack what is large, then tiles of C in
- * parallel gemm_skinny.c   up to 16 rows: streams a large B once, without
- * packing gemm_blas.c     OpenBLAS, opened at run time, one thread a block of C
+ *   gemm_small.c    own kernels, for what one thread does in microseconds
+ *   gemm_blocked.c  own kernels: pack what is large, then tiles of C at once
+ *   gemm_skinny.c   up to 16 rows: streams a large B once, without packing
+ *   gemm_blas.c     OpenBLAS, opened at run time, one thread a block of C
  *
  * Internally every dtype but bool is accepted, not only f32 and f64.
  */
@@ -55,6 +56,15 @@ static inline int flex_gemm_native(uint32_t dtype)
  * HOB_ERR_MEMORY only. */
 hob_status flex_gemm_blocked(struct flex_device *device,
                              const struct flex_gemm *gemm);
+
+/* ---- gemm_small.c ---- */
+
+/* Nonzero if flex_gemm_small() serves GEMM, whose dtype is native and beta 0 or
+ * 1. It gives what flex_gemm_blocked() would. */
+int flex_gemm_is_small(const struct flex_gemm *gemm,
+                       const struct flex_gemm_kernels *kernels);
+void flex_gemm_small(const struct flex_gemm *gemm,
+                     const struct flex_gemm_kernels *kernels);
 
 /* ---- gemm_skinny.c ---- */
 

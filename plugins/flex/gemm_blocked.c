@@ -17,9 +17,8 @@ enum {
     PACK_LIMIT_BYTES = 64 << 20,
     /* Products up to this many bytes packed use the stack. */
     STACK_BYTES = 32 << 10,
-    /* Operands up to so large are read where they lie, if they can be. */
+    /* No operand larger than this is read where it lies across its rows. */
     DIRECT_BYTES = 2 << 20,
-    DIRECT_LONG_BYTES = 5 << 20, /* if read along its rows */
     /* A result up to so large is in the caches anyway. */
     NEAR_BYTES = 128 << 10,
     /* Panels of B in a task, at most. */
@@ -382,10 +381,11 @@ static void plan_panels(struct blocked *job)
     job->height = flex_divide_up(gemm->m, job->panels_a);
     job->tall = gemm->m - job->panels_a * (job->height - 1);
     job->panels_b = flex_divide_up(gemm->n, kernels->width);
-    if (gemm->a_column == 1 ? a_bytes <= DIRECT_LONG_BYTES
+    if (gemm->a_column == 1 ? a_bytes <= kernels->direct_a
                             : gemm->a_row == 1 && a_bytes <= DIRECT_BYTES)
         job->direct_a = job->panels_a;
-    if (gemm->b_column == 1 && b_bytes <= DIRECT_BYTES)
+    if (gemm->b_column == 1 && b_bytes <= DIRECT_BYTES &&
+        b_bytes * job->panels_a <= kernels->direct_b)
         job->direct_b = gemm->n / kernels->width +
                         (gemm->n % kernels->width == kernels->width / 2);
     job->depth = flex_divide_up(

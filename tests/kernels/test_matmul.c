@@ -389,6 +389,61 @@ START_TEST(test_gemm_does_not_depend_on_threads)
 }
 END_TEST
 
+/* The way of small products and that of large ones: the same bits, with every
+ * layout, finish and kind of edge. */
+START_TEST(test_gemm_small_is_blocked)
+{
+    static const int64_t sizes[][3] = {{8, 8, 8},    {16, 16, 16}, {5, 9, 3},
+                                       {64, 64, 64}, {29, 61, 47}, {14, 48, 1},
+                                       {33, 16, 90}, {90, 33, 70}};
+    const int64_t m = sizes[_i][0], n = sizes[_i][1], k = sizes[_i][2];
+    float a[90 * 90], b[90 * 90], bias[90], results[2][90 * 90];
+
+    for (int isa = 0; lab_isas[isa]; isa++) {
+        struct lab lab;
+        if (!lab_open(&lab, 2, lab_isas[isa]))
+            continue;
+        for (int i = 0; i < 90 * 90; i++) {
+            a[i] = (float)lab_random(&lab, -999, 999) / 7;
+            b[i] = (float)lab_random(&lab, -999, 999) / 11;
+        }
+        for (int i = 0; i < 90; i++)
+            bias[i] = a[i] + b[i];
+        for (unsigned way = 0; way < 64; way++) {
+            const struct flex_gemm_kernels *kernels =
+                &lab.device->blas->kernels[FLEX_GEMM_F32];
+            struct flex_gemm gemm = {.struct_size = sizeof(gemm),
+                                     .dtype = HOB_DTYPE_F32,
+                                     .m = m,
+                                     .n = n,
+                                     .k = k,
+                                     .a = a,
+                                     .a_row = way & 1 ? 1 : k,
+                                     .a_column = way & 1 ? m : 1,
+                                     .b = b,
+                                     .b_row = way & 2 ? 1 : n + 1,
+                                     .b_column = way & 2 ? k : 1,
+                                     .ldc = n + 2,
+                                     .alpha = way & 4 ? 0.3 : 1,
+                                     .beta = way & 8 ? 1 : 0,
+                                     .bias = way & 16 ? bias : NULL,
+                                     .relu = way & 32 ? 1 : 0};
+
+            memcpy(results[0], a, sizeof(a)); /* what beta finds */
+            memcpy(results[1], a, sizeof(a));
+            gemm.c = results[0];
+            ck_assert_int_eq(flex_gemm_blocked(lab.device, &gemm), HOB_OK);
+            gemm.c = results[1];
+            ck_assert(flex_gemm_is_small(&gemm, kernels));
+            flex_gemm_small(&gemm, kernels);
+            ck_assert_msg(memcmp(results[0], results[1], sizeof(a)) == 0,
+                          "%s, way %u", lab_isas[isa], way);
+        }
+        lab_close(&lab);
+    }
+}
+END_TEST
+
 START_TEST(test_gemm_refuses_bad_descriptions)
 {
     struct lab lab;
@@ -455,6 +510,7 @@ int main(void)
     tcase_add_loop_test(tc, test_gemm_of_large_operands, 0,
                         (int)(sizeof(larges) / sizeof(larges[0])));
     tcase_add_loop_test(tc, test_gemm_does_not_depend_on_threads, 0, 4);
+    tcase_add_loop_test(tc, test_gemm_small_is_blocked, 0, 8);
     tcase_add_test(tc, test_gemm_refuses_bad_descriptions);
     tcase_add_test(tc, test_matmul_keeps_nan);
     suite_add_tcase(suite, tc);

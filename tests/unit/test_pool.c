@@ -5,6 +5,7 @@
 #include "hob_check.h"
 
 #include <pthread.h>
+#include <sched.h>
 #include <stdatomic.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -153,15 +154,17 @@ END_TEST
 
 enum { SUBMITTERS = 12, SUBMITTED = 300 }; /* more than there are slots */
 
+/* Fewer threads than submitters, whose jobs then run inline, and more. */
+static const uint32_t shared_threads[] = {2, 4, 16};
+
 static void *submit(void *context)
 {
     uintptr_t bad = 0;
     struct trace *trace = calloc(1, sizeof(*trace));
 
-    (void)context;
     trace->grain = 1;
     for (int i = 0; i < SUBMITTED; i++)
-        hob__pool_for(pool, 64, 1, note, trace);
+        hob__pool_for(context, 64, 1, note, trace);
     for (int i = 0; i < 64; i++)
         /* Counts are kept modulo 256. */
         bad += atomic_load(&trace->seen[i]) != SUBMITTED % 256;
@@ -172,15 +175,72 @@ static void *submit(void *context)
 START_TEST(test_pool_takes_jobs_from_several_threads)
 {
     pthread_t threads[SUBMITTERS];
+    struct hob__pool *shared;
 
+    ck_assert_int_eq(hob__pool_new(shared_threads[_i], &shared), HOB_OK);
     for (int i = 0; i < SUBMITTERS; i++)
-        ck_assert_int_eq(pthread_create(&threads[i], NULL, submit, NULL), 0);
+        ck_assert_int_eq(pthread_create(&threads[i], NULL, submit, shared), 0);
     for (int i = 0; i < SUBMITTERS; i++) {
         void *bad;
 
         ck_assert_int_eq(pthread_join(threads[i], &bad), 0);
         ck_assert_ptr_null(bad);
     }
+    hob__pool_free(shared);
+}
+END_TEST
+
+/* Pieces that a worker ran, and how many of those on the processor AVOIDED. */
+struct places {
+    uint32_t avoided;
+    atomic_uint pieces, misplaced;
+};
+
+static void note_place(void *context, int64_t first, int64_t last,
+                       uint32_t worker)
+{
+    struct places *places = context;
+
+    (void)first;
+    (void)last;
+    if (!worker) {
+        (void)usleep(100); /* so that the workers come by */
+        return;
+    }
+    atomic_fetch_add(&places->pieces, 1);
+    if (hob__cpu_current() == places->avoided)
+        atomic_fetch_add(&places->misplaced, 1);
+}
+
+START_TEST(test_pool_leaves_its_processor_to_the_submitter)
+{
+    struct places places = {.avoided = hob__cpu_current()};
+    struct hob__pool *two;
+    cpu_set_t all, here;
+
+    ck_assert_int_eq(sched_getaffinity(0, sizeof(all), &all), 0);
+    if (CPU_COUNT(&all) < 2)
+        return;
+    ck_assert_int_eq(hob__pool_new(2, &two), HOB_OK);
+    hob__pool_for(two, 64, 1, note_place, &places); /* the worker exists */
+    for (uint32_t cpu = 0, tried = 0; cpu < CPU_SETSIZE && tried < 4; cpu++) {
+        if (!CPU_ISSET(cpu, &all))
+            continue;
+        tried++;
+        CPU_ZERO(&here);
+        CPU_SET(cpu, &here);
+        ck_assert_int_eq(sched_setaffinity(0, sizeof(here), &here), 0);
+        /* It is not done at each job, nor while the worker goes to sleep. */
+        for (int i = 0; i < 10; i++) {
+            (void)usleep(3000);
+            hob__pool_for(two, 64, 1, note_place, &places);
+        }
+        places = (struct places){.avoided = cpu};
+        for (int i = 0; i < 50 || !atomic_load(&places.pieces); i++)
+            hob__pool_for(two, 64, 1, note_place, &places);
+        ck_assert_uint_eq(atomic_load(&places.misplaced), 0);
+    }
+    hob__pool_free(two);
 }
 END_TEST
 
@@ -279,7 +339,9 @@ int main(void)
                         range_count);
     tcase_add_test(tc, test_pool_runs_many_jobs_in_a_row);
     tcase_add_test(tc, test_pool_nested_job_runs_inline);
-    tcase_add_test(tc, test_pool_takes_jobs_from_several_threads);
+    tcase_add_loop_test(tc, test_pool_takes_jobs_from_several_threads, 0,
+                        sizeof(shared_threads) / sizeof(shared_threads[0]));
+    tcase_add_test(tc, test_pool_leaves_its_processor_to_the_submitter);
     tcase_add_test(tc, test_pool_waits_for_slow_workers);
     tcase_add_test(tc, test_pool_runs_inline_in_a_forked_child);
     tcase_add_test(tc, test_pool_comes_and_goes);

@@ -80,6 +80,12 @@ struct flex_gemm_kernels {
     int32_t width;  /* columns in a panel of B */
     int32_t depth;  /* rows of B in one pass, at most */
     int32_t size;   /* bytes of an element */
+    /* Rows of A up to so many bytes are read where they lie. */
+    int32_t direct_a;
+    /* So is B until the panels of A together have read so many bytes of it: to
+     * pack it takes as long as a few panels, which then find each row of it in
+     * another set of the caches. */
+    int32_t direct_b;
     flex_gemm_pack_fn pack_rows;
     flex_gemm_pack_fn pack_columns;
     flex_gemm_pack_fn pack_close;

@@ -3,5 +3,7 @@
 #define VECTOR_BYTES 32
 #define HEIGHT 6
 #define DEPTH_BYTES 1280
+#define DIRECT_A (2 << 20)
+#define DIRECT_B (5 << 20)
 #define TABLE flex_gemm_kernels_v3
 #include "gemm_tile_isa.h"

@@ -210,7 +210,11 @@ static void map_piece(void *context, int64_t first, int64_t last,
     }
 }
 
-static int64_t grain_of(enum flex_map map)
+/* Cheap elements are cut finely, so that no thread waits for long for the last
+ * piece, once there are enough of them to be worth a thread. */
+enum { CHEAP_PIECE = 1 << 14, CHEAP_LEAST = 6 * CHEAP_PIECE };
+
+static int64_t grain_of(enum flex_map map, int64_t count)
 {
     int dear = (map >= FLEX_MAP_EXP && map <= FLEX_MAP_ATANH) ||
                map == FLEX_MAP_POW || map == FLEX_MAP_ATAN2 ||
@@ -219,7 +223,9 @@ static int64_t grain_of(enum flex_map map)
                map == FLEX_MAP_REMAINDER ||
                (map >= FLEX_MAP_SILU && map <= FLEX_MAP_GLU);
 
-    return dear ? FLEX_GRAIN_DEAR : FLEX_GRAIN_CHEAP;
+    if (dear)
+        return FLEX_GRAIN_DEAR;
+    return count < CHEAP_LEAST ? count : CHEAP_PIECE;
 }
 
 /* Whether an operand is to be brought together in parts: not if it repeats
@@ -312,7 +318,8 @@ hob_status flex_map_run(struct flex_device *device, struct hob_call *call,
     for (uint32_t i = count; i < OPERANDS; i++)
         run.skips[i] = 0;
     choose_blocks(&run);
-    flex_parallel(device, run.out.count, grain_of(map), map_piece, &run);
+    flex_parallel(device, run.out.count, grain_of(map, run.out.count),
+                  map_piece, &run);
     if (run.bad != INT64_MAX)
         return call->host->fail(call, HOB_ERR_RANGE,
                                 "%s: division by zero at element %" PRId64

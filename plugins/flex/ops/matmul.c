@@ -118,7 +118,9 @@ static hob_status run_batch(struct hob_call *call, struct batch *batch)
     fold_rows(batch);
     for (uint32_t i = 0; i < batch->rank; i++)
         count *= batch->shape[i];
-    if (flops <= WHOLE_FLOPS)
+    if (batch->rank == 0)
+        batch->status = flex_gemm(batch->device, &batch->gemm);
+    else if (flops <= WHOLE_FLOPS)
         flex_parallel(batch->device, count, 1 + (int64_t)(1e6 / (flops + 1)),
                       batch_range, batch);
     else /* one after the other, each on all threads */
