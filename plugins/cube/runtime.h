@@ -68,8 +68,10 @@ struct cube_runtime {
      * version, architecture, driver. Part of the key of the cache on disk. */
     const char *(*identity)(struct cube_device *device);
 
-    /* SOURCE to a binary (SPIR-V, cubin) that the cache may keep. The binary
-     * is given back with host->mem_free. Any thread. */
+    /* SOURCE to a binary (SPIR-V, cubin) that the cache may keep. Nothing is
+     * contracted and NaN is NaN: NVRTC gets --fmad=false, SPIR-V goes through
+     * cube_spirv_exact() (spirv.h). The binary is given back with
+     * host->mem_free. Any thread. */
     hob_status (*compile)(struct cube_device *device,
                           const struct cube_source *source, void **out_binary,
                           uint64_t *out_bytes, char **out_message);

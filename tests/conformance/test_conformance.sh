@@ -5,6 +5,7 @@
 # they and those whose ops are not there yet are counted as skipped. README.md
 # lists the latter: after a new op, "test_conformance.sh --list" prints
 # the list as it should be. The last line is "N passed, N failed, N skipped".
+# HOB_TEST_DEVICE is what they run on, if it is not flex.
 set -u
 
 here=${HOB_TEST_SRCDIR:-$(dirname "$0")/..}/conformance
@@ -13,6 +14,11 @@ hob=${hob:-hob}
 work=$(mktemp -d) || exit 99
 trap 'rm -r -f "$work"' EXIT
 
+device=${HOB_TEST_DEVICE:-flex}
+if [ "$device" != flex ]; then
+    HOB_ADD_PLUGIN_PATH=${HOB_TEST_WAITING_DIR-}
+    export HOB_ADD_PLUGIN_PATH
+fi
 passed=0
 failed=0
 skipped=0
@@ -60,7 +66,7 @@ print_list()
 {
     for file in tensor autodiff quant; do
         : >"$work/missing"
-        run_cases $file.jsonl 'autodiff(flex)' >/dev/null
+        run_cases $file.jsonl "autodiff($device)" >/dev/null
         [ ! -s "$work/missing" ] || echo
         sed -n 's/^not there yet: \([^ ]*\) (\([0-9]*\) cases)$/\1 \2/p' \
             "$work/missing" | LC_ALL=C sort |
@@ -81,21 +87,21 @@ sed '1,/^<!-- list -->$/d' "$here/README.md" >"$work/readme"
 passed=0
 failed=0
 skipped=0
-run_cases tensor.jsonl 'flex'
-run_cases tensor.jsonl 'autodiff(flex)'
-run_cases tensor.jsonl 'autodiff{checkpoint=balanced}(flex)'
-run_cases autodiff.jsonl 'autodiff(flex)'
-run_cases autodiff.jsonl 'autodiff{checkpoint=balanced}(flex)'
-run_cases quant.jsonl 'flex'
-run_cases quant.jsonl 'autodiff(flex)'
-run_cases own.jsonl 'autodiff(flex)'
-run_cases own.jsonl 'autodiff{checkpoint=balanced}(flex)'
+run_cases tensor.jsonl "$device"
+run_cases tensor.jsonl "autodiff($device)"
+run_cases tensor.jsonl "autodiff{checkpoint=balanced}($device)"
+run_cases autodiff.jsonl "autodiff($device)"
+run_cases autodiff.jsonl "autodiff{checkpoint=balanced}($device)"
+run_cases quant.jsonl "$device"
+run_cases quant.jsonl "autodiff($device)"
+run_cases own.jsonl "autodiff($device)"
+run_cases own.jsonl "autodiff{checkpoint=balanced}($device)"
 # How the inputs lie in memory must not matter.
 for layout in reversed transposed gaps offset; do
-    run_cases tensor.jsonl 'flex' $layout
-    run_cases autodiff.jsonl 'autodiff(flex)' $layout
-    run_cases quant.jsonl 'flex' $layout
-    run_cases own.jsonl 'autodiff(flex)' $layout
+    run_cases tensor.jsonl "$device" $layout
+    run_cases autodiff.jsonl "autodiff($device)" $layout
+    run_cases quant.jsonl "$device" $layout
+    run_cases own.jsonl "autodiff($device)" $layout
 done
 
 if cmp -s "$work/list" "$work/readme"; then

@@ -3,6 +3,7 @@
 
 #include "hob_check.h"
 #include "mock/reference_backend.h"
+#include "test_device.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -14,21 +15,19 @@ void op_fixture_open(struct op_fixture *fixture, int which)
     struct hob_static_plugin reference = {reference_backend_manifest,
                                           hob_plugin_entry_reference};
     struct hob_runtime_options options = HOB_RUNTIME_OPTIONS_INIT;
-    const char *folder = getenv("HOB_TEST_PLUGIN_DIR");
     hob_error error = HOB_ERROR_INIT;
 
     options.policy = HOB_POLICY_REPORT;
     options.exclusive = 1;
     options.static_plugins = &reference;
     options.static_plugin_count = 1;
-    options.plugin_paths = &folder;
-    options.plugin_path_count = folder != NULL;
+    options.plugin_paths = test_device_paths(&options.plugin_path_count);
     options.threads = 2;
     fixture->device = NULL;
     ck_assert_hob_ok(hob_runtime_open(&options, &fixture->runtime, &error));
-    if (which == 0 || folder)
-        ck_assert_hob_ok(hob_device_open(fixture->runtime, devices[which],
-                                         &fixture->device, &error));
+    if (which == 0 || options.plugin_path_count)
+        ck_assert_hob_ok(test_device_open(fixture->runtime, devices[which],
+                                          &fixture->device, &error));
     fixture->scope = hob_scope_open(fixture->runtime);
 }
 

@@ -3,9 +3,9 @@
  * op_fixture.h - one device to run ops on, and tensors from lists of doubles.
  *
  * Device 0 is the reference backend, which has the primitives only: there an
- * op with a body runs as its body. Device 1 is flex, if HOB_TEST_PLUGIN_DIR
- * has it. So one test checks bodies and kernels against one truth. Device
- * OP_DEVICE_TRACKED is autodiff(flex).
+ * op with a body runs as its body. Device 1 is flex, or what test_device.h
+ * says, if HOB_TEST_PLUGIN_DIR is set. So one test checks bodies and kernels
+ * against one truth. Device OP_DEVICE_TRACKED is autodiff around device 1.
  */
 #ifndef OP_FIXTURE_H
 #define OP_FIXTURE_H

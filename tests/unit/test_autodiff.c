@@ -11,6 +11,7 @@
 #include <hob/hob.h>
 
 #include "hob_check.h"
+#include "test_device.h"
 
 #include <math.h>
 #include <pthread.h>
@@ -29,22 +30,20 @@ static hob_error error;
 static void setup(void)
 {
     struct hob_runtime_options options = HOB_RUNTIME_OPTIONS_INIT;
-    const char *path = getenv("HOB_TEST_PLUGIN_DIR");
 
     options.policy = HOB_POLICY_REPORT;
-    options.plugin_paths = &path;
-    options.plugin_path_count = 1;
+    options.plugin_paths = test_device_paths(&options.plugin_path_count);
     options.exclusive = 1;
     options.threads = 2;
     options.debug = 1;
     ck_assert_hob_ok(hob_runtime_open(&options, &runtime, &error));
-    ck_assert_hob_ok(hob_device_open(runtime, "flex", &flex, &error));
+    ck_assert_hob_ok(test_device_open(runtime, "flex", &flex, &error));
     ck_assert_hob_ok(
-        hob_device_open(runtime, "autodiff(flex)", &saving, &error));
-    ck_assert_hob_ok(hob_device_open(
+        test_device_open(runtime, "autodiff(flex)", &saving, &error));
+    ck_assert_hob_ok(test_device_open(
         runtime, "autodiff{checkpoint=balanced}(flex)", &balanced, &error));
     ck_assert_hob_ok(
-        hob_device_open(runtime, "autodiff(autodiff(flex))", &twice, &error));
+        test_device_open(runtime, "autodiff(autodiff(flex))", &twice, &error));
     scope = hob_scope_open(runtime);
 }
 
@@ -620,12 +619,12 @@ START_TEST(test_autodiff_options_are_checked)
 {
     hob_device *device = NULL;
 
-    ck_assert_hob_fails(hob_device_open(runtime,
+    ck_assert_hob_fails(test_device_open(runtime,
                                         "autodiff{checkpoint=all}(flex)",
                                         &device, &error),
                         HOB_ERR_ARGUMENT, "balanced");
     ck_assert_hob_fails(
-        hob_device_open(runtime, "autodiff{depth=3}(flex)", &device, &error),
+        test_device_open(runtime, "autodiff{depth=3}(flex)", &device, &error),
         HOB_ERR_ARGUMENT, "depth");
     ck_assert_ptr_null(device);
 }

@@ -4,6 +4,7 @@
  * scales against formulas in double, and what every other op does with them.
  */
 #include "hob_check.h"
+#include "test_device.h"
 #include "op_fixture.h"
 
 #include <hob/ext/quant.h>
@@ -791,7 +792,7 @@ START_TEST(test_quant_is_a_constant_to_autodiff)
     if (!on_device(1))
         return;
     ck_assert_hob_ok(
-        hob_device_open(f.runtime, "autodiff(flex)", &tracking, &error));
+        test_device_open(f.runtime, "autodiff(flex)", &tracking, &error));
     x = hob_require_grad(f.scope, hob_to_device(f.scope, make_3x4(), tracking));
     q = quantized(hob_swap_dims(f.scope, x, 0, 1), HOB_QUANT_Q8S, 3);
     ck_assert(!hob_is_tracked(q)); /* it detaches */

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * device.h - one opened device: its context, its stream and all its parts.
+ *
+ * The context is the device's primary one, which is shared with CUDA's other
+ * users in the process. It is made current for the length of a call, and what
+ * was current before is so again afterwards.
+ */
+#ifndef CCU_DEVICE_H
+#define CCU_DEVICE_H
+
+#include "instance.h"
+#include "memory.h"
+#include "nvrtc.h"
+#include "options.h"
+#include "staging.h"
+
+#include <cube/kernels.h>
+#include <cube/runtime.h>
+
+enum { CCU_OPS = 256 /* room for the names of ops */ };
+
+struct ccu_device {
+    struct cube_device cube; /* first: a pointer to it is one to the whole */
+    struct ccu_instance *instance;       /* borrowed, outlives this */
+    const struct ccu_physical *physical; /* the same */
+    const struct ccu_driver *driver;     /* the same */
+    struct CUctx_st *context;
+    struct CUstream_st *stream; /* all work, in order */
+    struct ccu_options options;
+    struct ccu_memory memory;
+    struct ccu_staging staging;
+    struct ccu_compiler compiler;
+    pthread_mutex_t lock; /* of what follows */
+    uint32_t has_lock;
+    _Atomic uint32_t is_lost;
+    const char *op_name; /* of the last launch; only compared */
+    char ops[CCU_OPS];   /* names of the ops since the last wait */
+    char lost[2 * CCU_REASON]; /* why */
+    char name[40];             /* as in "cube-cuda:0" */
+    char identity[128];
+};
+
+/* Make DEVICE's context current; the answer is for ccu_leave(). */
+int ccu_enter(struct ccu_device *device);
+void ccu_leave(struct ccu_device *device, int is_pushed);
+
+/*
+ * What the driver answered to WHAT, as a status. A failure after which the
+ * context is of no use any more marks DEVICE lost, with the names of the ops
+ * that may have caused it.
+ */
+hob_status ccu_check(struct ccu_device *device, const char *what, int result,
+                     char **out_message);
+/* Wait for all work. */
+hob_status ccu_wait(struct ccu_device *device, char **out_message);
+
+/* ---- as in struct hob_backend ---- */
+
+hob_status ccu_device_open(void *instance, uint32_t ordinal,
+                           const char *options, void **out_device,
+                           char **out_message);
+void ccu_device_close(void *device);
+hob_status ccu_device_alloc(void *device, uint64_t bytes, void **out_data);
+void ccu_device_free(void *device, void *data, uint64_t bytes);
+hob_status ccu_device_upload(void *device, void *data, const void *host_data,
+                             uint64_t bytes);
+hob_status ccu_device_download(void *device, void *host_data, const void *data,
+                               uint64_t bytes);
+hob_status ccu_device_sync(void *device);
+void ccu_device_memory_stats(void *device, struct hob_memory_stats *out);
+void ccu_device_reset_peak(void *device);
+void ccu_device_trim(void *device);
+
+/* The runtime of every device; see cube/runtime.h. */
+extern const struct cube_runtime ccu_runtime;
+
+#endif

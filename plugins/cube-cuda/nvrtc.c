@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "nvrtc.h"
+
+#include "device.h"
+#include "message.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static void *open_library(void *opened)
+{
+    struct ccu_device *device = opened;
+    struct ccu_compiler *compiler = &device->compiler;
+
+    compiler->is_open =
+        (uint32_t)ccu_nvrtc_open(&compiler->nvrtc, device->instance->find,
+                                 device->options.nvrtc_dir, compiler->problem);
+    if (compiler->is_open &&
+        compiler->nvrtc.version(&compiler->major, &compiler->minor))
+        compiler->major = compiler->minor = 0;
+    return NULL;
+}
+
+/* Afterwards the members of COMPILER are as the thread left them. */
+static void wait_for_library(struct ccu_compiler *compiler)
+{
+    pthread_mutex_lock(&compiler->lock);
+    if (compiler->has_thread)
+        (void)pthread_join(compiler->thread, NULL);
+    compiler->has_thread = 0;
+    pthread_mutex_unlock(&compiler->lock);
+}
+
+hob_status ccu_compiler_init(struct ccu_device *device)
+{
+    struct ccu_compiler *compiler = &device->compiler;
+
+    if (pthread_mutex_init(&compiler->lock, NULL))
+        return HOB_ERR_MEMORY;
+    compiler->has_lock = 1;
+    compiler->has_thread =
+        !pthread_create(&compiler->thread, NULL, open_library, device);
+    if (!compiler->has_thread)
+        open_library(device);
+    return HOB_OK;
+}
+
+void ccu_compiler_release(struct ccu_device *device)
+{
+    if (!device->compiler.has_lock)
+        return;
+    wait_for_library(&device->compiler);
+    pthread_mutex_destroy(&device->compiler.lock);
+}
+
+const char *ccu_compile_identity(struct cube_device *opened)
+{
+    struct ccu_device *device = (struct ccu_device *)opened;
+    struct ccu_compiler *compiler = &device->compiler;
+
+    wait_for_library(compiler);
+    pthread_mutex_lock(&compiler->lock);
+    if (!device->identity[0])
+        snprintf(device->identity, sizeof(device->identity),
+                 "nvrtc %d.%d, sm_%d%d", compiler->major, compiler->minor,
+                 device->physical->major, device->physical->minor);
+    pthread_mutex_unlock(&compiler->lock);
+    return device->identity;
+}
+
+/* PROGRAM's messages as this call's. */
+static hob_status say_log(struct ccu_device *device,
+                          struct _nvrtcProgram *program,
+                          const struct cube_source *source, int result,
+                          char **out_message)
+{
+    const struct ccu_nvrtc *nvrtc = &device->compiler.nvrtc;
+    const struct hob_host *host = device->cube.host;
+    size_t bytes = 0;
+    char *log = NULL;
+
+    if (!nvrtc->log_size(program, &bytes) && bytes)
+        log = host->mem_alloc(host, bytes);
+    if (log && nvrtc->log(program, log))
+        log[0] = '\0';
+    if (out_message)
+        *out_message = cube_message(
+            host, "%s: kernel %s cannot be compiled (NVRTC %d): %s",
+            device->name, source->name, result,
+            log && log[0] ? log : "NVRTC does not say why");
+    host->mem_free(host, log);
+    return HOB_ERR_INTERNAL;
+}
+
+/* PROGRAM's machine code as memory of the host's. */
+static hob_status take_cubin(struct ccu_device *device,
+                             struct _nvrtcProgram *program, void **out_binary,
+                             uint64_t *out_bytes)
+{
+    const struct ccu_nvrtc *nvrtc = &device->compiler.nvrtc;
+    const struct hob_host *host = device->cube.host;
+    size_t bytes = 0;
+
+    if (nvrtc->cubin_size(program, &bytes) || !bytes)
+        return HOB_ERR_INTERNAL;
+    *out_binary = host->mem_alloc(host, bytes);
+    if (!*out_binary)
+        return HOB_ERR_MEMORY;
+    if (nvrtc->cubin(program, *out_binary)) {
+        host->mem_free(host, *out_binary);
+        *out_binary = NULL;
+        return HOB_ERR_INTERNAL;
+    }
+    *out_bytes = bytes;
+    return HOB_OK;
+}
+
+hob_status ccu_compile(struct cube_device *opened,
+                       const struct cube_source *source, void **out_binary,
+                       uint64_t *out_bytes, char **out_message)
+{
+    struct ccu_device *device = (struct ccu_device *)opened;
+    const struct ccu_nvrtc *nvrtc = &device->compiler.nvrtc;
+    struct _nvrtcProgram *program = NULL;
+    char architecture[40];
+    const char *const options[] = {architecture, "--fmad=false",
+                                   "--std=c++14"};
+    hob_status status;
+    int result;
+
+    *out_binary = NULL;
+    *out_bytes = 0;
+    wait_for_library(&device->compiler);
+    if (!device->compiler.is_open)
+        return ccu_say(opened->host, out_message, HOB_ERR_DEVICE, "%s: %s",
+                       device->name, device->compiler.problem);
+    snprintf(architecture, sizeof(architecture), "--gpu-architecture=sm_%d%d",
+             device->physical->major, device->physical->minor);
+    result = nvrtc->create(&program, source->text, source->name, 0, NULL, NULL);
+    if (result)
+        return ccu_say(opened->host, out_message, HOB_ERR_MEMORY,
+                       "%s: NVRTC cannot take kernel %s (NVRTC %d)",
+                       device->name, source->name, result);
+    result = nvrtc->compile(program, sizeof(options) / sizeof(options[0]),
+                            options);
+    status = result ? say_log(device, program, source, result, out_message)
+                    : take_cubin(device, program, out_binary, out_bytes);
+    (void)nvrtc->destroy(&program);
+    return status;
+}

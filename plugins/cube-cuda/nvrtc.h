@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * nvrtc.h - CUDA C to machine code for one device, by NVRTC.
+ *
+ * The library takes some 100 ms to open, so a thread of its own does that
+ * from the opening of the device on; who needs it first waits.
+ */
+#ifndef CCU_NVRTC_H
+#define CCU_NVRTC_H
+
+#include "driver.h"
+
+#include <cube/runtime.h>
+
+#include <pthread.h>
+
+struct ccu_device;
+
+struct ccu_compiler {
+    struct ccu_nvrtc nvrtc;
+    pthread_t thread;
+    pthread_mutex_t lock; /* held while the thread is waited for */
+    uint32_t has_lock;
+    uint32_t has_thread; /* it runs, and was not waited for */
+    uint32_t is_open;    /* all functions are there */
+    int major, minor;    /* its version */
+    char problem[CCU_REASON];
+};
+
+/* Begin to open the library. Without a thread it is opened at once. */
+hob_status ccu_compiler_init(struct ccu_device *device);
+void ccu_compiler_release(struct ccu_device *device);
+
+/* As in struct cube_runtime. */
+const char *ccu_compile_identity(struct cube_device *device);
+hob_status ccu_compile(struct cube_device *device,
+                       const struct cube_source *source, void **out_binary,
+                       uint64_t *out_bytes, char **out_message);
+
+#endif

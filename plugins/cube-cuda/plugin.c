@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * plugin.c - the entry of the CUDA backend and its tables.
+ */
+#include "device.h"
+
+#include <cube/cube.h>
+
+#include <stdlib.h>
+
+/* The tables as the core reads them: constant once made. */
+struct tables {
+    struct hob_plugin plugin;
+    struct hob_backend backend;
+    struct hob_entry entries[];
+};
+
+static hob_status ccu_open(const struct hob_host *host, const char *options,
+                           void **out_instance, char **out_message)
+{
+    (void)options; /* they are those of the devices */
+    (void)out_message;
+    *out_instance = ccu_instance_new(host);
+    return *out_instance ? HOB_OK : HOB_ERR_MEMORY;
+}
+
+static void ccu_close(void *instance)
+{
+    ccu_instance_free(instance);
+}
+
+static const struct hob_backend backend_head = {
+    HOB_BACKEND_INIT_HEAD,
+    .device_count = ccu_device_count,
+    .device_info = ccu_device_info,
+    .device_open = ccu_device_open,
+    .device_close = ccu_device_close,
+    .alloc = ccu_device_alloc,
+    .free = ccu_device_free,
+    .upload = ccu_device_upload,
+    .download = ccu_device_download,
+    .sync = ccu_device_sync,
+    .memory_stats = ccu_device_memory_stats,
+    .memory_reset_peak = ccu_device_reset_peak,
+    .memory_trim = ccu_device_trim,
+};
+
+static const struct hob_plugin plugin_head = {
+    HOB_PLUGIN_INIT_HEAD, .id = "cube-cuda",  .version = "0.1.0",
+    .open = ccu_open,     .close = ccu_close,
+};
+
+/* Kept by the process; see host->process_shared. */
+static void *make_tables(void)
+{
+    const uint32_t count = cube_entry_count();
+    struct tables *tables =
+        malloc(sizeof(*tables) + count * sizeof(tables->entries[0]));
+
+    if (!tables)
+        return NULL;
+    cube_entries_copy(tables->entries);
+    tables->plugin = plugin_head;
+    tables->backend = backend_head;
+    tables->backend.entries = tables->entries;
+    tables->backend.entry_count = count;
+    tables->plugin.backend = &tables->backend;
+    return tables;
+}
+
+HOB_EXPORT const struct hob_plugin *
+hob_plugin_entry(const struct hob_host *host)
+{
+    struct tables *tables = host->process_shared("cube-cuda.tables", make_tables);
+
+    return tables ? &tables->plugin : NULL;
+}

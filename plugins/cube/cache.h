@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * cache.h - compiled kernels on disk.
+ *
+ * One file a kernel in $XDG_CACHE_HOME/hob/SELECTOR (0700), named by its key:
+ * the SHA-256 of all that its binary depends on. A file is written aside and
+ * renamed, and holds its key and a checksum; whatever does not match is not
+ * there. A folder that cannot be made, belongs to somebody else or may be
+ * written by others is not used. Any thread, any number of processes.
+ */
+#ifndef CUBE_CACHE_H
+#define CUBE_CACHE_H
+
+#include "sha256.h"
+
+#include <stdint.h>
+
+struct cube_cache;
+
+struct cube_cache_key {
+    uint8_t bytes[CUBE_SHA256_BYTES];
+};
+
+/* SELECTOR as in "cube-vulkan". NULL: work without. */
+struct cube_cache *cube_cache_open(const char *selector);
+void cube_cache_close(struct cube_cache *cache); /* accepts NULL */
+
+/* IDENTITY is that of compiler and machine, TEXT_BYTES are of TEXT. */
+void cube_cache_key_init(struct cube_cache_key *key, const char *identity,
+                         const char *name, const char *text,
+                         uint64_t text_bytes);
+
+/* The binary of KEY, which the caller frees with free(); NULL: not there.
+ * CACHE may be NULL. */
+void *cube_cache_read(struct cube_cache *cache,
+                      const struct cube_cache_key *key, uint64_t *out_bytes);
+void cube_cache_write(struct cube_cache *cache,
+                      const struct cube_cache_key *key, const void *data,
+                      uint64_t bytes);
+
+#endif

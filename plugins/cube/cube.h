@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * cube.h - the ops of the GPU backends: one file a family in ops/, which take
+ * kernels from kernels/ and know no runtime but runtime.h.
+ *
+ *   dialect.c, buffers.c   a kernel's text for GLSL and CUDA C
+ *   kernels.c, cache.c     compiled kernels, in memory and on disk
+ *   spirv.c                what GLSL cannot say
+ *   launch.c, space.c, scalar.c   a call's arguments as a launch
+ *   entries.c              all families as one table
+ *
+ * DEVICE in an entry's execute is a struct cube_device.
+ */
+#ifndef CUBE_H
+#define CUBE_H
+
+#include "launch.h"
+#include "scalar.h"
+#include "space.h"
+
+struct cube_entries {
+    const struct hob_entry *entries;
+    uint32_t count;
+};
+
+/* One a family, listed in entries.c too. */
+extern const struct cube_entries cube_copy_entries;
+extern const struct cube_entries cube_elementwise_entries;
+extern const struct cube_entries cube_optim_entries;
+extern const struct cube_entries cube_reduce_entries;
+
+/* How many entries there are, and all of them to OUT. */
+uint32_t cube_entry_count(void);
+void cube_entries_copy(struct hob_entry *out);
+
+/* ---- arguments ---- */
+
+/* DIM as a caller gives it, negative from the end; infer has checked it. */
+static inline uint32_t cube_dim(int64_t dim, uint32_t rank)
+{
+    return (uint32_t)(dim < 0 ? dim + (int64_t)rank : dim);
+}
+
+static inline int64_t cube_arg_i64(const struct hob_call *call, uint32_t index)
+{
+    return call->args[index].u.i64;
+}
+
+static inline double cube_arg_f64(const struct hob_call *call, uint32_t index)
+{
+    return call->args[index].u.f64;
+}
+
+static inline int cube_arg_absent(const struct hob_call *call, uint32_t index)
+{
+    return index >= call->arg_count || call->args[index].tag == HOB_TAG_ABSENT;
+}
+
+static inline int cube_is_contiguous(const struct hob_view *view)
+{
+    return (view->flags & HOB_VIEW_CONTIGUOUS) != 0;
+}
+
+#endif

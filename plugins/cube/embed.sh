@@ -1,0 +1,12 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# embed.sh FILE.cube..: print C with the text of each FILE as cube_text_FILE.
+set -eu
+
+echo '#include "texts.h"'
+for file; do
+	echo
+	echo "const char cube_text_$(basename "$file" .cube)[] ="
+	sed -e 's/\\/\\\\/g' -e 's/"/\\"/g' -e 's/.*/    "&\\n"/' "$file"
+	echo '    "";'
+done

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cube.h"
+
+#include <string.h>
+
+static const struct cube_entries *const families[] = {
+    &cube_copy_entries,
+    &cube_elementwise_entries,
+    &cube_optim_entries,
+    &cube_reduce_entries,
+};
+
+enum { FAMILIES = sizeof(families) / sizeof(families[0]) };
+
+uint32_t cube_entry_count(void)
+{
+    uint32_t count = 0;
+
+    for (uint32_t i = 0; i < FAMILIES; i++)
+        count += families[i]->count;
+    return count;
+}
+
+void cube_entries_copy(struct hob_entry *out)
+{
+    for (uint32_t i = 0; i < FAMILIES; i++) {
+        memcpy(out, families[i]->entries, families[i]->count * sizeof(*out));
+        out += families[i]->count;
+    }
+}

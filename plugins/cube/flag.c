@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "flag.h"
+
+#include "launch.h"
+
+hob_status cube_flag_begin(struct cube_flag *flag, struct cube_device *device,
+                           struct hob_call *call)
+{
+    static const uint32_t none = CUBE_FLAG_NONE;
+    const struct cube_runtime *runtime = device->runtime;
+    hob_status st = runtime->alloc(device, sizeof(none), &flag->data);
+
+    if (st)
+        return cube_fail(device, call, st, NULL);
+    st = runtime->upload(device, flag->data, &none, sizeof(none));
+    if (!st)
+        return HOB_OK;
+    runtime->free(device, flag->data, sizeof(none));
+    return cube_fail(device, call, st, NULL);
+}
+
+hob_status cube_flag_end(struct cube_flag *flag, struct cube_device *device,
+                         struct hob_call *call, hob_status st,
+                         uint32_t *out_value)
+{
+    const struct cube_runtime *runtime = device->runtime;
+
+    *out_value = CUBE_FLAG_NONE;
+    if (!st) {
+        st = runtime->download(device, out_value, flag->data,
+                               sizeof(*out_value));
+        if (st)
+            st = cube_fail(device, call, st, NULL);
+    }
+    runtime->free(device, flag->data, sizeof(*out_value));
+    return st;
+}

@@ -1,0 +1,307 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "kernels.h"
+
+#include "cache.h"
+
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct cube_kernels {
+    struct cube_device *device; /* borrowed, outlives the kernels */
+    pthread_mutex_t lock;       /* of what follows */
+    struct cube_kernel **slots; /* by hash, open addressing; NULL is free */
+    uint64_t slot_count;        /* a power of 2, or 0 */
+    uint64_t count;
+    struct cube_cache *cache; /* opened with the first compilation */
+    int is_cache_open;
+};
+
+char *cube_message(const struct hob_host *host, const char *format, ...)
+{
+    va_list args;
+    char *message;
+    int bytes;
+
+    va_start(args, format);
+    bytes = vsnprintf(NULL, 0, format, args);
+    va_end(args);
+    message = bytes < 0 ? NULL : host->mem_alloc(host, (uint64_t)bytes + 1);
+    if (!message)
+        return NULL;
+    va_start(args, format);
+    vsnprintf(message, (size_t)bytes + 1, format, args);
+    va_end(args);
+    return message;
+}
+
+/* ---- the table ---- */
+
+/* FNV-1a by words; a variant is a multiple of 4 bytes. */
+static uint64_t hash_of(const struct cube_variant *variant)
+{
+    const unsigned char *from = (const unsigned char *)variant;
+    uint64_t hash = UINT64_C(14695981039346656037);
+
+    for (size_t i = 0; i + 4 <= sizeof(*variant); i += 4) {
+        uint32_t word;
+
+        memcpy(&word, from + i, sizeof(word));
+        hash = (hash ^ word) * UINT64_C(1099511628211);
+    }
+    return hash ^ hash >> 32;
+}
+
+static struct cube_kernel **slot_locked(const struct cube_kernels *kernels,
+                                        const struct cube_variant *variant)
+{
+    uint64_t at = hash_of(variant);
+
+    for (;; at++) {
+        struct cube_kernel **slot =
+            &kernels->slots[at & (kernels->slot_count - 1)];
+
+        if (!*slot || memcmp(&(*slot)->variant, variant, sizeof(*variant)) == 0)
+            return slot;
+    }
+}
+
+static int grow_locked(struct cube_kernels *kernels)
+{
+    struct cube_kernel **old = kernels->slots;
+    const uint64_t old_count = kernels->slot_count;
+    const uint64_t count = old_count ? 2 * old_count : 64;
+    struct cube_kernel **slots = calloc((size_t)count, sizeof(*slots));
+
+    if (!slots)
+        return 0;
+    kernels->slots = slots;
+    kernels->slot_count = count;
+    for (uint64_t i = 0; i < old_count; i++)
+        if (old[i])
+            *slot_locked(kernels, &old[i]->variant) = old[i];
+    free(old);
+    return 1;
+}
+
+static const struct cube_kernel *find(struct cube_kernels *kernels,
+                                      const struct cube_variant *variant)
+{
+    const struct cube_kernel *kernel;
+
+    pthread_mutex_lock(&kernels->lock);
+    kernel = kernels->count ? *slot_locked(kernels, variant) : NULL;
+    pthread_mutex_unlock(&kernels->lock);
+    return kernel;
+}
+
+static void close_kernel(struct cube_kernels *kernels,
+                         struct cube_kernel *kernel)
+{
+    kernels->device->runtime->kernel_close(kernels->device, kernel->handle);
+    free(kernel);
+}
+
+/* Put KERNEL in the table. If another thread was faster, its kernel is
+ * returned and this one closed. */
+static const struct cube_kernel *insert(struct cube_kernels *kernels,
+                                        struct cube_kernel *kernel)
+{
+    struct cube_kernel **slot;
+    struct cube_kernel *there = NULL;
+    int has_room;
+
+    pthread_mutex_lock(&kernels->lock);
+    has_room =
+        2 * (kernels->count + 1) <= kernels->slot_count || grow_locked(kernels);
+    if (has_room) {
+        slot = slot_locked(kernels, &kernel->variant);
+        there = *slot;
+        if (!there) {
+            *slot = kernel;
+            kernels->count++;
+        }
+    }
+    pthread_mutex_unlock(&kernels->lock);
+    if (has_room && !there)
+        return kernel;
+    close_kernel(kernels, kernel);
+    return there;
+}
+
+/* ---- compiling ---- */
+
+static struct cube_cache *cache_of(struct cube_kernels *kernels)
+{
+    pthread_mutex_lock(&kernels->lock);
+    if (!kernels->is_cache_open) {
+        kernels->cache = cube_cache_open(kernels->device->runtime->selector);
+        kernels->is_cache_open = 1;
+    }
+    pthread_mutex_unlock(&kernels->lock);
+    return kernels->cache;
+}
+
+/* Open SOURCE's kernel with a binary from the disk; 0 if that did not work. */
+static int open_cached(struct cube_kernels *kernels,
+                       const struct cube_source *source,
+                       const struct cube_cache_key *key, void **out_handle)
+{
+    struct cube_device *device = kernels->device;
+    char *message = NULL;
+    uint64_t bytes;
+    void *binary = cube_cache_read(cache_of(kernels), key, &bytes);
+    hob_status st;
+
+    if (!binary)
+        return 0;
+    st = device->runtime->kernel_open(device, source, binary, bytes, out_handle,
+                                      &message);
+    free(binary);
+    device->host->mem_free(device->host, message);
+    return st == HOB_OK;
+}
+
+static hob_status open_source(struct cube_kernels *kernels,
+                              const struct cube_source *source,
+                              void **out_handle, char **out_message)
+{
+    struct cube_device *device = kernels->device;
+    const struct cube_runtime *runtime = device->runtime;
+    struct cube_cache_key key;
+    void *binary = NULL;
+    uint64_t bytes = 0;
+    hob_status st;
+
+    cube_cache_key_init(&key, runtime->identity(device), source->name,
+                        source->text, source->bytes);
+    if (open_cached(kernels, source, &key, out_handle))
+        return HOB_OK;
+    st = runtime->compile(device, source, &binary, &bytes, out_message);
+    if (st)
+        return st;
+    cube_cache_write(cache_of(kernels), &key, binary, bytes);
+    st = runtime->kernel_open(device, source, binary, bytes, out_handle,
+                              out_message);
+    device->host->mem_free(device->host, binary);
+    return st;
+}
+
+/* What the device cannot do at all, in words that a user understands. */
+static hob_status check_dtypes(const struct cube_device *device,
+                               const struct cube_variant *variant,
+                               char **out_message)
+{
+    uint32_t bad = HOB_DTYPE_NONE;
+
+    for (uint32_t i = 0; i < CUBE_MAX_BUFFERS; i++) {
+        const uint32_t dtype = variant->dtypes[i];
+
+        if ((dtype == HOB_DTYPE_F64 && !device->limits.has_f64) ||
+            ((dtype == HOB_DTYPE_I64 || dtype == HOB_DTYPE_U64) &&
+             !device->limits.has_i64))
+            bad = dtype;
+    }
+    if (bad) {
+        *out_message = cube_message(
+            device->host, "%s: %s has no %s; cast the tensor",
+            variant->program->name, device->name, hob_dtype_name(bad));
+        return HOB_ERR_DTYPE;
+    }
+    if (variant->is_wide && !device->limits.has_i64) {
+        *out_message = cube_message(
+            device->host,
+            "%s: %s has no 64-bit integers, so a tensor may have fewer than "
+            "2^31 elements only",
+            variant->program->name, device->name);
+        return HOB_ERR_DTYPE;
+    }
+    return HOB_OK;
+}
+
+static hob_status make_kernel(struct cube_kernels *kernels,
+                              const struct cube_variant *variant,
+                              struct cube_kernel **out_kernel,
+                              char **out_message)
+{
+    struct cube_device *device = kernels->device;
+    const struct cube_target target = {device->runtime->language,
+                                       device->limits.subgroup_size,
+                                       device->limits.param_bytes};
+    struct cube_kernel *kernel = malloc(sizeof(*kernel));
+    struct cube_source source = {.name = variant->program->name,
+                                 .group_size = variant->group_size};
+    char *text = NULL;
+    hob_status st = HOB_ERR_MEMORY;
+
+    if (kernel) {
+        kernel->variant = *variant;
+        cube_layout_init(&kernel->layout, variant);
+        source.param_bytes = kernel->layout.bytes > target.param_bytes
+                                 ? 8
+                                 : kernel->layout.bytes;
+        text = cube_source_text(variant, &target, &source.bytes);
+    }
+    if (text) {
+        source.text = text;
+        st = open_source(kernels, &source, &kernel->handle, out_message);
+    }
+    free(text);
+    if (st) {
+        free(kernel);
+        kernel = NULL;
+    }
+    *out_kernel = kernel;
+    return st;
+}
+
+hob_status cube_kernels_get(struct cube_kernels *kernels,
+                            const struct cube_variant *variant,
+                            const struct cube_kernel **out_kernel,
+                            char **out_message)
+{
+    struct cube_kernel *made;
+    hob_status st;
+
+    *out_kernel = find(kernels, variant);
+    if (*out_kernel)
+        return HOB_OK;
+    st = check_dtypes(kernels->device, variant, out_message);
+    if (!st)
+        st = make_kernel(kernels, variant, &made, out_message);
+    if (st)
+        return st;
+    *out_kernel = insert(kernels, made);
+    return *out_kernel ? HOB_OK : HOB_ERR_MEMORY;
+}
+
+/* ---- life cycle ---- */
+
+struct cube_kernels *cube_kernels_new(struct cube_device *device)
+{
+    struct cube_kernels *kernels = calloc(1, sizeof(*kernels));
+
+    if (!kernels)
+        return NULL;
+    kernels->device = device;
+    if (pthread_mutex_init(&kernels->lock, NULL) != 0) {
+        free(kernels);
+        return NULL;
+    }
+    return kernels;
+}
+
+void cube_kernels_free(struct cube_kernels *kernels)
+{
+    if (!kernels)
+        return;
+    for (uint64_t i = 0; i < kernels->slot_count; i++)
+        if (kernels->slots[i])
+            close_kernel(kernels, kernels->slots[i]);
+    free(kernels->slots);
+    cube_cache_close(kernels->cache);
+    pthread_mutex_destroy(&kernels->lock);
+    free(kernels);
+}

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * kernels.h - the compiled kernels of a device, by variant.
+ *
+ * What is not in memory is looked for on disk, then compiled; other threads go
+ * on meanwhile. Kernels live until the device is closed.
+ */
+#ifndef CUBE_KERNELS_H
+#define CUBE_KERNELS_H
+
+#include "dialect.h"
+
+struct cube_kernel {
+    struct cube_variant variant;
+    struct cube_layout layout;
+    void *handle; /* the runtime's */
+};
+
+/* DEVICE has its runtime, host and limits. NULL: no memory. */
+struct cube_kernels *cube_kernels_new(struct cube_device *device);
+/* All kernels are closed; accepts NULL. */
+void cube_kernels_free(struct cube_kernels *kernels);
+
+/* The kernel of VARIANT. On failure *OUT_MESSAGE says why, if there is memory
+ * for it. */
+hob_status cube_kernels_get(struct cube_kernels *kernels,
+                            const struct cube_variant *variant,
+                            const struct cube_kernel **out_kernel,
+                            char **out_message);
+
+/* A message as runtimes make them; NULL without memory. */
+char *cube_message(const struct hob_host *host, const char *format, ...)
+    HOB_PRINTF(2, 3);
+
+#endif

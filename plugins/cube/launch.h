@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * launch.h - one launch of a program: its variant, its arguments, its size.
+ *
+ * A job is filled in the order of the program's lists and then run:
+ *
+ *     struct cube_job job;
+ *     cube_job_init(&job, device, call, &program);
+ *     cube_job_view(&job, out);        buffers
+ *     cube_job_view(&job, x);
+ *     cube_job_constant(&job, 4);      constants
+ *     cube_job_i64(&job, count);       parameters
+ *     return cube_job_run(&job, groups);
+ */
+#ifndef CUBE_LAUNCH_H
+#define CUBE_LAUNCH_H
+
+#include "kernels.h"
+
+/* Numbers that all parameters of a launch have, arrays laid flat. */
+enum { CUBE_MAX_NUMBERS = 160 };
+
+/* The group size of kernels that have no reason for another one. */
+enum { CUBE_GROUP_SIZE = 256 };
+
+struct cube_job {
+    struct cube_device *device;
+    struct hob_call *call; /* for messages */
+    struct cube_variant variant;
+    const void *data[CUBE_MAX_BUFFERS];
+    struct cube_range ranges[CUBE_MAX_BUFFERS];
+    uint64_t numbers[CUBE_MAX_NUMBERS]; /* i64, u64, or the bits of an f64 */
+    uint32_t buffer_count;
+    uint32_t range_count;
+    uint32_t number_count;
+    uint32_t constant_count;
+    uint32_t symbol_count;
+};
+
+void cube_job_init(struct cube_job *job, struct cube_device *device,
+                   struct hob_call *call, const struct cube_program *program);
+
+/* ---- the next buffer ---- */
+
+/* VIEW's elements, in any layout. Its offsets decide about INDEX too. */
+void cube_job_view(struct cube_job *job, const struct hob_view *view);
+/* COUNT elements of DTYPE one after the other. */
+void cube_job_memory(struct cube_job *job, const void *data, uint32_t dtype,
+                     int64_t count);
+/* A buffer that this launch does without; its LOAD and STORE do not exist. */
+void cube_job_absent(struct cube_job *job);
+
+/* ---- the next number, constant, symbol ---- */
+
+void cube_job_i64(struct cube_job *job, int64_t number);
+void cube_job_f64(struct cube_job *job, double number);
+void cube_job_i64s(struct cube_job *job, const int64_t *numbers,
+                   uint32_t count);
+void cube_job_constant(struct cube_job *job, int32_t constant);
+/* WORD is static text; NULL: the symbol is not defined. */
+void cube_job_symbol(struct cube_job *job, const char *word);
+
+/* Numbers that the kernel counts with, besides offsets, reach up to COUNT. */
+void cube_job_reach(struct cube_job *job, int64_t count);
+
+/*
+ * Launch GROUPS workgroups of job->variant.group_size, at most as many as the
+ * device takes; 0 groups are no work. Failures are put on the call.
+ */
+hob_status cube_job_run(struct cube_job *job, int64_t groups);
+
+/*
+ * Groups for COUNT elements, PER_GROUP of them at a time: as many as the
+ * device can have at work, or fewer. The kernel goes on in steps of
+ * GROUP_COUNT.
+ */
+int64_t cube_groups(const struct cube_device *device, int64_t count,
+                    int64_t per_group);
+
+/* Bring a call's failure of the runtime to the host. MESSAGE may be NULL and
+ * is given back. */
+hob_status cube_fail(const struct cube_device *device, struct hob_call *call,
+                     hob_status status, char *message);
+
+/* The first and one past the last byte of VIEW's elements. */
+struct cube_range cube_view_range(const struct hob_view *view);
+
+#endif

@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "spirv.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Numbers of the SPIR-V specification, version 1.6, section 3. */
+enum {
+    MAGIC = 0x07230203,
+    HEADER_WORDS = 5,
+    OP_EXT_INST = 12,
+    OP_ENTRY_POINT = 15,
+    OP_EXECUTION_MODE = 16,
+    OP_CAPABILITY = 17,
+    OP_TYPE_FIRST = 19, /* OpTypeVoid */
+    OP_TYPE_LAST = 39,
+    OP_DECORATE = 71,
+    OP_F_NEGATE = 127,
+    OP_F_ADD = 129,
+    OP_F_SUB = 131,
+    OP_F_MUL = 133,
+    OP_F_DIV = 136,
+    OP_F_REM = 140,
+    OP_F_MOD = 141,
+    OP_VECTOR_TIMES_SCALAR = 142,
+    OP_DOT = 148,
+    OP_F_COMPARE_FIRST = 180, /* OpFOrdEqual */
+    OP_F_COMPARE_LAST = 191,
+    DECORATION_NO_CONTRACTION = 42,
+    MODE_DENORM_PRESERVE = 4459,
+    MODE_NAN_PRESERVE = 4461,
+    CAPABILITY_DENORM_PRESERVE = 4464,
+    CAPABILITY_NAN_PRESERVE = 4466
+};
+
+struct words {
+    uint32_t *data;
+    uint64_t count;
+};
+
+static void add(struct words *out, uint32_t word)
+{
+    out->data[out->count++] = word;
+}
+
+static void add_op(struct words *out, uint32_t op, uint32_t count,
+                   const uint32_t *operands)
+{
+    add(out, (count + 1) << 16 | op);
+    for (uint32_t i = 0; i < count; i++)
+        add(out, operands[i]);
+}
+
+static int is_float_op(uint32_t op)
+{
+    switch (op) {
+    case OP_EXT_INST:
+    case OP_F_NEGATE:
+    case OP_F_ADD:
+    case OP_F_SUB:
+    case OP_F_MUL:
+    case OP_F_DIV:
+    case OP_F_REM:
+    case OP_F_MOD:
+    case OP_VECTOR_TIMES_SCALAR:
+    case OP_DOT:
+        return 1;
+    default:
+        return op >= OP_F_COMPARE_FIRST && op <= OP_F_COMPARE_LAST;
+    }
+}
+
+/* Where the instruction at word AT ends; 0 if it is none. */
+static uint64_t next_of(const uint32_t *words, uint64_t count, uint64_t at)
+{
+    const uint32_t length = words[at] >> 16;
+
+    return length == 0 || length > count - at ? 0 : at + length;
+}
+
+/* Sections of the module by their first word, and what is to be added. */
+struct plan {
+    uint64_t modes; /* after the entry points */
+    uint64_t types; /* after the decorations */
+    uint64_t float_ops;
+    uint32_t entry; /* id of the entry point's function */
+};
+
+static int plan_module(const uint32_t *words, uint64_t count, struct plan *plan)
+{
+    uint64_t at = HEADER_WORDS;
+
+    memset(plan, 0, sizeof(*plan));
+    if (count < HEADER_WORDS || words[0] != MAGIC)
+        return 0;
+    while (at < count) {
+        const uint32_t op = words[at] & 0xffff;
+        const uint64_t next = next_of(words, count, at);
+
+        if (next == 0)
+            return 0;
+        if (op == OP_ENTRY_POINT && next - at >= 3)
+            plan->entry = words[at + 2];
+        if (op == OP_ENTRY_POINT || op == OP_EXECUTION_MODE)
+            plan->modes = next;
+        if (op >= OP_TYPE_FIRST && op <= OP_TYPE_LAST && plan->types == 0)
+            plan->types = at;
+        if (is_float_op(op) && next - at >= 3)
+            plan->float_ops++;
+        at = next;
+    }
+    return plan->modes != 0 && plan->types != 0;
+}
+
+static void add_capabilities(struct words *out,
+                             const struct cube_float_controls *controls)
+{
+    const uint32_t denorm = CAPABILITY_DENORM_PRESERVE;
+    const uint32_t nan = CAPABILITY_NAN_PRESERVE;
+
+    if (controls->denorm_preserve & 32)
+        add_op(out, OP_CAPABILITY, 1, &denorm);
+    if (controls->nan_preserve & (32 | 64))
+        add_op(out, OP_CAPABILITY, 1, &nan);
+}
+
+static void add_modes(struct words *out, uint32_t entry,
+                      const struct cube_float_controls *controls)
+{
+    const uint32_t denorm[] = {entry, MODE_DENORM_PRESERVE, 32};
+    const uint32_t nan32[] = {entry, MODE_NAN_PRESERVE, 32};
+    const uint32_t nan64[] = {entry, MODE_NAN_PRESERVE, 64};
+
+    if (controls->denorm_preserve & 32)
+        add_op(out, OP_EXECUTION_MODE, 3, denorm);
+    if (controls->nan_preserve & 32)
+        add_op(out, OP_EXECUTION_MODE, 3, nan32);
+    if (controls->nan_preserve & 64)
+        add_op(out, OP_EXECUTION_MODE, 3, nan64);
+}
+
+static void add_decorations(struct words *out, const uint32_t *words,
+                            uint64_t count)
+{
+    uint64_t next;
+
+    for (uint64_t at = HEADER_WORDS; at < count; at = next) {
+        next = next_of(words, count, at);
+        if (is_float_op(words[at] & 0xffff) && next - at >= 3) {
+            const uint32_t operands[] = {words[at + 2],
+                                         DECORATION_NO_CONTRACTION};
+
+            add_op(out, OP_DECORATE, 2, operands);
+        }
+    }
+}
+
+static void add_words(struct words *out, const uint32_t *words, uint64_t first,
+                      uint64_t last)
+{
+    memcpy(out->data + out->count, words + first,
+           (size_t)(last - first) * sizeof(*words));
+    out->count += last - first;
+}
+
+uint32_t *cube_spirv_exact(const uint32_t *words, uint64_t word_count,
+                           const struct cube_float_controls *controls,
+                           uint64_t *out_word_count)
+{
+    enum { CONTROL_WORDS = 2 * 2 + 3 * 4 };
+    struct words out = {NULL, 0};
+    struct plan plan;
+
+    if (!plan_module(words, word_count, &plan))
+        return NULL;
+    out.data =
+        malloc((size_t)(word_count + CONTROL_WORDS + 3 * plan.float_ops) *
+               sizeof(*out.data));
+    if (!out.data)
+        return NULL;
+    add_words(&out, words, 0, HEADER_WORDS);
+    add_capabilities(&out, controls);
+    add_words(&out, words, HEADER_WORDS, plan.modes);
+    add_modes(&out, plan.entry, controls);
+    add_words(&out, words, plan.modes, plan.types);
+    add_decorations(&out, words, word_count);
+    add_words(&out, words, plan.types, word_count);
+    *out_word_count = out.count;
+    return out.data;
+}

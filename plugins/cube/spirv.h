@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * spirv.h - make a SPIR-V module compute what its kernel says.
+ *
+ * A driver may contract products and sums and may assume that there is no NaN.
+ * In the dialect neither holds, and GLSL can say so only variable by variable.
+ */
+#ifndef CUBE_SPIRV_H
+#define CUBE_SPIRV_H
+
+#include <stdint.h>
+
+/* What a device can promise, each a sum of the widths 16, 32, 64 for which it
+ * can (VkPhysicalDeviceFloatControlsProperties). */
+struct cube_float_controls {
+    uint32_t nan_preserve;    /* shaderSignedZeroInfNanPreserve.. */
+    uint32_t denorm_preserve; /* shaderDenormPreserve.. */
+};
+
+/*
+ * The module WORDS with each floating-point operation marked NoContraction,
+ * and with CONTROLS asked for. SPIR-V 1.4 or later. The result is freed with
+ * free(); NULL without memory or where WORDS are no module.
+ */
+uint32_t *cube_spirv_exact(const uint32_t *words, uint64_t word_count,
+                           const struct cube_float_controls *controls,
+                           uint64_t *out_word_count);
+
+#endif

@@ -1,0 +1,520 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The CUDA runtime on a driver of the test's own: what it does when something
+ * is missing, fails or is lost, and that nothing is left behind. Kernels are
+ * run on real devices by the op tests.
+ */
+#include "fake_cuda.h"
+#include "fake_host.h"
+
+#include <cube-cuda/device.h>
+
+#include <check.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static struct fake_host host;
+static struct ccu_instance *instance;
+static char logged[1024];
+
+static void log_write(const struct hob_host *table, int32_t severity,
+                      const char *format, ...)
+{
+    va_list list;
+
+    (void)table;
+    (void)severity;
+    va_start(list, format);
+    vsnprintf(logged, sizeof(logged), format, list);
+    va_end(list);
+}
+
+static void setup(void)
+{
+    fake_cuda_reset();
+    fake_host_init(&host, 2);
+    host.table.log_write = log_write;
+    logged[0] = '\0';
+    instance = ccu_instance_new(&host.table);
+    ck_assert_ptr_nonnull(instance);
+    instance->find = fake_cuda_find;
+}
+
+static void teardown(void)
+{
+    ccu_instance_free(instance);
+    ck_assert_uint_eq(host.live_blocks, 0);
+    ck_assert(fake_cuda_is_clean());
+}
+
+static struct ccu_device *open_device(uint32_t ordinal, const char *options)
+{
+    void *opened = NULL;
+    char *message = NULL;
+
+    ck_assert_msg(!ccu_device_open(instance, ordinal, options, &opened,
+                                   &message),
+                  "%s", message);
+    ck_assert_ptr_null(message);
+    return opened;
+}
+
+/* Opening must fail with STATUS and say WORDS. */
+static void refuse(uint32_t ordinal, const char *options, hob_status status,
+                   const char *words)
+{
+    void *opened = NULL;
+    char *message = NULL;
+
+    ck_assert_int_eq(
+        ccu_device_open(instance, ordinal, options, &opened, &message), status);
+    ck_assert_ptr_null(opened);
+    ck_assert_ptr_nonnull(message);
+    ck_assert_msg(strstr(message, words) != NULL, "\"%s\" does not say \"%s\"",
+                  message, words);
+    host.table.mem_free(&host.table, message);
+}
+
+static struct cube_source source_of(const char *text)
+{
+    struct cube_source source = {"add", text, strlen(text), 128,
+                                 sizeof(struct fake_params)};
+
+    return source;
+}
+
+static void *make_kernel(struct ccu_device *device, const char *text)
+{
+    const struct cube_source source = source_of(text);
+    void *binary = NULL, *kernel = NULL;
+    char *message = NULL;
+    uint64_t bytes = 0;
+
+    ck_assert_msg(!ccu_runtime.compile(&device->cube, &source, &binary, &bytes,
+                                       &message),
+                  "%s", message);
+    ck_assert_msg(!ccu_runtime.kernel_open(&device->cube, &source, binary,
+                                           bytes, &kernel, &message),
+                  "%s", message);
+    host.table.mem_free(&host.table, binary);
+    return kernel;
+}
+
+static hob_status launch(struct ccu_device *device, void *kernel, void *to,
+                         int count, const char *op_name, char **out_message)
+{
+    const struct fake_params params = {(ccu_address)(uintptr_t)to, count, 3};
+    const struct cube_launch work = {.op_name = op_name,
+                                     .groups = 7,
+                                     .params = &params,
+                                     .param_bytes = sizeof(params)};
+
+    return ccu_runtime.launch(&device->cube, kernel, &work, out_message);
+}
+
+/* ---- opening ---- */
+
+START_TEST(test_cuda_tells_its_devices)
+{
+    struct hob_device_info info;
+    uint32_t count = 0;
+
+    ck_assert_int_eq(ccu_device_count(instance, &count), HOB_OK);
+    ck_assert_uint_eq(count, 2);
+    ck_assert_int_eq(ccu_device_info(instance, 1, &info), HOB_OK);
+    ck_assert_str_eq(info.name, "Fake 1");
+    ck_assert_uint_eq(info.memory_bytes, (uint64_t)256 << 20);
+    ck_assert_int_eq(ccu_device_info(instance, 2, &info), HOB_ERR_DEVICE);
+    refuse(2, NULL, HOB_ERR_DEVICE, "there is no device 2");
+}
+END_TEST
+
+START_TEST(test_cuda_without_devices)
+{
+    uint32_t count = 1;
+
+    fake_cuda.devices = 0;
+    ck_assert_int_eq(ccu_device_count(instance, &count), HOB_OK);
+    ck_assert_uint_eq(count, 0);
+    refuse(0, NULL, HOB_ERR_DEVICE, "sees no device");
+}
+END_TEST
+
+START_TEST(test_cuda_refuses_old_devices)
+{
+    fake_cuda.major = 6;
+    refuse(0, NULL, HOB_ERR_UNSUPPORTED, "lacks compute capability 7.0");
+}
+END_TEST
+
+START_TEST(test_cuda_reads_options)
+{
+    refuse(0, "{\"blocking\": \"perhaps\"}", HOB_ERR_ARGUMENT,
+           "\"yes\" or \"no\"");
+    refuse(0, "{\"nvrtc_dir\": \"lib\"}", HOB_ERR_ARGUMENT, "absolute path");
+    refuse(0, "{\"fast\": \"yes\"}", HOB_ERR_ARGUMENT, "unknown option");
+    refuse(0, "{\"blocking\" \"yes\"}", HOB_ERR_ARGUMENT, "no \":\"");
+    refuse(0, "[]", HOB_ERR_ARGUMENT, "not a JSON object");
+    ccu_device_close(open_device(
+        0, "{\"blocking\": \"yes\", \"nvrtc_dir\": \"/a\\\\b\"}"));
+}
+END_TEST
+
+/* Each function of the driver that is missing is named. */
+static const char *const driver_names[] = {
+#define CCU_DRIVER(member, name, parameters) #name,
+#include <cube-cuda/symbols.def>
+};
+enum { DRIVER_NAMES = sizeof(driver_names) / sizeof(driver_names[0]) };
+
+START_TEST(test_cuda_without_a_function)
+{
+    fake_cuda.missing = driver_names[_i];
+    refuse(0, NULL, HOB_ERR_DEVICE, driver_names[_i]);
+}
+END_TEST
+
+/* Whatever the opening calls may fail. */
+static const char *const opening[] = {
+    "cuInit",           "cuDeviceGetCount",         "cuDeviceGet",
+    "cuDeviceGetAttribute", "cuDevicePrimaryCtxRetain", "cuStreamCreate",
+    "cuMemPoolCreate",  "cuMemPoolSetAttribute",
+};
+enum { OPENING = sizeof(opening) / sizeof(opening[0]) };
+
+START_TEST(test_cuda_opening_fails)
+{
+    void *opened = NULL;
+    char *message = NULL;
+
+    fake_cuda.failing = opening[_i];
+    fake_cuda.result = 999;
+    ck_assert_int_ne(ccu_device_open(instance, 0, NULL, &opened, &message),
+                     HOB_OK);
+    ck_assert_ptr_null(opened);
+    ck_assert_ptr_nonnull(message);
+    host.table.mem_free(&host.table, message);
+}
+END_TEST
+
+/* ---- memory ---- */
+
+START_TEST(test_cuda_sizes_of_blocks)
+{
+    uint64_t before = 0;
+    uint32_t before_class = 0;
+
+    for (uint64_t bytes = 0; bytes < (uint64_t)200 << 20;
+         bytes = bytes * 33 / 32 + 1) {
+        uint32_t class, again;
+        const uint64_t size = ccu_memory_size(bytes, &class);
+
+        ck_assert_uint_ge(size, bytes);
+        ck_assert_uint_eq(size % CCU_MEMORY_GRAIN, 0);
+        ck_assert_uint_le(size - bytes, bytes / 4 + CCU_MEMORY_GRAIN);
+        ck_assert_uint_eq(ccu_memory_size(size, &again), size);
+        ck_assert_uint_eq(class, again);
+        /* One size a class, one class a size. */
+        if (bytes && class < CCU_MEMORY_CLASSES)
+            ck_assert_int_eq(size == before, class == before_class);
+        before = size;
+        before_class = class;
+    }
+}
+END_TEST
+
+START_TEST(test_cuda_memory_is_used_again)
+{
+    struct ccu_device *device = open_device(0, NULL);
+    struct hob_memory_stats stats = HOB_MEMORY_STATS_INIT;
+    void *first = NULL, *second = NULL;
+
+    ck_assert_int_eq(ccu_device_alloc(device, 1000, &first), HOB_OK);
+    ccu_device_free(device, first, 1000);
+    ck_assert_int_eq(ccu_device_alloc(device, 1001, &second), HOB_OK);
+    ck_assert_ptr_eq(first, second);
+    ck_assert_int_eq(fake_cuda.calls_alloc, 1);
+    ccu_device_memory_stats(device, &stats);
+    ck_assert_uint_eq(stats.in_use_bytes, 1001);
+    ck_assert_uint_eq(stats.peak_bytes, 1001);
+    ck_assert_uint_eq(stats.padding_bytes, 23);
+    ck_assert_uint_eq(stats.reserved_bytes, 1024);
+    ck_assert_uint_eq(stats.block_count, 2);
+    ck_assert_uint_eq(stats.system_count, 1);
+    ccu_device_free(device, second, 1001);
+    ccu_device_free(device, NULL, 0);
+    ccu_device_reset_peak(device);
+    ccu_device_trim(device);
+    ccu_device_memory_stats(device, &stats);
+    ck_assert_uint_eq(stats.reserved_bytes, 0);
+    ck_assert_uint_eq(stats.peak_bytes, 0);
+    ccu_device_close(device);
+}
+END_TEST
+
+START_TEST(test_cuda_out_of_memory)
+{
+    struct ccu_device *device = open_device(0, NULL);
+    const uint64_t most = (uint64_t)60 << 20;
+    void *held[4], *more = NULL;
+
+    for (int i = 0; i < 4; i++)
+        ck_assert_int_eq(ccu_device_alloc(device, most, &held[i]), HOB_OK);
+    ck_assert_int_eq(ccu_device_alloc(device, most, &more), HOB_ERR_MEMORY);
+    ck_assert_ptr_null(more);
+    ck_assert_ptr_nonnull(strstr(logged, "no memory for 62914560 bytes"));
+    ck_assert_ptr_nonnull(strstr(logged, "251658240 bytes are in use"));
+    /* What another size keeps is given back for this one. */
+    ccu_device_free(device, held[0], most);
+    ck_assert_int_eq(ccu_device_alloc(device, most / 2, &more), HOB_OK);
+    for (int i = 1; i < 4; i++)
+        ccu_device_free(device, held[i], most);
+    ccu_device_free(device, more, most / 2);
+    ck_assert_int_eq(ccu_device_alloc(device, (uint64_t)1 << 40, &more),
+                     HOB_ERR_MEMORY);
+    ccu_device_close(device);
+}
+END_TEST
+
+/* ---- copies ---- */
+
+static const uint64_t sizes[] = {0,
+                                 1,
+                                 63,
+                                 4097,
+                                 CCU_SLOT_BYTES - 1,
+                                 CCU_SLOT_BYTES,
+                                 CCU_SLOT_BYTES + 1,
+                                 5 * CCU_SLOT_BYTES + 77};
+enum { SIZES = sizeof(sizes) / sizeof(sizes[0]) };
+
+START_TEST(test_cuda_copies)
+{
+    struct ccu_device *device = open_device(0, NULL);
+    const uint64_t bytes = sizes[_i];
+    unsigned char *from = malloc(bytes + 1), *to = calloc(bytes + 1, 1);
+    void *data = NULL;
+
+    for (uint64_t i = 0; i < bytes; i++)
+        from[i] = (unsigned char)(i * 2654435761u >> 13);
+    ck_assert_int_eq(ccu_device_alloc(device, bytes, &data), HOB_OK);
+    /* More small ones than there are slots. */
+    for (int i = 0; i < 3; i++)
+        ck_assert_int_eq(ccu_device_upload(device, data, from, bytes), HOB_OK);
+    ck_assert_int_eq(ccu_device_download(device, to, data, bytes), HOB_OK);
+    ck_assert(!memcmp(from, to, bytes));
+    ccu_device_free(device, data, bytes);
+    ccu_device_close(device);
+    free(from);
+    free(to);
+}
+END_TEST
+
+static const char *const copying[] = {"cuMemHostAlloc", "cuEventCreate",
+                                      "cuEventSynchronize",
+                                      "cuMemcpyHtoDAsync_v2",
+                                      "cuMemcpyDtoHAsync_v2", "cuEventRecord"};
+enum { COPYING = sizeof(copying) / sizeof(copying[0]) };
+
+START_TEST(test_cuda_copies_fail)
+{
+    struct ccu_device *device = open_device(0, NULL);
+    const uint64_t bytes = 3 * CCU_SLOT_BYTES;
+    char *memory = calloc(bytes, 1);
+    hob_status up, down;
+    void *data = NULL;
+
+    ck_assert_int_eq(ccu_device_alloc(device, bytes, &data), HOB_OK);
+    fake_cuda.failing = copying[_i];
+    fake_cuda.result = CCU_OUT_OF_MEMORY;
+    up = ccu_device_upload(device, data, memory, bytes);
+    down = ccu_device_download(device, memory, data, bytes);
+    ck_assert(up || down);
+    /* Such a failure is not the end of the device. */
+    fake_cuda.failing = NULL;
+    ck_assert_int_eq(ccu_device_upload(device, data, memory, bytes), HOB_OK);
+    ck_assert_int_eq(ccu_device_download(device, memory, data, bytes), HOB_OK);
+    ccu_device_free(device, data, bytes);
+    ccu_device_close(device);
+    free(memory);
+}
+END_TEST
+
+/* ---- kernels ---- */
+
+START_TEST(test_cuda_runs_kernels)
+{
+    struct ccu_device *device = open_device(1, NULL);
+    void *kernel = make_kernel(device, "KERNEL");
+    const int from[3] = {1, 2, 3};
+    int to[3] = {0, 0, 0};
+    char *message = NULL;
+    void *data = NULL;
+
+    ck_assert_int_eq(ccu_device_alloc(device, sizeof(from), &data), HOB_OK);
+    ck_assert_int_eq(ccu_device_upload(device, data, from, sizeof(from)),
+                     HOB_OK);
+    ck_assert_int_eq(launch(device, kernel, data, 3, "add", &message), HOB_OK);
+    ck_assert_uint_eq(fake_cuda.groups, 7);
+    ck_assert_uint_eq(fake_cuda.group_size, 128);
+    ck_assert_int_eq(ccu_device_sync(device), HOB_OK);
+    ck_assert_int_eq(ccu_device_download(device, to, data, sizeof(to)),
+                     HOB_OK);
+    ck_assert_int_eq(to[2], 6);
+    ck_assert_str_eq(ccu_runtime.identity(&device->cube), "nvrtc 13.0, sm_90");
+    ccu_device_free(device, data, sizeof(from));
+    ccu_runtime.kernel_close(&device->cube, kernel);
+    ccu_device_close(device);
+}
+END_TEST
+
+START_TEST(test_cuda_says_what_does_not_compile)
+{
+    struct ccu_device *device = open_device(0, NULL);
+    const struct cube_source source = source_of("error");
+    char *message = NULL;
+    void *binary = NULL;
+    uint64_t bytes = 0;
+
+    ck_assert_int_eq(ccu_runtime.compile(&device->cube, &source, &binary,
+                                         &bytes, &message),
+                     HOB_ERR_INTERNAL);
+    ck_assert_ptr_nonnull(message);
+    ck_assert_ptr_nonnull(strstr(message, "kernel add"));
+    ck_assert_ptr_nonnull(strstr(message, "line 7"));
+    host.table.mem_free(&host.table, message);
+    ccu_device_close(device);
+}
+END_TEST
+
+static const char *const compiling[] = {
+    "nvrtcCreateProgram", "nvrtcCompileProgram", "nvrtcGetCUBINSize",
+    "nvrtcGetCUBIN"};
+enum { COMPILING = sizeof(compiling) / sizeof(compiling[0]) };
+
+START_TEST(test_cuda_compiling_fails)
+{
+    struct ccu_device *device = open_device(0, NULL);
+    const struct cube_source source = source_of("KERNEL");
+    char *message = NULL;
+    void *binary = NULL;
+    uint64_t bytes = 0;
+
+    fake_cuda.failing = compiling[_i];
+    fake_cuda.result = 5;
+    ck_assert_int_ne(ccu_runtime.compile(&device->cube, &source, &binary,
+                                         &bytes, &message),
+                     HOB_OK);
+    ck_assert_ptr_null(binary);
+    host.table.mem_free(&host.table, message);
+    ccu_device_close(device);
+}
+END_TEST
+
+/* Without NVRTC a device opens; what needs a kernel says what is missing. */
+START_TEST(test_cuda_without_nvrtc)
+{
+    const struct cube_source source = source_of("KERNEL");
+    struct ccu_device *device;
+    char *message = NULL;
+    void *binary = NULL;
+    uint64_t bytes = 0;
+
+    fake_cuda.missing = "nvrtcGetCUBIN";
+    device = open_device(0, NULL);
+    ck_assert_int_eq(ccu_runtime.compile(&device->cube, &source, &binary,
+                                         &bytes, &message),
+                     HOB_ERR_DEVICE);
+    ck_assert_ptr_nonnull(message);
+    ck_assert_ptr_nonnull(strstr(message, "nvrtcGetCUBIN"));
+    host.table.mem_free(&host.table, message);
+    ccu_device_close(device);
+}
+END_TEST
+
+/* A kernel that fails ends its device, with its op's name; not the other. */
+START_TEST(test_cuda_loses_a_device)
+{
+    struct ccu_device *device = open_device(0, NULL);
+    struct ccu_device *other = open_device(1, NULL);
+    void *kernel = make_kernel(device, "crash");
+    char *message = NULL;
+    void *data = NULL;
+
+    ck_assert_int_eq(launch(device, kernel, NULL, 0, "gather", &message),
+                     HOB_OK);
+    ck_assert_int_eq(ccu_device_sync(device), HOB_ERR_DEVICE);
+    ck_assert_ptr_nonnull(strstr(logged, "cube-cuda:0 is lost"));
+    ck_assert_ptr_nonnull(strstr(logged, "asked for gather"));
+    ck_assert_int_eq(launch(device, kernel, NULL, 0, "add", &message),
+                     HOB_ERR_DEVICE);
+    ck_assert_ptr_nonnull(message);
+    ck_assert_ptr_nonnull(strstr(message, "CUDA_ERROR_ILLEGAL_ADDRESS"));
+    ck_assert_ptr_nonnull(strstr(message, "asked for gather"));
+    ck_assert_ptr_null(strstr(message, "add"));
+    host.table.mem_free(&host.table, message);
+    ck_assert_int_eq(ccu_device_alloc(device, 1, &data), HOB_ERR_DEVICE);
+    ck_assert_int_eq(ccu_device_alloc(other, 1, &data), HOB_OK);
+    ck_assert_int_eq(ccu_device_sync(other), HOB_OK);
+    ccu_device_free(other, data, 1);
+    ccu_runtime.kernel_close(&device->cube, kernel);
+    ccu_device_close(other);
+    ccu_device_close(device);
+}
+END_TEST
+
+/* With blocking=yes it is the very op that fails. */
+START_TEST(test_cuda_blocking_names_the_op)
+{
+    struct ccu_device *device = open_device(0, "{\"blocking\": \"yes\"}");
+    void *good = make_kernel(device, "KERNEL");
+    void *bad = make_kernel(device, "crash");
+    char *message = NULL;
+
+    ck_assert_int_eq(launch(device, good, NULL, 0, "add", &message), HOB_OK);
+    ck_assert_int_eq(launch(device, bad, NULL, 0, "gather", &message),
+                     HOB_ERR_DEVICE);
+    ck_assert_ptr_nonnull(message);
+    ck_assert_ptr_nonnull(strstr(message, "asked for gather"));
+    ck_assert_ptr_null(strstr(message, "add"));
+    host.table.mem_free(&host.table, message);
+    ccu_runtime.kernel_close(&device->cube, good);
+    ccu_runtime.kernel_close(&device->cube, bad);
+    ccu_device_close(device);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("CUDA runtime");
+    TCase *tc = tcase_create("runtime");
+    SRunner *runner;
+    int failed;
+
+    tcase_add_checked_fixture(tc, setup, teardown);
+    tcase_add_test(tc, test_cuda_tells_its_devices);
+    tcase_add_test(tc, test_cuda_without_devices);
+    tcase_add_test(tc, test_cuda_refuses_old_devices);
+    tcase_add_test(tc, test_cuda_reads_options);
+    tcase_add_loop_test(tc, test_cuda_without_a_function, 0, DRIVER_NAMES);
+    tcase_add_loop_test(tc, test_cuda_opening_fails, 0, OPENING);
+    tcase_add_test(tc, test_cuda_sizes_of_blocks);
+    tcase_add_test(tc, test_cuda_memory_is_used_again);
+    tcase_add_test(tc, test_cuda_out_of_memory);
+    tcase_add_loop_test(tc, test_cuda_copies, 0, SIZES);
+    tcase_add_loop_test(tc, test_cuda_copies_fail, 0, COPYING);
+    tcase_add_test(tc, test_cuda_runs_kernels);
+    tcase_add_test(tc, test_cuda_says_what_does_not_compile);
+    tcase_add_loop_test(tc, test_cuda_compiling_fails, 0, COMPILING);
+    tcase_add_test(tc, test_cuda_without_nvrtc);
+    tcase_add_test(tc, test_cuda_loses_a_device);
+    tcase_add_test(tc, test_cuda_blocking_names_the_op);
+    suite_add_tcase(suite, tc);
+    runner = srunner_create(suite);
+    srunner_run_all(runner, CK_ENV);
+    failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed ? 1 : 0;
+}

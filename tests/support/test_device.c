@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "test_device.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+const char *test_device(void)
+{
+    const char *name = getenv("HOB_TEST_DEVICE");
+
+    return name && *name ? name : "flex";
+}
+
+int test_device_is_flex(void)
+{
+    return strncmp(test_device(), "flex", 4) == 0;
+}
+
+hob_status test_device_open(hob_runtime *runtime, const char *spec,
+                            hob_device **out_device, hob_error *error)
+{
+    char text[512];
+    size_t used = 0;
+
+    *out_device = NULL;
+    while (*spec && used < sizeof(text)) {
+        const char *flex = strstr(spec, "flex");
+        int plain = flex ? (int)(flex - spec) : (int)strlen(spec);
+
+        used += (size_t)snprintf(text + used, sizeof(text) - used, "%.*s%s",
+                                 plain, spec, flex ? test_device() : "");
+        spec += plain + (flex ? 4 : 0);
+    }
+    if (used >= sizeof(text))
+        return HOB_ERR_ARGUMENT;
+    return hob_device_open(runtime, text, out_device, error);
+}
+
+const char *const *test_device_paths(uint32_t *out_count)
+{
+    static const char *paths[2];
+
+    paths[0] = getenv("HOB_TEST_PLUGIN_DIR");
+    paths[1] = test_device_is_flex() ? NULL : getenv("HOB_TEST_WAITING_DIR");
+    *out_count = (paths[0] != NULL) + (paths[0] && paths[1]);
+    return paths;
+}

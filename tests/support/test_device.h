@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * test_device.h - the backend's device that tests of ops run on: flex, unless
+ * HOB_TEST_DEVICE names another, as in "cube-vulkan:0".
+ */
+#ifndef TEST_DEVICE_H
+#define TEST_DEVICE_H
+
+#include <hob/hob.h>
+
+/* As in "flex". */
+const char *test_device(void);
+/* Whether it is flex: some tests are about what flex alone promises. */
+int test_device_is_flex(void);
+
+/* Open SPEC, in which each "flex" stands for the device: "autodiff(flex)" may
+ * be autodiff(cube-vulkan:0). */
+hob_status test_device_open(hob_runtime *runtime, const char *spec,
+                            hob_device **out_device, hob_error *error);
+
+/* The folders where its plugin and the others are, for plugin_paths; *OUT_COUNT
+ * is 0 where HOB_TEST_PLUGIN_DIR is not set. They live as long as the
+ * environment. */
+const char *const *test_device_paths(uint32_t *out_count);
+
+#endif
