@@ -6,9 +6,10 @@
  * They are computed in f64 by polynomials that are good to 2^-32 or better,
  * and rounded once: no result is off by more than 0.51 units of its last
  * place, at any level of instruction set, with or without fused products. The
- * exceptions are exp, which softmax spends its time in, and what softplus adds
- * to it: they stay in f32, twice as fast; exp is up to 0.89 units off.
- * plugins/flex/README.md has the table, tests/kernels/test_ulp.c measures it.
+ * exceptions stay in f32, where a vector holds twice as many: exp, which
+ * softmax spends its time in, what softplus adds to it, and, where products
+ * are fused, sigmoid and gelu. plugins/flex/README.md has the table of their
+ * errors, tests/kernels/test_ulp.c measures them.
  *
  * The polynomials are our own: least squares on Chebyshev nodes, reweighted to
  * near minimax of the relative error (Lawson's algorithm). Arguments are
@@ -59,11 +60,38 @@ INLINED double f64_of_bits(uint64_t bits)
     return x;
 }
 
-/* X within LOW .. HIGH; NaN stays. */
+INLINED uint32_t least_u32(uint32_t a, uint32_t b)
+{
+    return a < b ? a : b;
+}
+
+/*
+ * X within LOW .. HIGH, LOW < 0 < HIGH; NaN becomes one of them. As integers,
+ * so that it is two instructions: of comparisons of floats the compiler makes
+ * branches, and of those, once the loop is one of vectors, a chain of blends
+ * for each constant that it can then compute ahead.
+ */
 INLINED float clip(float x, float low, float high)
 {
-    x = x < low ? low : x;
-    return x > high ? high : x;
+    int32_t bits = (int32_t)flex_bits_of_f32(x);
+    int32_t top = (int32_t)flex_bits_of_f32(high);
+
+    bits = bits < top ? bits : top; /* negative numbers are less */
+    return flex_f32_of_bits(
+        least_u32((uint32_t)bits, flex_bits_of_f32(low)));
+}
+
+/* |x|, but at most MOST; so is NaN. */
+INLINED float magnitude(float x, float most)
+{
+    return flex_f32_of_bits(least_u32(flex_bits_of_f32(x) & 0x7fffffffu,
+                                      flex_bits_of_f32(most)));
+}
+
+/* RESULT, but NaN where X is. */
+INLINED float unless_nan(float x, float result)
+{
+    return x != x ? x : result;
 }
 
 INLINED double clip_wide(double x, double low, double high)
@@ -74,30 +102,21 @@ INLINED double clip_wide(double x, double low, double high)
 
 /* ---- in f32 ---- */
 
-/* Round to the nearest integer, |x| < 2^22: adding 1.5 * 2^23 leaves no bits
- * for a fraction. */
-INLINED float nearest_f32(float x)
-{
-    return (x + 12582912.0f) - 12582912.0f;
-}
+/* e^x is 2^n (1 + q): q and, in its lowest bits, n. */
+struct power {
+    float q;
+    uint32_t n;
+};
 
-/* x * 2^n for integral n, |n| <= 252: in two steps, so that subnormal results
- * round once and 2^128 does not overflow early. */
-INLINED float scale_f32(float x, float n)
+/*
+ * For |x| <= 120: x = n ln 2 + r. Adding 1.5 * 2^23 rounds to the integer n and
+ * leaves it in the low bits. LESS, much smaller than x, is added to r.
+ */
+INLINED struct power power_f32(float x, float less)
 {
-    int32_t k = (int32_t)n;
-    int32_t half = k >> 1;
-    float a = flex_f32_of_bits((uint32_t)(half + 127) << 23);
-    float b = flex_f32_of_bits((uint32_t)(k - half + 127) << 23);
-
-    return x * a * b;
-}
-
-INLINED float exp_f32(float x)
-{
-    float clipped = clip(x, -105.0f, 90.0f);
-    float n = nearest_f32(clipped * 1.44269504f);
-    float high = madd(n, -0.693359375f, clipped);  /* exact: 10 bits of ln 2 */
+    float y = madd(x, 1.44269504f, 12582912.0f);
+    float n = y - 12582912.0f;
+    float high = madd(n, -0.693359375f, x) + less; /* 10 bits of ln 2: exact */
     float r = madd(n, 2.12194440e-4f, high);       /* and the rest of it */
     float low = madd(n, 2.12194440e-4f, high - r); /* what r lost */
     float p = 0.00138131587f;
@@ -106,9 +125,25 @@ INLINED float exp_f32(float x)
     p = madd(p, r, 0.0416684560f);
     p = madd(p, r, 0.166665152f);
     p = madd(p, r, 0.499999940f);
-    p = (madd(p, r * r, low) + r) + 1.0f;
-    p = scale_f32(p, n);
-    return x != x ? x : p;
+    return (struct power){madd(p, r * r, low) + r, flex_bits_of_f32(y)};
+}
+
+/* x * 2^n, |n| <= 252, |x| about 1 or, for n = 0 and -1, any: in two steps, so
+ * that subnormal results round once and 2^128 does not overflow early. */
+INLINED float scale_f32(float x, uint32_t n)
+{
+    uint32_t half = (uint32_t)((int32_t)n >> 1);
+    uint32_t rest = ((n - half) << 23) + 0x3f800000u;
+
+    return flex_f32_of_bits(flex_bits_of_f32(x) + (half << 23)) *
+           flex_f32_of_bits(rest);
+}
+
+INLINED float exp_f32(float x)
+{
+    struct power e = power_f32(clip(x, -105.0f, 90.0f), 0);
+
+    return unless_nan(x, scale_f32(1 + e.q, e.n));
 }
 
 /* ln(1 + x) for 0 <= x <= 1, beside exp in softplus: above sqrt(2) - 1 it is
@@ -160,30 +195,40 @@ INLINED float expm1_f32(float x)
     return (float)exp_wide(clip_wide((double)x, -110, 110), 1);
 }
 
+/* By e^-|x|, which neither overflows nor loses the tail. */
 INLINED float sigmoid_f32(float x)
 {
-    return (float)(1 / (1 + exp_wide((double)clip(-x, -110.0f, 110.0f), 0)));
+#ifdef __FMA__
+    struct power p = power_f32(-magnitude(x, 105.0f), 0);
+    float e = scale_f32(1 + p.q, p.n);
+
+    return unless_nan(x, (x < 0 ? e : 1.0f) / (1 + e));
+#else
+    double e = exp_wide((double)clip(-x, -110.0f, 110.0f), 0);
+
+    return unless_nan(x, (float)(1 / (1 + e)));
+#endif
 }
 
 INLINED float tanh_f32(float x)
 {
-    double e = exp_wide(2 * (double)clip(fabsf(x), 0.0f, 20.0f), 1);
+    double e = exp_wide(2 * (double)magnitude(x, 20.0f), 1);
 
-    return copysignf((float)(e / (e + 2)), x);
+    return unless_nan(x, copysignf((float)(e / (e + 2)), x));
 }
 
 INLINED float sinh_f32(float x)
 {
-    double e = exp_wide((double)clip(fabsf(x), 0.0f, 100.0f), 1);
+    double e = exp_wide((double)magnitude(x, 100.0f), 1);
 
-    return copysignf((float)(0.5 * (e + e / (e + 1))), x);
+    return unless_nan(x, copysignf((float)(0.5 * (e + e / (e + 1))), x));
 }
 
 INLINED float cosh_f32(float x)
 {
-    double e = exp_wide((double)clip(fabsf(x), 0.0f, 100.0f), 0);
+    double e = exp_wide((double)magnitude(x, 100.0f), 0);
 
-    return (float)(0.5 * (e + 1 / e));
+    return unless_nan(x, (float)(0.5 * (e + 1 / e)));
 }
 
 /* ---- logarithms ---- */
@@ -312,7 +357,7 @@ INLINED float erf_f32(float x)
     p = madd64(p, z, 0.11283789511805262);
     p = madd64(p, z, -0.3761263862446023);
     p = madd64(p, z, 1.128379167034151);
-    return (float)(a * p);
+    return unless_nan(x, (float)(a * p));
 }
 
 /*
@@ -343,14 +388,39 @@ INLINED double normal_wide(double x, double *out_bell)
     return x < 0 ? p : 1 - p;
 }
 
-/* Below -15 the result is 0, above 15 it is x. */
+/*
+ * x or 0, less |x| times the distribution function at a = -|x|, which is the
+ * bell e^(-a^2/2) times z / (a sqrt(2 pi) z + t) for two polynomials: where a
+ * is large their errors do not matter, as z stands on both sides.
+ */
 INLINED float gelu_f32(float x)
 {
-    float low = clip(x, -15.0f, INFINITY);
+#ifdef __FMA__
+    float a = magnitude(x, 15.0f); /* where the tail rounds to 0 */
+    float square = a * a;
+    struct power bell =
+        power_f32(-0.5f * square, -0.5f * madd(a, a, -square));
+    float z = 0.00484839175f, t = 1.16467754e-06f, tail;
+
+    z = madd(z, a, 0.0454909578f);
+    z = madd(z, a, 0.19750455f);
+    z = madd(z, a, 0.457308531f);
+    z = madd(z, a, 0.5f) * a;
+    t = madd(t, a, 0.0120993648f);
+    t = madd(t, a, 0.115076207f);
+    t = madd(t, a, 0.459188223f);
+    t = madd(t, a, 1.0f);
+    tail = z / madd(z, 2.50662827f, t);
+    tail = scale_f32(madd(tail, bell.q, tail), bell.n);
+    return (x < 0 ? -0.0f : x) - tail; /* NaN stays */
+#else
+    /* Below -15 the result is 0, above 15 it is x. */
+    float low = x < -15.0f ? -15.0f : x;
     double bell;
 
     return (float)((double)low *
-                   normal_wide((double)clip(low, -15.0f, 15.0f), &bell));
+                   normal_wide((double)clip(x, -15.0f, 15.0f), &bell));
+#endif
 }
 
 /* Phi(x) + x * phi(x), phi the normal density; not rounded to f32, as it is to
@@ -359,8 +429,9 @@ INLINED double gelu_slope_f32(float x)
 {
     double a = (double)clip(x, -20.0f, 20.0f), bell;
     double normal = normal_wide(a, &bell);
+    double slope = madd64(0.39894228040143268 * a, bell, normal);
 
-    return madd64(0.39894228040143268 * a, bell, normal);
+    return x != x ? (double)x : slope;
 }
 
 /* ---- trigonometry ---- */
