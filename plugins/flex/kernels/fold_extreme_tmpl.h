@@ -3,7 +3,7 @@
  * Rows of maxima or minima: included by fold_tmpl.h for each, with
  * EXTREME(before, after) as the name and BEATS(a, b) whether a wins over b.
  */
-/* Elements of a cache line at X where they win: NaN does, and the first of
+/* The elements of a vector at X where they win: NaN does, and the first of
  * equals stays. */
 static inline void EXTREME(, _line)(SUFFIX(line) * best, const T *x)
 {
@@ -21,22 +21,21 @@ static inline void EXTREME(, _line)(SUFFIX(line) * best, const T *x)
 static void EXTREME(, _rows)(void *out, const void *in, int64_t stride,
                              int64_t rows, int64_t n)
 {
-    enum { SOME = 64 / sizeof(T) };
+    enum { SOME = FOLD_BYTES / sizeof(T), STEP = FOLD_LINES * SOME };
     T *acc = out;
     const T *x = in;
     int64_t i = 0;
 
-    for (; i + 2 * SOME <= n; i += 2 * SOME) {
-        SUFFIX(line) a, b;
+    for (; i + STEP <= n; i += STEP) {
+        SUFFIX(line) best[FOLD_LINES];
 
-        memcpy(&a, acc + i, sizeof(a));
-        memcpy(&b, acc + i + SOME, sizeof(b));
+        memcpy(best, acc + i, sizeof(best));
         for (int64_t r = 0; r < rows; r++) {
-            EXTREME(, _line)(&a, x + r * stride + i);
-            EXTREME(, _line)(&b, x + r * stride + i + SOME);
+#pragma GCC unroll 8
+            for (int k = 0; k < FOLD_LINES; k++)
+                EXTREME(, _line)(&best[k], x + r * stride + i + k * SOME);
         }
-        memcpy(acc + i, &a, sizeof(a));
-        memcpy(acc + i + SOME, &b, sizeof(b));
+        memcpy(acc + i, best, sizeof(best));
     }
     for (; i < n; i++)
         for (int64_t r = 0; r < rows; r++) {

@@ -7,7 +7,8 @@
  * Where WIDE is defined (32 and 64 bits) sums are those of fold_sum_tmpl.h;
  * the narrow integers' are left to the compiler, which widens in steps.
  */
-typedef T SUFFIX(line) __attribute__((vector_size(64)));
+/* A vector of the processor's own: wider ones are taken apart in memory. */
+typedef T SUFFIX(line) __attribute__((vector_size(FOLD_BYTES)));
 typedef __typeof__((SUFFIX(line)){0} > (SUFFIX(line)){0}) SUFFIX(mask);
 
 #ifdef WIDE

@@ -19,11 +19,18 @@
 enum {
 #if defined(__AVX512F__)
     FOLD_LANES = 8,
+    FOLD_BYTES = 64, /* of the processor's vectors */
+#elif defined(__AVX2__)
+    FOLD_LANES = 4,
+    FOLD_BYTES = 32,
 #else
     FOLD_LANES = 4,
+    FOLD_BYTES = 16,
 #endif
     FOLD_CHAINS = 32,
-    FOLD_VECTORS = FOLD_CHAINS / FOLD_LANES
+    FOLD_VECTORS = FOLD_CHAINS / FOLD_LANES,
+    /* Two cache lines as vectors, for folds that keep the elements' type. */
+    FOLD_LINES = 128 / FOLD_BYTES
 };
 
 typedef double wide_f64 __attribute__((vector_size(FOLD_LANES * 8)));
