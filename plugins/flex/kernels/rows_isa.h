@@ -12,20 +12,13 @@
 
 /* Sums in a reduction: vectors of LANES, one of AVX-512 in f32, and CHAINS of
  * them, as an addition takes some cycles to be ready for the next. */
-enum { LANES = 16, CHAINS = 4 };
+enum { LANES = 16, CHAINS = 4, SIDE = LANES * CHAINS };
 
 /* Elements that are summed in their own type. */
 enum { PIECE = 8192 };
 
 /* What a sum is over. */
-enum term {
-    TERM_PLAIN,
-    TERM_REST,
-    TERM_SQUARE,
-    TERM_PRODUCT,
-    TERM_MOMENT,
-    TERM_EXP
-};
+enum term { TERM_PLAIN, TERM_PRODUCT, TERM_MOMENT };
 
 #define TYPE float
 #define NAME(x) f32_##x

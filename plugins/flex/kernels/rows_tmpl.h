@@ -42,38 +42,25 @@ static TYPE NAME(row_max)(const TYPE *x, int64_t n)
     return best; /* NaN is left out: the exponentials bring it in */
 }
 
-/* Term I of a sum; TERM is a constant. Exponentials go to OUT if it is given.
- */
+/* Term I of a sum; TERM is a constant. */
 static inline __attribute__((always_inline)) TYPE
-NAME(term)(enum term term, TYPE *out, const TYPE *x, const TYPE *y, TYPE shift,
-           int64_t i)
+NAME(term)(enum term term, const TYPE *x, const TYPE *y, TYPE shift, int64_t i)
 {
-    TYPE value;
-
     switch (term) {
     case TERM_PLAIN:
         return x[i];
-    case TERM_REST:
-        return x[i] - shift;
-    case TERM_SQUARE:
-        return (x[i] - shift) * (x[i] - shift);
     case TERM_PRODUCT:
         return x[i] * y[i];
-    case TERM_MOMENT:
-        return (x[i] - shift) * y[i];
     default:
-        value = EXP(x[i] - shift);
-        if (out)
-            out[i] = value;
-        return value;
+        return (x[i] - shift) * y[i];
     }
 }
 
 /* The sum of N terms: CHAINS vectors side by side in each piece, and the sums
  * of pieces in f64, so that long rows lose nothing. */
 static inline __attribute__((always_inline)) double
-NAME(sum_of)(enum term term, TYPE *out, const TYPE *x, const TYPE *y,
-             TYPE shift, int64_t n)
+NAME(sum_of)(enum term term, const TYPE *x, const TYPE *y, TYPE shift,
+             int64_t n)
 {
     double total = 0;
 
@@ -88,13 +75,13 @@ NAME(sum_of)(enum term term, TYPE *out, const TYPE *x, const TYPE *y,
 #pragma omp simd
                 for (int j = 0; j < LANES; j++)
                     lanes[c][j] +=
-                        NAME(term)(term, out, x, y, shift, i + c * LANES + j);
+                        NAME(term)(term, x, y, shift, i + c * LANES + j);
         for (; i + LANES <= end; i += LANES)
 #pragma omp simd
             for (int j = 0; j < LANES; j++)
-                lanes[0][j] += NAME(term)(term, out, x, y, shift, i + j);
+                lanes[0][j] += NAME(term)(term, x, y, shift, i + j);
         for (int j = 0; i < end; i++, j++)
-            lanes[0][j] += NAME(term)(term, out, x, y, shift, i);
+            lanes[0][j] += NAME(term)(term, x, y, shift, i);
         for (int c = 1; c < CHAINS; c++)
 #pragma omp simd
             for (int j = 0; j < LANES; j++)
@@ -104,16 +91,60 @@ NAME(sum_of)(enum term term, TYPE *out, const TYPE *x, const TYPE *y,
     return total;
 }
 
-/* out[i] = exp(x[i] - shift); returns the sum. */
+static inline void NAME(exps)(TYPE *out, const TYPE *x, TYPE shift, int64_t n)
+{
+#pragma omp simd
+    for (int64_t i = 0; i < n; i++)
+        out[i] = EXP(x[i] - shift);
+}
+
+/*
+ * The sum of exp(x[i] - shift), which go to OUT if it is given. They are
+ * computed by themselves and added from memory, as they need all registers.
+ */
+static inline __attribute__((always_inline)) double
+NAME(exp_sums)(TYPE *out, const TYPE *x, TYPE shift, int64_t n)
+{
+    double total = 0;
+
+    for (int64_t first = 0; first < n; first += PIECE) {
+        const int64_t end = first + PIECE < n ? first + PIECE : n;
+        TYPE lanes[SIDE] = {0}, own[SIDE];
+        int64_t i = first;
+
+        for (; i + SIDE <= end; i += SIDE) {
+            TYPE *e = out ? out + i : own;
+
+            NAME(exps)(e, x + i, shift, SIDE);
+#pragma omp simd
+            for (int j = 0; j < SIDE; j++)
+                lanes[j] += e[j];
+        }
+        if (i < end) {
+            TYPE *e = out ? out + i : own;
+
+            NAME(exps)(e, x + i, shift, end - i);
+            for (int64_t j = 0; j < end - i; j++)
+                lanes[j] += e[j];
+        }
+        for (int width = SIDE / 2; width >= LANES; width /= 2)
+#pragma omp simd
+            for (int j = 0; j < width; j++)
+                lanes[j] += lanes[j + width];
+        total += (double)NAME(lane_sum)(lanes);
+    }
+    return total;
+}
+
 static double NAME(exp_sum)(TYPE *out, const TYPE *x, TYPE shift, int64_t n)
 {
-    return NAME(sum_of)(TERM_EXP, out, x, NULL, shift, n);
+    return NAME(exp_sums)(out, x, shift, n);
 }
 
 /* The same without a result. */
 static double NAME(exp_sum_only)(const TYPE *x, TYPE shift, int64_t n)
 {
-    return NAME(sum_of)(TERM_EXP, NULL, x, NULL, shift, n);
+    return NAME(exp_sums)(NULL, x, shift, n);
 }
 
 static void NAME(scale)(TYPE *out, TYPE factor, int64_t n)
@@ -149,7 +180,7 @@ static void NAME(softmax_backward)(void *out, const void *y, const void *g,
     const TYPE *p = y;
     const TYPE *grad = g;
     TYPE *o = out;
-    TYPE dot = (TYPE)NAME(sum_of)(TERM_PRODUCT, NULL, p, grad, 0, n);
+    TYPE dot = (TYPE)NAME(sum_of)(TERM_PRODUCT, p, grad, 0, n);
 
 #pragma omp simd
     for (int64_t i = 0; i < n; i++)
@@ -162,7 +193,7 @@ static void NAME(log_softmax_backward)(void *out, const void *y, const void *g,
     const TYPE *log_p = y;
     const TYPE *grad = g;
     TYPE *o = out;
-    TYPE sum = (TYPE)NAME(sum_of)(TERM_PLAIN, NULL, grad, NULL, 0, n);
+    TYPE sum = (TYPE)NAME(sum_of)(TERM_PLAIN, grad, NULL, 0, n);
 
 #pragma omp simd
     for (int64_t i = 0; i < n; i++)
@@ -213,6 +244,42 @@ static void NAME(normalize)(TYPE *out, const TYPE *x, TYPE mean, TYPE rest,
     }
 }
 
+/* The sums of x[i] - shift and of their squares, in one pass. */
+static void NAME(rest_sums)(const TYPE *x, TYPE shift, int64_t n,
+                            double *out_rest, double *out_squares)
+{
+    enum { HALF = SIDE / 2 };
+
+    *out_rest = *out_squares = 0;
+    for (int64_t first = 0; first < n; first += PIECE) {
+        const int64_t end = first + PIECE < n ? first + PIECE : n;
+        TYPE rest[HALF] = {0}, squares[HALF] = {0};
+        int64_t i = first;
+
+        for (; i + HALF <= end; i += HALF)
+#pragma omp simd
+            for (int j = 0; j < HALF; j++) {
+                const TYPE v = x[i + j] - shift;
+
+                rest[j] += v;
+                squares[j] += v * v;
+            }
+        for (int j = 0; i < end; i++, j++) {
+            const TYPE v = x[i] - shift;
+
+            rest[j] += v;
+            squares[j] += v * v;
+        }
+#pragma omp simd
+        for (int j = 0; j < LANES; j++) {
+            rest[j] += rest[j + LANES];
+            squares[j] += squares[j + LANES];
+        }
+        *out_rest += (double)NAME(lane_sum)(rest);
+        *out_squares += (double)NAME(lane_sum)(squares);
+    }
+}
+
 /*
  * The mean of large numbers is rounded to their precision; the rest is found
  * from the differences, which are exact or nearly so, and taken out of both
@@ -223,11 +290,12 @@ static struct flex_moments NAME(moments)(const void *in, double epsilon,
 {
     const TYPE *x = in;
     const double count = (double)n;
-    TYPE mean = (TYPE)(NAME(sum_of)(TERM_PLAIN, NULL, x, NULL, 0, n) / count);
-    double rest = NAME(sum_of)(TERM_REST, NULL, x, NULL, mean, n) / count;
-    double variance =
-        NAME(sum_of)(TERM_SQUARE, NULL, x, NULL, mean, n) / count - rest * rest;
+    TYPE mean = (TYPE)(NAME(sum_of)(TERM_PLAIN, x, NULL, 0, n) / count);
+    double rest, variance;
 
+    NAME(rest_sums)(x, mean, n, &rest, &variance);
+    rest /= count;
+    variance = variance / count - rest * rest;
     variance = variance < 0 ? 0 : variance;
     return (struct flex_moments){(double)mean, rest,
                                  1 / sqrt(variance + epsilon)};
@@ -246,7 +314,7 @@ static void NAME(rms_norm)(void *out, const void *in, const void *weight,
                            double epsilon, int64_t n)
 {
     const double squares =
-        NAME(sum_of)(TERM_PRODUCT, NULL, in, in, 0, n) / (double)n;
+        NAME(sum_of)(TERM_PRODUCT, in, in, 0, n) / (double)n;
 
     NAME(normalize)
     (out, in, 0, 0, (TYPE)(1 / sqrt(squares + epsilon)), weight, NULL, n);
@@ -271,7 +339,7 @@ static void NAME(norm_backward)(void *out, double *d_weight, double *d_bias,
         m = NAME(moments)(in, epsilon, n);
     else
         m.factor =
-            1 / sqrt(NAME(sum_of)(TERM_PRODUCT, NULL, x, x, 0, n) / (double)n +
+            1 / sqrt(NAME(sum_of)(TERM_PRODUCT, x, x, 0, n) / (double)n +
                      epsilon);
     mean = (TYPE)m.mean;
     rest = (TYPE)m.rest;
@@ -285,8 +353,8 @@ static void NAME(norm_backward)(void *out, double *d_weight, double *d_bias,
         d_bias[i] += (double)grad[i];
     }
     if (is_centred)
-        h_mean = NAME(sum_of)(TERM_PLAIN, NULL, o, NULL, 0, n) / (double)n;
-    hn_mean = NAME(sum_of)(TERM_MOMENT, NULL, x, o, mean, n) / (double)n;
+        h_mean = NAME(sum_of)(TERM_PLAIN, o, NULL, 0, n) / (double)n;
+    hn_mean = NAME(sum_of)(TERM_MOMENT, x, o, mean, n) / (double)n;
     hn_mean = (hn_mean - m.rest * h_mean) * m.factor;
     first = (TYPE)h_mean;
     slope = (TYPE)(hn_mean * m.factor);
@@ -377,7 +445,7 @@ static void NAME(max)(void *acc, const void *in, int64_t n)
 
 static double NAME(dot)(const void *a, const void *b, int64_t n)
 {
-    return NAME(sum_of)(TERM_PRODUCT, NULL, a, b, 0, n);
+    return NAME(sum_of)(TERM_PRODUCT, a, b, 0, n);
 }
 
 #undef TYPE
