@@ -236,6 +236,58 @@ START_TEST(test_ulp_pow_follows_c)
 }
 END_TEST
 
+/* What remainder is of fmod's result, which is exact. */
+static float remainder_by_c(float a, float b)
+{
+    const float r = fmodf(a, b);
+
+    if (r == 0)
+        return copysignf(0, b);
+    return (r < 0) != (b < 0) ? r + b : r;
+}
+
+/* Where all quotients are moderate they are what is computed with; one that is
+ * not takes its neighbours along to fmod. */
+START_TEST(test_ulp_remainder_is_exact)
+{
+    enum { COUNT = 64 * 40 + 7 };
+    static const float apart[] = {INFINITY, NAN, 0, 1e30f, 0x1p28f, 0x1p-149f};
+    float a[COUNT], b[COUNT], out[COUNT];
+    uint64_t state = flex_case_seed();
+
+    for (int i = 0; i < COUNT; i++) {
+        const int piece = i / 64;
+        const double span = ldexp(1, piece % 27);
+
+        b[i] = (float)random_number(&state, piece % 3 ? 3 : 20);
+        b[i] = b[i] == 0 ? -7 : b[i];
+        a[i] = (float)(random_number(&state, 0) * (double)b[i] * span);
+        /* At a multiple, and just beside one. */
+        if (i % 3 == 0)
+            a[i] = b[i] * (float)floor(span * 0.7);
+        if (i % 6 == 0)
+            a[i] = nextafterf(a[i], i % 12 ? INFINITY : -INFINITY);
+        if (piece >= 34 && i % 64 == piece)
+            (piece % 2 ? a : b)[i] = apart[piece - 34];
+    }
+    for (uint32_t level = 0; level < FLEX_ISA_COUNT_; level++) {
+        if (!flex_kernels_find(level))
+            continue;
+        flex_kernels_find(level)->map[FLEX_MAP_REMAINDER][HOB_DTYPE_F32](
+            out, a, b, NULL, COUNT);
+        for (int i = 0; i < COUNT; i++) {
+            const float wanted = remainder_by_c(a[i], b[i]);
+
+            ck_assert_msg(isnan(wanted) ? isnan(out[i])
+                                        : memcmp(&wanted, &out[i], 4) == 0,
+                          "element %d: remainder(%a, %a) is %a, not %a", i,
+                          (double)a[i], (double)b[i], (double)out[i],
+                          (double)wanted);
+        }
+    }
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("ulp");
@@ -249,6 +301,7 @@ int main(void)
         suite_add_tcase(suite, tc);
     }
     tcase_add_test(rules, test_ulp_pow_follows_c);
+    tcase_add_test(rules, test_ulp_remainder_is_exact);
     suite_add_tcase(suite, rules);
     return hob_check_main(suite);
 }

@@ -3,13 +3,19 @@
  * that type, V(name) the one for vectors where there is one. */
 #define NEGATIVE(x) ((x) < 0)
 
+/* The remainder by B of which R is that of fmod. */
+static inline T SUFFIX(with_sign_of)(T r, T b)
+{
+    T moved = (r < 0) != (b < 0) ? r + b : r;
+
+    return r == 0 ? M(copysign)(0, b) : moved;
+}
+
 static inline T SUFFIX(remainder_of)(T a, T b)
 {
     T r = M(fmod)(a, b);
 
-    if (r == 0)
-        return M(copysign)(0, b);
-    return (r < 0) != (b < 0) ? r + b : r;
+    return SUFFIX(with_sign_of)(r, b);
 }
 
 #define R T
@@ -25,9 +31,52 @@ static inline T SUFFIX(remainder_of)(T a, T b)
 #define OP div
 #define EXPR a[i] / b[i]
 #include "map_loop.h"
-#define OP remainder
-#define EXPR SUFFIX(remainder_of)(a[i], b[i])
-#include "map_loop.h"
+
+/* PIECE remainders of f32 by their quotients in f64, where those are less than
+ * 2^28: then a - q b is exact. One unit too much in q is made good by the sign.
+ * Nonzero if all are. */
+enum { SUFFIX(remainder_piece) = 64 };
+
+static inline int SUFFIX(quick_remainders)(T *out, const T *a, const T *b)
+{
+    int good = 1;
+
+#pragma omp simd reduction(& : good)
+    for (int i = 0; i < SUFFIX(remainder_piece); i++) {
+        double x = (double)a[i], y = (double)b[i];
+        double quotient = x / y;
+        int near = (fabs(quotient) < 0x1p28) & (fabs(y) < (double)INFINITY);
+        double q = (double)(int32_t)(near ? quotient : 0);
+
+        out[i] = SUFFIX(with_sign_of)((T)(x - q * y), b[i]);
+        good &= near;
+    }
+    return good;
+}
+
+static int64_t SUFFIX(remainder)(void *out, const void *in_a, const void *in_b,
+                                 const void *in_c, int64_t n)
+{
+    enum { PIECE = SUFFIX(remainder_piece) };
+    T *o = out, piece[PIECE];
+    const T *a = in_a, *b = in_b;
+    int64_t i = 0;
+
+    (void)in_c;
+    while (i < n) {
+        const int64_t end = n - i < PIECE ? n : i + PIECE;
+
+        if (sizeof(T) == sizeof(float) && end - i == PIECE &&
+            SUFFIX(quick_remainders)(piece, a + i, b + i)) {
+            memcpy(o + i, piece, sizeof(piece));
+            i = end;
+        }
+        for (; i < end; i++)
+            o[i] = SUFFIX(remainder_of)(a[i], b[i]);
+    }
+    return -1;
+}
+
 #define OP pow
 #define EXPR V(pow)(a[i], b[i])
 #include "map_loop.h"
