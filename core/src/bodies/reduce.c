@@ -171,16 +171,72 @@ hob_tensor *hob__body_cummin(hob_scope *scope, hob_tensor *x, int64_t dim)
     return running(scope, x, dim, hob_minimum);
 }
 
-/* ---- several dims: one after the other, the results stay in place ---- */
+/* ---- several dims ---- */
+
+typedef hob_tensor *(*dim_fn)(hob_scope *scope, hob_tensor *x, int64_t dim);
+
+/* Neighbours among DIMS of X as one dimension each: the sizes to OUT_SHAPE,
+ * which of them are reduced to OUT_REDUCED; returns their number. */
+static uint32_t merge_dims(const hob_tensor *x, const int64_t *dims,
+                           uint32_t dims_count, int64_t *out_shape,
+                           int *out_reduced)
+{
+    const uint32_t rank = (uint32_t)hob_tensor_rank(x);
+    int is_reduced[HOB_MAX_RANK] = {0};
+    uint32_t count = 0;
+
+    for (uint32_t i = 0; i < dims_count; i++)
+        is_reduced[hob__part_axis(x, dims[i])] = 1;
+    for (uint32_t i = 0; i < rank; i++) {
+        if (i > 0 && is_reduced[i] && is_reduced[i - 1]) {
+            out_shape[count - 1] *= hob_tensor_shape(x)[i];
+            continue;
+        }
+        out_shape[count] = hob_tensor_shape(x)[i];
+        out_reduced[count++] = is_reduced[i];
+    }
+    return count;
+}
+
+/*
+ * Neighbours go together, in one pass and, of half floats, with one rounding;
+ * apart they go one after the other, from the last on, which reads x in order.
+ */
+static hob_tensor *reduce_dims(hob_scope *scope, hob_tensor *x,
+                               const int64_t *dims, uint32_t dims_count,
+                               dim_fn reduce)
+{
+    const uint32_t rank = (uint32_t)hob_tensor_rank(x);
+    int64_t shape[HOB_MAX_RANK], kept[HOB_MAX_RANK];
+    int is_reduced[HOB_MAX_RANK];
+    hob_tensor *y = x;
+    uint32_t count;
+
+    /* Of an empty tensor the product of sizes may be too large a number. */
+    if (dims_count < 2 || hob_tensor_count(x) == 0) {
+        for (uint32_t i = 0; i < dims_count; i++)
+            y = reduce(scope, y, dims[i]);
+        return y == x ? hob__part_same(scope, x) : y;
+    }
+    count = merge_dims(x, dims, dims_count, shape, is_reduced);
+    if (count < rank)
+        y = hob_reshape(scope, y, shape, count);
+    for (uint32_t i = count; i-- > 0;)
+        if (is_reduced[i])
+            y = reduce(scope, y, (int64_t)i);
+    if (count == rank)
+        return y;
+    for (uint32_t i = 0; i < rank; i++)
+        kept[i] = hob_tensor_shape(x)[i];
+    for (uint32_t i = 0; i < dims_count; i++)
+        kept[hob__part_axis(x, dims[i])] = 1;
+    return hob_reshape(scope, y, kept, rank);
+}
 
 hob_tensor *hob__body_sum_dims(hob_scope *scope, hob_tensor *x,
                                const int64_t *dims, uint32_t dims_count)
 {
-    hob_tensor *y = x;
-
-    for (uint32_t i = 0; i < dims_count; i++)
-        y = hob_sum_dim(scope, y, dims[i]);
-    return y == x ? hob__part_same(scope, x) : y;
+    return reduce_dims(scope, x, dims, dims_count, hob_sum_dim);
 }
 
 hob_tensor *hob__body_mean_dims(hob_scope *scope, hob_tensor *x,
@@ -202,19 +258,11 @@ hob_tensor *hob__body_mean_dims(hob_scope *scope, hob_tensor *x,
 hob_tensor *hob__body_max_dims(hob_scope *scope, hob_tensor *x,
                                const int64_t *dims, uint32_t dims_count)
 {
-    hob_tensor *y = x;
-
-    for (uint32_t i = 0; i < dims_count; i++)
-        y = hob_max_dim(scope, y, dims[i]);
-    return y == x ? hob__part_same(scope, x) : y;
+    return reduce_dims(scope, x, dims, dims_count, hob_max_dim);
 }
 
 hob_tensor *hob__body_min_dims(hob_scope *scope, hob_tensor *x,
                                const int64_t *dims, uint32_t dims_count)
 {
-    hob_tensor *y = x;
-
-    for (uint32_t i = 0; i < dims_count; i++)
-        y = hob_min_dim(scope, y, dims[i]);
-    return y == x ? hob__part_same(scope, x) : y;
+    return reduce_dims(scope, x, dims, dims_count, hob_min_dim);
 }
