@@ -2,6 +2,7 @@
 #include "rows.h"
 
 #include "convert.h"
+#include "move.h"
 
 #include <string.h>
 
@@ -49,6 +50,7 @@ void flex_rows_init(struct flex_rows *rows, const struct flex_device *device,
     if (rows->n == 1) /* a size-1 dimension may have any stride */
         rows->stride = 1;
     rows->group = 1;
+    rows->past = NULL;
     rows->pitch = rows->n;
     rows->buffer = 0;
     if (view->rank)
@@ -60,7 +62,23 @@ void flex_rows_init(struct flex_rows *rows, const struct flex_device *device,
 /* Nonzero if rows are computed on where they lie. */
 static int is_in_place(const struct flex_rows *rows)
 {
-    return !flex_is_half(rows->dtype) && rows->stride == 1;
+    return !flex_is_half(rows->dtype) && rows->stride == 1 && !rows->past;
+}
+
+void flex_rows_past(struct flex_rows *rows, const struct hob_view *out,
+                    const struct hob_view *const *in, uint32_t count)
+{
+    const struct flex_device *device = rows->device;
+    const uint64_t row = (uint64_t)rows->n * rows->size;
+
+    /* The buffer of a row is to stay near. */
+    if (!is_in_place(rows) || row > device->l2_bytes / 2 ||
+        !flex_goes_past(device, row * (uint64_t)rows->outer.count))
+        return;
+    for (uint32_t i = 0; i < count; i++)
+        if (in[i]->data == out->data)
+            return;
+    rows->past = flex_move_kernels(device);
 }
 
 void flex_rows_reserve(struct flex_rows_job *job, struct flex_rows *rows)
@@ -82,6 +100,8 @@ void flex_rows_reserve(struct flex_rows_job *job, struct flex_rows *rows)
      * of the cache. */
     if (rows->group > 1)
         rows->pitch += FLEX_ALIGN / 4;
+    if (rows->past)
+        job->past = rows->past;
     rows->buffer = job->buffer_bytes;
     job->buffer_bytes +=
         ((uint64_t)(rows->pitch * rows->group) * size + FLEX_ALIGN - 1) /
@@ -192,6 +212,11 @@ void flex_rows_put(const struct flex_rows *rows, int64_t index, char *buffers)
 
     if (is_in_place(rows))
         return;
+    if (rows->past) {
+        rows->past->stream(row_at(rows, index), stored,
+                           rows->n * (int64_t)size);
+        return;
+    }
     if (flex_is_half(rows->dtype))
         rows->device->kernels->store_f32[rows->dtype](
             stored + at * rows->pitch * size,
@@ -273,6 +298,8 @@ static void rows_range(void *context, int64_t first, int64_t last,
     }
     for (int64_t i = first; i < last; i++)
         job->fn(job, i, buffers);
+    if (job->past)
+        job->past->fence();
     if (buffers != stack)
         flex_scratch_give(job->device, buffers, job->buffer_bytes);
 }

@@ -26,6 +26,7 @@ struct flex_rows {
     int64_t group;   /* rows that are copied at a time, a power of two */
     int64_t pitch;   /* elements from row to row in the buffer */
     uint64_t buffer; /* where the buffer begins, see flex_rows_reserve */
+    const struct flex_move_kernels *past; /* see flex_rows_past; or NULL */
 };
 
 /* The row kernels of DEVICE for DTYPE. */
@@ -46,6 +47,12 @@ void flex_rows_broadcast(struct flex_rows *rows,
                          const struct flex_device *device,
                          const struct hob_view *view,
                          const struct hob_view *out, uint32_t dim);
+
+/* If the result OUT, whose rows ROWS are, is too large for the caches and not
+ * written over one of its COUNT arguments IN: compute on its rows in a buffer,
+ * and store them past the caches. Before flex_rows_reserve. */
+void flex_rows_past(struct flex_rows *rows, const struct hob_view *out,
+                    const struct hob_view *const *in, uint32_t count);
 
 /* Row INDEX, contiguous in the computing type: in place or in the buffer that
  * flex_rows_reserve gave ROWS. Without that BUFFERS has room for one row, 8
@@ -78,6 +85,7 @@ struct flex_rows_job {
     const void *context;
     uint64_t buffer_bytes; /* of all buffers together; flex_rows_reserve */
     int64_t group;         /* the largest of the rows; likewise, 0: 1 */
+    const struct flex_move_kernels *past; /* likewise; NULL: none goes past */
     int32_t failed;        /* set from any thread */
 };
 hob_status flex_rows_run(struct flex_rows_job *job, int64_t count,

@@ -132,6 +132,7 @@ static hob_status run_affine(struct hob_call *call, struct flex_device *device,
     norm->kernels = flex_row_kernels(device, x->dtype);
     flex_rows_init(&norm->x, device, x, x->rank - 1u);
     flex_rows_init(&norm->out, device, out, x->rank - 1u);
+    flex_rows_past(&norm->out, out, &x, 1);
     st = run_rows(call, norm, &job);
 out:
     for (uint32_t i = 0; i < 2; i++)

@@ -4,6 +4,7 @@
  * so the input is read in its logical order too. Floats run in f64, integers
  * modulo 2^64.
  */
+#include "move.h"
 #include "reduce.h"
 
 #include <math.h>
@@ -27,19 +28,42 @@ struct scan_run {
     int64_t n;         /* along the dimension */
     int64_t inner;     /* elements of the dimensions after it */
     int64_t together;  /* rows to go through at once */
+    const struct flex_move_kernels *past; /* NULL: not past the caches */
     uint32_t size;
 };
 
-/* Where results for OUT are computed: in place, or in f32 first. */
-static void *result_at(const struct scan_run *run, char *out, float *single)
+/* A chunk of results: in f32, and as they are stored. */
+struct results {
+    _Alignas(FLEX_ALIGN) float single[CHUNK];
+    _Alignas(FLEX_ALIGN) unsigned char stored[CHUNK * 8];
+};
+
+/* Where results for OUT are computed: in place, or in a buffer first. */
+static void *result_at(const struct scan_run *run, char *out,
+                       struct results *results)
 {
-    return run->store ? (void *)single : (void *)out;
+    if (run->store)
+        return results->single;
+    return run->past ? (void *)results->stored : (void *)out;
+}
+
+/* Bring N of them, from result_at(), to OUT. */
+static void put_results(const struct scan_run *run, char *out,
+                        struct results *results, int64_t n)
+{
+    void *stored = run->past ? (void *)results->stored : (void *)out;
+
+    if (run->store)
+        run->store(stored, results->single, n);
+    if (run->past)
+        run->past->stream(out, stored, n * run->size);
 }
 
 /* ROWS rows from FIRST on, chunk by chunk; more than one are dense and need no
  * conversion. */
 static void scan_rows(const struct scan_run *run, int64_t first, int64_t rows,
-                      struct flex_fold_buffer *buffer, float *single)
+                      struct flex_fold_buffer *buffer,
+                      struct results *results)
 {
     uint64_t carry[TOGETHER];
 
@@ -48,12 +72,12 @@ static void scan_rows(const struct scan_run *run, int64_t first, int64_t rows,
         const int64_t n = run->n - i < CHUNK ? run->n - i : CHUNK;
         const int64_t at = first * run->n + i;
         char *out = run->out + at * run->size;
-        void *result = result_at(run, out, single);
 
-        run->scan(result, flex_fold_fetch(&run->in, run->load, at, n, buffer),
-                  carry, run->n, rows, n);
-        if (run->store)
-            run->store(out, result, n);
+        run->scan(result_at(run, out, results),
+                  flex_fold_fetch(&run->in, run->load, at, n, buffer), carry,
+                  run->n, rows, n);
+        if (rows == 1)
+            put_results(run, out, results, n);
     }
 }
 
@@ -63,12 +87,14 @@ static void rows_piece(void *context, int64_t first, int64_t last,
     struct scan_run *run = context;
     const int64_t most = run->together;
     struct flex_fold_buffer buffer;
-    float single[CHUNK];
+    struct results results;
 
     (void)worker;
     for (int64_t row = first; row < last; row += most)
         scan_rows(run, row, last - row < most ? last - row : most, &buffer,
-                  single);
+                  &results);
+    if (run->past)
+        run->past->fence();
 }
 
 /* Pieces count chunks of the inner dimension: all of those of the first
@@ -78,7 +104,7 @@ static void columns_piece(void *context, int64_t first, int64_t last,
 {
     struct scan_run *run = context;
     struct flex_fold_buffer buffer;
-    float single[CHUNK];
+    struct results results;
     uint64_t acc[CHUNK];
     int64_t chunks = (run->inner + CHUNK - 1) / CHUNK;
 
@@ -92,15 +118,15 @@ static void columns_piece(void *context, int64_t first, int64_t last,
         for (int64_t k = 0; k < run->n; k++) {
             int64_t at = (piece / chunks * run->n + k) * run->inner + column;
             char *out = run->out + at * run->size;
-            void *result = result_at(run, out, single);
 
-            run->rows(result,
+            run->rows(result_at(run, out, &results),
                       flex_fold_fetch(&run->in, run->load, at, n, &buffer), acc,
                       n);
-            if (run->store)
-                run->store(out, result, n);
+            put_results(run, out, &results, n);
         }
     }
+    if (run->past)
+        run->past->fence();
 }
 
 /* What an accumulator of DTYPE begins with. */
@@ -152,6 +178,10 @@ static hob_status run_scan(struct flex_device *device, struct hob_call *call,
         run.together = TOGETHER;
     if (run.in.count == 0)
         return HOB_OK;
+    /* Rows that go together are written where they belong. */
+    if ((run.inner > 1 || run.together == 1) &&
+        flex_goes_past(device, (uint64_t)run.in.count * run.size))
+        run.past = flex_move_kernels(device);
     pieces = run.in.count / run.n / run.inner;
     grain = FLEX_GRAIN_CHEAP / 4 / run.n; /* each waits for the one before */
     if (run.inner > 1) {

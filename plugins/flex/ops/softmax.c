@@ -54,6 +54,7 @@ static hob_status forward(struct flex_device *device, struct hob_call *call,
                             is_log ? kernels->log_softmax : kernels->softmax};
 
     flex_rows_init(&s.out, device, hob_ret_view(call, 0), dim);
+    flex_rows_past(&s.out, hob_ret_view(call, 0), &x, 1);
     flex_rows_init(&s.a, device, x, dim);
     return run(call, device, &s);
 }
@@ -62,6 +63,8 @@ static hob_status backward(struct flex_device *device, struct hob_call *call,
                            int is_log)
 {
     const struct hob_view *out = hob_ret_view(call, 0);
+    const struct hob_view *const in[] = {hob_arg_view(call, 0),
+                                         hob_arg_view(call, 1)};
     const uint32_t dim = flex_dim(flex_arg_i64(call, 2), out->rank);
     const struct flex_row_kernels *kernels =
         flex_row_kernels(device, out->dtype);
@@ -69,8 +72,9 @@ static hob_status backward(struct flex_device *device, struct hob_call *call,
                                       : kernels->softmax_backward};
 
     flex_rows_init(&s.out, device, out, dim);
-    flex_rows_broadcast(&s.a, device, hob_arg_view(call, 0), out, dim);
-    flex_rows_broadcast(&s.b, device, hob_arg_view(call, 1), out, dim);
+    flex_rows_past(&s.out, out, in, 2);
+    flex_rows_broadcast(&s.a, device, in[0], out, dim);
+    flex_rows_broadcast(&s.b, device, in[1], out, dim);
     return run(call, device, &s);
 }
 
