@@ -123,6 +123,10 @@ START_TEST(test_sort_equals_naive)
                            n < 3   ? n
                            : l % 2 ? 3
                                    : n - 1);
+                /* The heap with a bound, at the ends of its range. */
+                for (int64_t k = 1; n >= 256 && k <= 16; k += 15)
+                    check_sort(&lab, shapes[_i], dim, dtype, (enum lab_layout)l,
+                               1, k);
             }
     lab_close(&lab);
 }

@@ -110,22 +110,23 @@ struct power {
 
 /*
  * For |x| <= 120: x = n ln 2 + r. Adding 1.5 * 2^23 rounds to the integer n and
- * leaves it in the low bits. LESS, much smaller than x, is added to r.
+ * leaves it in the low bits. REST, much smaller than x, is added to it; of -0,
+ * unlike 0, the compiler knows that it changes nothing.
  */
-INLINED struct power power_f32(float x, float less)
+INLINED struct power power_f32(float x, float rest)
 {
     float y = madd(x, 1.44269504f, 12582912.0f);
     float n = y - 12582912.0f;
-    float high = madd(n, -0.693359375f, x) + less; /* 10 bits of ln 2: exact */
+    float high = madd(n, -0.693359375f, x) + rest; /* 10 bits of ln 2: exact */
     float r = madd(n, 2.12194440e-4f, high);       /* and the rest of it */
     float low = madd(n, 2.12194440e-4f, high - r); /* what r lost */
-    float p = 0.00138131587f;
+    float square = r * r;
+    float p = madd(0.00138131587f, r, 0.00836941134f);
 
-    p = madd(p, r, 0.00836941134f);
-    p = madd(p, r, 0.0416684560f);
-    p = madd(p, r, 0.166665152f);
+    /* By pairs: a step of a chain waits for the one before. */
+    p = madd(p, square, madd(0.0416684560f, r, 0.166665152f));
     p = madd(p, r, 0.499999940f);
-    return (struct power){madd(p, r * r, low) + r, flex_bits_of_f32(y)};
+    return (struct power){madd(p, square, low) + r, flex_bits_of_f32(y)};
 }
 
 /* x * 2^n, |n| <= 252, |x| about 1 or, for n = 0 and -1, any: in two steps, so
@@ -141,7 +142,7 @@ INLINED float scale_f32(float x, uint32_t n)
 
 INLINED float exp_f32(float x)
 {
-    struct power e = power_f32(clip(x, -105.0f, 90.0f), 0);
+    struct power e = power_f32(clip(x, -105.0f, 90.0f), -0.0f);
 
     return unless_nan(x, scale_f32(1 + e.q, e.n));
 }
@@ -199,7 +200,7 @@ INLINED float expm1_f32(float x)
 INLINED float sigmoid_f32(float x)
 {
 #ifdef __FMA__
-    struct power p = power_f32(-magnitude(x, 105.0f), 0);
+    struct power p = power_f32(-magnitude(x, 105.0f), -0.0f);
     float e = scale_f32(1 + p.q, p.n);
 
     return unless_nan(x, (x < 0 ? e : 1.0f) / (1 + e));

@@ -28,7 +28,10 @@ enum {
     /* A heap finds the first k of n if k is few; else, up to a half of n, those
      * of the digits that come first are sorted alone. */
     HEAP_MOST = 128,
-    HEAP_RATIO = 8
+    HEAP_RATIO = 8,
+    /* For up to so many the heap is told beforehand what cannot get in. */
+    BOUND_MOST = 16,
+    STRIPES = 64
 };
 
 struct sort {
@@ -175,12 +178,44 @@ static void sift_down(uint64_t *heap, int64_t at, int64_t count)
     heap[at] = word;
 }
 
+/*
+ * A key of N that at least K do not exceed: every STRIPES-th key makes a
+ * stripe, and the least of K stripes are K keys. Most of the time little else
+ * is below it.
+ */
+static uint32_t bound_of(const uint32_t *keys, int64_t n, int64_t k)
+{
+    uint32_t least[STRIPES];
+    uint32_t first[BOUND_MOST + 1];
+    int64_t count = 0;
+
+    memcpy(least, keys, sizeof(least));
+    for (int64_t i = STRIPES; i + STRIPES <= n; i += STRIPES)
+#pragma omp simd
+        for (int64_t j = 0; j < STRIPES; j++)
+            least[j] = keys[i + j] < least[j] ? keys[i + j] : least[j];
+    for (int64_t i = 0; i < STRIPES; i++) {
+        int64_t at = count;
+
+        if (count == k && least[i] >= first[k - 1])
+            continue;
+        for (; at > 0 && first[at - 1] > least[i]; at--)
+            first[at] = first[at - 1];
+        first[at] = least[i];
+        count += count < k;
+    }
+    return first[k - 1];
+}
+
 /* The K first of N KEYS, sorted, as words. Few keys get into the heap once it
  * is full, so whole pieces are looked at first. */
 static void least_words(const uint32_t *keys, int64_t n, int64_t k,
                         uint64_t *words)
 {
-    enum { PIECE = 32 };
+    enum { PIECE = 16 };
+    const uint32_t bound = k <= BOUND_MOST && n >= 4 * STRIPES
+                               ? bound_of(keys, n, k)
+                               : UINT32_MAX;
 
     for (int64_t i = 0; i < k; i++)
         words[i] = (uint64_t)keys[i] << 32 | (uint64_t)i;
@@ -188,16 +223,17 @@ static void least_words(const uint32_t *keys, int64_t n, int64_t k,
         sift_down(words, i, k);
     for (int64_t i = k; i < n; i += PIECE) {
         const int64_t end = n - i < PIECE ? n : i + PIECE;
-        const uint32_t most = (uint32_t)(words[0] >> 32);
+        const uint32_t top = (uint32_t)(words[0] >> 32);
+        const uint32_t limit = top <= bound ? top : bound + 1;
         uint32_t any = 0;
 
 #pragma omp simd reduction(| : any)
         for (int64_t j = i; j < end; j++)
-            any |= keys[j] < most;
+            any |= keys[j] < limit;
         for (int64_t j = i; any && j < end; j++) {
             const uint64_t word = (uint64_t)keys[j] << 32 | (uint64_t)j;
 
-            if (word >= words[0])
+            if (keys[j] >= limit || word >= words[0])
                 continue;
             words[0] = word;
             sift_down(words, 0, k);
