@@ -77,15 +77,14 @@ INLINED float clip(float x, float low, float high)
     int32_t top = (int32_t)flex_bits_of_f32(high);
 
     bits = bits < top ? bits : top; /* negative numbers are less */
-    return flex_f32_of_bits(
-        least_u32((uint32_t)bits, flex_bits_of_f32(low)));
+    return flex_f32_of_bits(least_u32((uint32_t)bits, flex_bits_of_f32(low)));
 }
 
 /* |x|, but at most MOST; so is NaN. */
 INLINED float magnitude(float x, float most)
 {
-    return flex_f32_of_bits(least_u32(flex_bits_of_f32(x) & 0x7fffffffu,
-                                      flex_bits_of_f32(most)));
+    return flex_f32_of_bits(
+        least_u32(flex_bits_of_f32(x) & 0x7fffffffu, flex_bits_of_f32(most)));
 }
 
 /* RESULT, but NaN where X is. */
@@ -399,8 +398,7 @@ INLINED float gelu_f32(float x)
 #ifdef __FMA__
     float a = magnitude(x, 15.0f); /* where the tail rounds to 0 */
     float square = a * a;
-    struct power bell =
-        power_f32(-0.5f * square, -0.5f * madd(a, a, -square));
+    struct power bell = power_f32(-0.5f * square, -0.5f * madd(a, a, -square));
     float z = 0.00484839175f, t = 1.16467754e-06f, tail;
 
     z = madd(z, a, 0.0454909578f);

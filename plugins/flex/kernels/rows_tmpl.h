@@ -313,8 +313,7 @@ static void NAME(layer_norm)(void *out, const void *in, const void *weight,
 static void NAME(rms_norm)(void *out, const void *in, const void *weight,
                            double epsilon, int64_t n)
 {
-    const double squares =
-        NAME(sum_of)(TERM_PRODUCT, in, in, 0, n) / (double)n;
+    const double squares = NAME(sum_of)(TERM_PRODUCT, in, in, 0, n) / (double)n;
 
     NAME(normalize)
     (out, in, 0, 0, (TYPE)(1 / sqrt(squares + epsilon)), weight, NULL, n);
@@ -338,9 +337,8 @@ static void NAME(norm_backward)(void *out, double *d_weight, double *d_bias,
     if (is_centred)
         m = NAME(moments)(in, epsilon, n);
     else
-        m.factor =
-            1 / sqrt(NAME(sum_of)(TERM_PRODUCT, x, x, 0, n) / (double)n +
-                     epsilon);
+        m.factor = 1 / sqrt(NAME(sum_of)(TERM_PRODUCT, x, x, 0, n) / (double)n +
+                            epsilon);
     mean = (TYPE)m.mean;
     rest = (TYPE)m.rest;
     factor = (TYPE)m.factor;

@@ -13,7 +13,7 @@
 #include <string.h>
 
 enum {
-    CHUNK = FLEX_FOLD_BLOCK / 2, /* whose f64 are half a first-level cache */
+    CHUNK = FLEX_FOLD_BLOCK / 2,  /* whose f64 are half a first-level cache */
     COPIED = FLEX_FOLD_BLOCK / 4, /* the same where slices are copied */
     WHOLE_PIECE = 1 << 16,
     RESTART_ROWS = 128,
@@ -404,8 +404,8 @@ static void fold_slices(const struct fold_run *run, int64_t k, int64_t stop,
                         struct flex_fold_buffer *buffer)
 {
     /* Short rows make up for it by their number. */
-    const int64_t most = count < FLEX_FOLD_BLOCK / RESTART_ROWS ? RESTART_ROWS
-                                                                : TOGETHER;
+    const int64_t most =
+        count < FLEX_FOLD_BLOCK / RESTART_ROWS ? RESTART_ROWS : TOGETHER;
 
     while (k < stop) {
         int64_t rows = stop - k < most ? stop - k : most;
@@ -430,8 +430,8 @@ static void columns_piece(void *context, int64_t first, int64_t last,
 
     (void)worker;
     while (first < last) {
-        int64_t count = flex_axis_chunk(&run->axis, first, last,
-                                        in_place ? CHUNK : COPIED);
+        int64_t count =
+            flex_axis_chunk(&run->axis, first, last, in_place ? CHUNK : COPIED);
         int64_t k = 0;
 
         /* Sums restart now and then, so errors do not pile up. */

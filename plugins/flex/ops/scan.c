@@ -62,8 +62,7 @@ static void put_results(const struct scan_run *run, char *out,
 /* ROWS rows from FIRST on, chunk by chunk; more than one are dense and need no
  * conversion. */
 static void scan_rows(const struct scan_run *run, int64_t first, int64_t rows,
-                      struct flex_fold_buffer *buffer,
-                      struct results *results)
+                      struct flex_fold_buffer *buffer, struct results *results)
 {
     uint64_t carry[TOGETHER];
 

@@ -213,9 +213,8 @@ static void least_words(const uint32_t *keys, int64_t n, int64_t k,
                         uint64_t *words)
 {
     enum { PIECE = 16 };
-    const uint32_t bound = k <= BOUND_MOST && n >= 4 * STRIPES
-                               ? bound_of(keys, n, k)
-                               : UINT32_MAX;
+    const uint32_t bound =
+        k <= BOUND_MOST && n >= 4 * STRIPES ? bound_of(keys, n, k) : UINT32_MAX;
 
     for (int64_t i = 0; i < k; i++)
         words[i] = (uint64_t)keys[i] << 32 | (uint64_t)i;
