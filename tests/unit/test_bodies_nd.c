@@ -627,6 +627,97 @@ START_TEST(test_nd_norms)
 }
 END_TEST
 
+/* ---- reductions of several dims ---- */
+
+enum { SEVERAL = 4, SEVERAL_COUNT = 5 * 2 * 3 * 4 };
+static const int64_t several_shape[SEVERAL] = {5, 2, 3, 4};
+
+/* Sums, maxima and minima of IN along the dims in MASK; returns their number,
+ * OUT_SHAPE their shape. */
+static int64_t reduce_several(const double *in, uint32_t mask, double *sums,
+                              double *most, double *least, int64_t *out_shape)
+{
+    int64_t count = 1;
+
+    for (int d = 0; d < SEVERAL; d++) {
+        out_shape[d] = mask >> d & 1 ? 1 : several_shape[d];
+        count *= out_shape[d];
+    }
+    for (int64_t i = 0; i < count; i++) {
+        sums[i] = 0;
+        most[i] = -INFINITY;
+        least[i] = INFINITY;
+    }
+    for (int64_t i = 0; i < SEVERAL_COUNT; i++) {
+        int64_t left = i, at = 0, step = 1;
+
+        for (int d = SEVERAL - 1; d >= 0; d--) {
+            at += mask >> d & 1 ? 0 : left % several_shape[d] * step;
+            step *= out_shape[d];
+            left /= several_shape[d];
+        }
+        sums[at] += in[i];
+        most[at] = fmax(most[at], in[i]);
+        least[at] = fmin(least[at], in[i]);
+    }
+    return count;
+}
+
+/* All sets of dims, in either order, counted from either end. */
+START_TEST(test_nd_reductions_of_several_dims)
+{
+    static const hob_dtype dtypes[] = {HOB_DTYPE_F64, HOB_DTYPE_F32,
+                                       HOB_DTYPE_I32};
+    uint64_t state = 11;
+
+    if (!on_device(_i))
+        return;
+    for (uint32_t run = 0; run < 3 * (1u << SEVERAL) * 4; run++) {
+        const hob_dtype dtype = dtypes[run % 3];
+        const uint32_t mask = run / 3 % (1u << SEVERAL);
+        const uint32_t way = run / 3 >> SEVERAL;
+        double in[SEVERAL_COUNT], sums[SEVERAL_COUNT], most[SEVERAL_COUNT],
+            least[SEVERAL_COUNT];
+        int64_t dims[SEVERAL], shape[SEVERAL], count;
+        uint32_t n = 0;
+        hob_tensor *x, *sum;
+
+        for (int i = 0; i < SEVERAL; i++) {
+            const int d = way & 1 ? SEVERAL - 1 - i : i;
+
+            if (mask >> d & 1)
+                dims[n++] = way & 2 ? d - SEVERAL : d;
+        }
+        numbers(&state, dtype, in, SEVERAL_COUNT);
+        count = reduce_several(in, mask, sums, most, least, shape);
+        x = op_tensor(&f, dtype, in, several_shape, SEVERAL);
+        if (run % 5 == 0) /* a view, whose rows are apart */
+            x = hob_swap_dims(
+                f.scope,
+                hob_contiguous(f.scope, hob_swap_dims(f.scope, x, 0, 3)), 0, 3);
+        sum = hob_sum_dims(f.scope, x, dims, n);
+        op_check(&f, "sum_dims", sum, sums, count, 0);
+        ck_assert_int_eq(hob_tensor_rank(sum), SEVERAL);
+        ck_assert(!memcmp(hob_tensor_shape(sum), shape, sizeof(shape)));
+        op_check(&f, "max_dims", hob_max_dims(f.scope, x, dims, n), most, count,
+                 0);
+        op_check(&f, "min_dims", hob_min_dims(f.scope, x, dims, n), least,
+                 count, 0);
+    }
+    {
+        double zero = 0;
+        hob_tensor *x =
+            op_tensor(&f, HOB_DTYPE_F32, NULL, (int64_t[]){2, 0, 3}, 3);
+
+        ck_assert_int_eq(
+            hob_tensor_count(hob_sum_dims(f.scope, x, (int64_t[]){0, 2}, 2)),
+            0);
+        x = hob_sum_dims(f.scope, x, (int64_t[]){0, 1, 2}, 3);
+        op_check(&f, "sum of none", x, &zero, 1, 0);
+    }
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("bodies_nd");
@@ -649,6 +740,8 @@ int main(void)
     tcase_add_loop_test(tc, test_nd_medians, 0, OP_DEVICE_COUNT);
     tcase_add_loop_test(tc, test_nd_variances, 0, OP_DEVICE_COUNT);
     tcase_add_loop_test(tc, test_nd_norms, 0, OP_DEVICE_COUNT);
+    tcase_add_loop_test(tc, test_nd_reductions_of_several_dims, 0,
+                        OP_DEVICE_COUNT);
     suite_add_tcase(suite, tc);
     return hob_check_main(suite);
 }
