@@ -207,6 +207,7 @@ void compile_calls_run(struct cube_device *device, struct fake_host *host,
                        const char **asks)
 {
     struct hob_entry *entries = calloc(cube_entry_count(), sizeof(*entries));
+    char name[64];
 
     ck_assert_ptr_nonnull(entries);
     cube_entries_copy(entries);
@@ -217,13 +218,17 @@ void compile_calls_run(struct cube_device *device, struct fake_host *host,
             strchr(calls[i].call, 'q') ? HOB_QUANT_VALUE_COUNT_ : 2;
 
         ck_assert_msg(entry != NULL, "no entry of %s", calls[i].op);
-        *asks = calls[i].op;
-        for (uint32_t dtype = 1; dtype <= HOB_DTYPE_BOOL; dtype++)
+        *asks = name;
+        for (uint32_t dtype = 1; dtype <= HOB_DTYPE_BOOL; dtype++) {
+            if (!(calls[i].dtypes >> dtype & 1))
+                continue;
+            snprintf(name, sizeof(name), "%s-%s-%zu", calls[i].op,
+                     hob_dtype_name(dtype), i);
             for (uint32_t value = 1; value < formats; value++)
                 for (int is_blocked = 0; is_blocked < 2; is_blocked++)
-                    if (calls[i].dtypes >> dtype & 1)
-                        run_turn(device, host, entry, calls[i].call, dtype,
-                                 scheme_of(value, is_blocked));
+                    run_turn(device, host, entry, calls[i].call, dtype,
+                             scheme_of(value, is_blocked));
+        }
     }
     free(entries);
 }

@@ -44,8 +44,7 @@ static hob_status launch(struct cube_device *device, struct hob_call *call,
 
     cube_job_init(&job, device, call, &program);
     if (out) {
-        cube_job_memory(&job, out->data, run->space.dtypes[0],
-                        out->shape[0]);
+        cube_job_memory(&job, out->data, run->space.dtypes[0], out->shape[0]);
         cube_job_operand(&job, &run->space, 0);
     } else {
         cube_job_absent(&job);
