@@ -146,7 +146,8 @@ static hob_status open_instance(hob_device *device, const char *selector,
             device->options, &device->instance, &message);
     } else {
         status = device->backend->device_count(instance->instance, &count);
-        if (!status && device->ordinal >= count)
+        /* Where there is no device at all, the plugin says why. */
+        if (!status && count && device->ordinal >= count)
             return hob_error_set(error, HOB_ERR_DEVICE,
                                  "there is no device %s:%" PRIu32
                                  ": %s has %" PRIu32 " (counted from 0)",

@@ -97,6 +97,26 @@ void hob_runtime_searched(hob_runtime *runtime,
 
 /* ---- devices ---- */
 
+/* Set ERROR to what the plugin says when device ORDINAL, which there is not or
+ * which it cannot describe, is opened all the same. FALLBACK where it says
+ * nothing. */
+static void ask_why(hob_runtime *runtime, const struct hob_backend *backend,
+                    void *instance, uint32_t ordinal, const char *fallback,
+                    hob_error *error)
+{
+    char *message = NULL;
+    void *device = NULL;
+    hob_status status =
+        backend->device_open(instance, ordinal, NULL, &device, &message);
+
+    if (!status && device)
+        backend->device_close(device);
+    hob_error_set(error, status ? status : HOB_ERR_DEVICE, "%s",
+                  message ? message : fallback);
+    if (message)
+        runtime->host.mem_free(&runtime->host, message);
+}
+
 static int visit_backend(hob_runtime *runtime,
                          const struct hob__candidate *candidate,
                          int (*visit)(void *context,
@@ -124,8 +144,10 @@ static int visit_backend(hob_runtime *runtime,
                           hob_status_name(status));
     }
     if (status || !count) {
-        record.problem =
-            status ? hob__error_text(&error) : "the plugin found no device";
+        if (!status)
+            ask_why(runtime, backend, instance->instance, 0,
+                    "the plugin found no device", &error);
+        record.problem = hob__error_text(&error);
         stop = visit(context, &record);
         hob_error_release(&error);
         return stop;
@@ -142,8 +164,38 @@ static int visit_backend(hob_runtime *runtime,
         record.spec = i || count > 1 ? spec : manifest->backend.selector;
         record.hardware = status ? NULL : info.name;
         record.memory_bytes = info.memory_bytes;
-        record.problem = status ? hob_status_name(status) : NULL;
+        if (status)
+            ask_why(runtime, backend, instance->instance, i,
+                    hob_status_name(status), &error);
+        record.problem = status ? hob__error_text(&error) : NULL;
         stop = visit(context, &record);
+        hob_error_release(&error);
+    }
+    return stop;
+}
+
+/* Visit the backends of PRIORITY. Returns nonzero to stop; *OUT_NEXT is the
+ * next lower priority that there is, INT32_MIN if there is none. */
+static int visit_priority(hob_runtime *runtime, int32_t priority,
+                          int (*visit)(void *context,
+                                       const struct hob_device_record *record),
+                          void *context, int32_t *out_next)
+{
+    uint32_t count = hob__loader_count(runtime->loader);
+    int stop = 0;
+
+    *out_next = INT32_MIN;
+    for (uint32_t i = 0; i < count && !stop; i++) {
+        const struct hob__candidate *candidate =
+            hob__loader_get(runtime->loader, i);
+
+        if (!hob__candidate_usable(candidate) ||
+            candidate->manifest->kind != HOB__KIND_BACKEND)
+            continue;
+        if (candidate->priority < priority && candidate->priority > *out_next)
+            *out_next = candidate->priority;
+        if (candidate->priority == priority)
+            stop = visit_backend(runtime, candidate, visit, context);
     }
     return stop;
 }
@@ -153,17 +205,11 @@ void hob_runtime_devices(hob_runtime *runtime,
                                       const struct hob_device_record *record),
                          void *context)
 {
-    uint32_t count = hob__loader_count(runtime->loader);
-    int stop = 0;
+    int32_t priority = INT32_MAX, next;
 
-    for (uint32_t i = 0; i < count && !stop; i++) {
-        const struct hob__candidate *candidate =
-            hob__loader_get(runtime->loader, i);
-
-        if (hob__candidate_usable(candidate) &&
-            candidate->manifest->kind == HOB__KIND_BACKEND)
-            stop = visit_backend(runtime, candidate, visit, context);
-    }
+    while (priority > INT32_MIN &&
+           !visit_priority(runtime, priority, visit, context, &next))
+        priority = next;
 }
 
 /* ---- ops ---- */

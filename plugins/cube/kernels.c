@@ -137,7 +137,8 @@ static struct cube_cache *cache_of(struct cube_kernels *kernels)
 {
     pthread_mutex_lock(&kernels->lock);
     if (!kernels->is_cache_open) {
-        kernels->cache = cube_cache_open(kernels->device->runtime->selector);
+        kernels->cache = cube_cache_open(kernels->device->runtime->selector,
+                                         kernels->device->cache_dir);
         kernels->is_cache_open = 1;
     }
     pthread_mutex_unlock(&kernels->lock);

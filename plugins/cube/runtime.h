@@ -105,6 +105,7 @@ struct cube_device {
     struct cube_kernels *kernels; /* cube_kernels_new() at opening */
     struct cube_limits limits;
     const char *name; /* as in "cube-vulkan:0", for messages */
+    const char *cache_dir; /* of compiled kernels; NULL: the usual place */
 };
 
 #endif

@@ -186,7 +186,8 @@ struct hob_device_record {
     const char *problem; /* why it cannot be opened; NULL if it can */
 };
 
-/* Call VISIT for every device of every backend; this loads the backends. */
+/* Call VISIT for every device of every backend, those of a higher priority
+ * first; this loads the backends. */
 HOB_API void hob_runtime_devices(
     hob_runtime *runtime,
     int (*visit)(void *context, const struct hob_device_record *record),

@@ -1,0 +1,147 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# The backend cube-vulkan on the first device of Vulkan: what hob says of it
+# with and without a driver, kernels under the validation layer and spirv-val,
+# and with --all the tests of ops and the conformance cases on it. The last line
+# is "N passed, N failed, N skipped". Exit code 77: nothing could be tried.
+set -u
+
+tests=${HOB_TEST_BUILDDIR:-.}
+hob=$tests/../tools/hob
+device=${HOB_TEST_DEVICE:-cube-vulkan:0}
+work=$(mktemp -d) || exit 99
+trap 'rm -r -f "$work"' EXIT
+export HOB_ADD_PLUGIN_PATH="${HOB_TEST_WAITING_DIR-}"
+passed=0
+failed=0
+skipped=0
+
+pass()
+{
+    passed=$((passed + 1))
+}
+
+fail()
+{
+    echo "FAILED $1"
+    sed 's/^/    /' "$work/log" | tail -n 25
+    failed=$((failed + 1))
+}
+
+skip()
+{
+    echo "skipped $1: $2"
+    skipped=$((skipped + 1))
+}
+
+finish()
+{
+    echo "$passed passed, $failed failed, $skipped skipped"
+    [ "$failed" -eq 0 ]
+    exit
+}
+
+# expect NAME PATTERN: the last command's output has it.
+expect()
+{
+    if grep -q -e "$2" "$work/log"; then pass; else fail "$1: no $2"; fi
+}
+
+# ---- no driver, no library -------------------------------------------------
+
+none="VK_DRIVER_FILES=/nonexistent VK_ICD_FILENAMES=/nonexistent"
+# shellcheck disable=SC2086
+env $none "$hob" devices >"$work/log" 2>&1
+expect "devices without a driver" "^cube-vulkan .*install"
+# shellcheck disable=SC2086
+env $none "$hob" doctor >"$work/log" 2>&1
+expect "doctor without a driver" "^note  *cube-vulkan  *cannot be opened: .*install"
+expect "doctor goes on" "^no problems"
+
+cat >"$work/add.json" <<'END'
+{"inputs": [
+   {"name": "x", "shape": [3], "dtype": "f32", "data": [1, 2, 3]},
+   {"name": "y", "shape": [3], "dtype": "f32", "data": [10, 20, 30]}],
+ "program": [["z", "add", ["x", "y"], {}]]}
+END
+# shellcheck disable=SC2086
+env $none "$hob" eval "$work/add.json" --device "$device" >"$work/log" 2>&1
+expect "eval without a driver" "device cube-vulkan cannot be opened: .*install"
+
+# ---- is there a device? ----------------------------------------------------
+
+if [ -n "${HOB_TEST_CFLAGS-}" ]; then
+    skip "the device" "drivers are not run in a sanitized process"
+    finish
+fi
+"$hob" devices >"$work/log" 2>&1
+if grep -q "^cube-vulkan.*install" "$work/log"; then
+    skip "the device" "$(sed -n 's/^cube-vulkan  *cube-vulkan  *-  *//p' "$work/log")"
+    finish
+fi
+grep "^cube-vulkan" "$work/log"
+
+# ---- kernels ---------------------------------------------------------------
+
+mkdir "$work/dump"
+with()
+{
+    echo "cube-vulkan{$1}:${device##*:}"
+}
+"$hob" eval "$work/add.json" --device "$(with "dump_dir=$work/dump")" \
+    >"$work/log" 2>&1
+expect "eval" "11.*22.*33"
+if ! command -v spirv-val >/dev/null; then
+    skip "spirv-val" "it is not installed"
+else
+    count=0
+    for file in "$work"/dump/*.spv; do
+        spirv-val --target-env vulkan1.2 "$file" >"$work/log" 2>&1 ||
+            fail "spirv-val ${file##*/}"
+        count=$((count + 1))
+    done
+    [ "$count" -gt 0 ] && [ -e "$work/dump" ] && pass
+fi
+
+# What the layer has to say it says on the standard output.
+"$hob" eval "$work/add.json" --device "$(with validation=yes)" \
+    >"$work/log" 2>&1
+if grep -q "KHRONOS_validation is not installed" "$work/log"; then
+    skip "validation" "the layer is not installed"
+else
+    expect "eval with validation" "11.*22.*33"
+    HOB_TEST_OPTIONS='{"validation": "yes"}' CK_TIMEOUT_MULTIPLIER=20 \
+        "$tests/cube/test_vulkan_runtime" >>"$work/log" 2>&1 ||
+        fail "test_vulkan_runtime with validation"
+    if grep -q "VUID\|Validation" "$work/log"; then
+        fail "validation"
+    else
+        pass
+    fi
+fi
+
+# ---- ops -------------------------------------------------------------------
+
+# run_program NAME: add up its checks.
+run_program()
+{
+    HOB_TEST_DEVICE=$device "$tests/$1" >"$work/log" 2>&1
+    line=$(sed -n 's/^[0-9]*%: Checks: \([0-9]*\), Failures: \([0-9]*\), Errors: \([0-9]*\)$/\1 \2 \3/p' "$work/log")
+    # shellcheck disable=SC2086
+    set -- "$1" ${line:-0 1 0}
+    echo "$1 on $device: $2 checks, $(($3 + $4)) failed"
+    passed=$((passed + $2 - $3 - $4))
+    [ "$(($3 + $4))" -eq 0 ] || fail "$1"
+}
+
+if [ "${1-}" = --all ]; then
+    for program in test_bodies test_bodies_nd test_bodies_nn \
+        test_bodies_decompose test_autodiff test_autodiff_rules \
+        test_quant test_quant_products test_differential test_traps; do
+        run_program "unit/$program"
+    done
+    if HOB_TEST_DEVICE=$device "$HOB_TEST_SRCDIR/conformance/test_conformance.sh" \
+        >"$work/log" 2>&1; then pass; else fail "conformance"; fi
+    tail -n 1 "$work/log"
+fi
+finish
