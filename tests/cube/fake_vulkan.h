@@ -26,6 +26,7 @@ struct fake_device {
     uint64_t memory_bytes; /* 0: 32 MiB */
     uint64_t alloc_bytes;  /* 0: as much */
     uint32_t groups;       /* 0: 65535 */
+    uint8_t uuid;          /* of its cache */
 };
 
 struct fake_vulkan {
@@ -45,6 +46,7 @@ struct fake_vulkan {
     uint32_t max_dispatches; /* of one batch */
     uint32_t races;
     uint32_t waits;
+    size_t cache_bytes; /* that the last pipeline cache began with */
 };
 
 /* One a process; tests fork. */
