@@ -249,7 +249,8 @@ static void shell(const char *folder, const char *command)
 static void open_with_cache(const char *folder, uint8_t uuid)
 {
     static const uint32_t words[] = {0x07230203, 0, 0, 0, 0};
-    struct cube_source source = {"add", "", 0, 64, 128};
+    struct cube_source source = {
+        .name = "add", .text = "", .group_size = 64, .param_bytes = 128};
     void *opened = NULL, *kernel = NULL;
     char options[512];
 
@@ -332,7 +333,8 @@ static void *take(uint64_t bytes)
 static hob_status open_kernel(void **out_kernel)
 {
     static const uint32_t words[] = {0x07230203, 0, 0, 0, 0};
-    struct cube_source source = {"add", "", 0, 64, 128};
+    struct cube_source source = {
+        .name = "add", .text = "", .group_size = 64, .param_bytes = 128};
 
     forget_message();
     return device->runtime->kernel_open(device, &source, words, sizeof(words),
