@@ -289,14 +289,18 @@ static hob_status launch(struct cube_device *opened, void *kernel_handle,
 {
     struct ccu_device *device = (struct ccu_device *)opened;
     const struct ccu_kernel *kernel = kernel_handle;
-    void *parameters[1];
+    void *parameters[CUBE_MAX_BUFFERS + CUBE_MAX_PARAMS];
     hob_status status = check_lost(device, out_message);
+    unsigned char *params;
     int is_pushed, result;
 
     if (!launch->groups || status)
         return status;
     /* The driver copies them; its prototype has no const. */
-    memcpy(&parameters[0], &launch->params, sizeof(parameters[0]));
+    memcpy(&params, &launch->params, sizeof(params));
+    parameters[0] = params;
+    for (uint32_t i = 0; i < launch->place_count; i++)
+        parameters[i] = params + launch->places[i];
     note_op(device, launch->op_name);
     is_pushed = ccu_enter(device);
     result = device->driver->launch(kernel->function, launch->groups, 1, 1,

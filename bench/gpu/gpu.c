@@ -1,0 +1,409 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * gpu.c - the cases of the GPU suite on one device: gpu DEVICE [CASE...].
+ *
+ * Each case is first run at a small size there and on flex, and compared; what
+ * differs is not timed. Then calls are made one after the other and waited for
+ * together, as many as take a fiftieth of a second; the median of nine such
+ * rounds is told. Inputs are random. peer.py prints the same table of PyTorch.
+ */
+#include <hob/hob.h>
+#include <hob/ops.h>
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+enum { ROUNDS = 9, INPUTS = 3 };
+
+/* What a case is about: bytes moved, or multiplications and additions. */
+enum unit { BYTES, FLOPS, CALLS };
+
+struct gpu_case {
+    const char *id;
+    hob_dtype dtype;
+    int64_t shapes[INPUTS][4]; /* of inputs; ended by 0 */
+    int64_t small;             /* by what the first size is divided to check */
+    enum unit unit;
+    double work; /* bytes, flops or calls of one run */
+    hob_tensor *(*run)(hob_scope *scope, hob_tensor **in);
+};
+
+/* ---- what is run ---- */
+
+static hob_tensor *run_add(hob_scope *scope, hob_tensor **in)
+{
+    return hob_add(scope, in[0], in[1]);
+}
+
+static hob_tensor *run_add_row(hob_scope *scope, hob_tensor **in)
+{
+    return hob_add(scope, in[0], in[1]);
+}
+
+static hob_tensor *run_to_f32(hob_scope *scope, hob_tensor **in)
+{
+    return hob_cast(scope, in[0], HOB_DTYPE_F32);
+}
+
+static hob_tensor *run_to_bf16(hob_scope *scope, hob_tensor **in)
+{
+    return hob_cast(scope, in[0], HOB_DTYPE_BF16);
+}
+
+static hob_tensor *run_gelu(hob_scope *scope, hob_tensor **in)
+{
+    return hob_gelu(scope, in[0]);
+}
+
+static hob_tensor *run_chain(hob_scope *scope, hob_tensor **in)
+{
+    hob_tensor *x = hob_mul_scalar(scope, in[0], hob_f64(1.5));
+
+    x = hob_add_scalar(scope, x, hob_f64(0.25));
+    x = hob_mul(scope, x, in[0]);
+    x = hob_sub_scalar(scope, x, hob_f64(0.5));
+    x = hob_relu(scope, x);
+    x = hob_mul_scalar(scope, x, hob_f64(0.75));
+    x = hob_add(scope, x, in[0]);
+    return hob_neg(scope, x);
+}
+
+static hob_tensor *run_sum(hob_scope *scope, hob_tensor **in)
+{
+    return hob_sum(scope, in[0]);
+}
+
+static hob_tensor *run_sum_rows(hob_scope *scope, hob_tensor **in)
+{
+    return hob_sum_dim(scope, in[0], 1);
+}
+
+static hob_tensor *run_sum_columns(hob_scope *scope, hob_tensor **in)
+{
+    return hob_sum_dim(scope, in[0], 0);
+}
+
+static hob_tensor *run_argmax(hob_scope *scope, hob_tensor **in)
+{
+    return hob_argmax(scope, in[0], 1, HOB_DTYPE_I32);
+}
+
+static hob_tensor *run_cumsum(hob_scope *scope, hob_tensor **in)
+{
+    return hob_cumsum(scope, in[0], 1);
+}
+
+static hob_tensor *run_softmax(hob_scope *scope, hob_tensor **in)
+{
+    return hob_softmax(scope, in[0], 1);
+}
+
+static hob_tensor *run_layer_norm(hob_scope *scope, hob_tensor **in)
+{
+    return hob_layer_norm(scope, in[0], in[1], in[1], 1e-5);
+}
+
+static hob_tensor *run_rms_norm(hob_scope *scope, hob_tensor **in)
+{
+    return hob_rms_norm(scope, in[0], in[1], 1e-5);
+}
+
+static hob_tensor *run_transpose(hob_scope *scope, hob_tensor **in)
+{
+    return hob_contiguous(scope, hob_swap_dims(scope, in[0], 0, 1));
+}
+
+static hob_tensor *run_matmul(hob_scope *scope, hob_tensor **in)
+{
+    return hob_matmul(scope, in[0], in[1]);
+}
+
+static hob_tensor *run_matmul_nt(hob_scope *scope, hob_tensor **in)
+{
+    return hob_matmul(scope, in[0], hob_swap_dims(scope, in[1], 0, 1));
+}
+
+static hob_tensor *run_conv(hob_scope *scope, hob_tensor **in)
+{
+    static const int64_t one[] = {1, 1};
+
+    return hob_conv2d(scope, in[0], in[1], NULL, one, 2, one, 2, one, 2, 1);
+}
+
+static hob_tensor *run_attention(hob_scope *scope, hob_tensor **in)
+{
+    return hob_attention(scope, in[0], in[1], in[2], NULL, NULL, hob_none(),
+                         hob_none(), 0);
+}
+
+static hob_tensor *run_dependent(hob_scope *scope, hob_tensor **in)
+{
+    hob_tensor *x = in[0];
+
+    for (int i = 0; i < 1000; i++)
+        x = hob_add(scope, x, in[1]);
+    return x;
+}
+
+/* ---- cases ---- */
+
+#define F32 HOB_DTYPE_F32
+#define BF16 HOB_DTYPE_BF16
+#define ROWS(id, dtype, columns, bytes, run)                                   \
+    {                                                                          \
+        id, dtype, {{16384, columns}, {columns}}, 1024, BYTES,                 \
+            2.0 * 16384 * (columns) * (bytes), run                             \
+    }
+#define SQUARE(id, dtype, n, run)                                              \
+    {                                                                          \
+        id, dtype, {{n, n}, {n, n}}, 64, FLOPS, 2.0 * (n) * (n) * (n), run     \
+    }
+
+static const struct gpu_case cases[] = {
+    {"G5 add f32 1e8", F32, {{100000000}, {100000000}}, 1000, BYTES, 12e8,
+     run_add},
+    {"G5 add f32 1e8, row of 4096", F32, {{24576, 4096}, {4096}}, 1024, BYTES,
+     8.0 * 24576 * 4096, run_add_row},
+    {"G5 add bf16 1e9", BF16, {{1000000000}, {1000000000}}, 10000, BYTES, 6e9,
+     run_add},
+    {"G5 cast bf16 to f32 1e8", BF16, {{100000000}}, 1000, BYTES, 6e8,
+     run_to_f32},
+    {"G5 cast f32 to bf16 1e8", F32, {{100000000}}, 1000, BYTES, 6e8,
+     run_to_bf16},
+    {"G5 gelu f32 1e8", F32, {{100000000}}, 1000, BYTES, 8e8, run_gelu},
+    {"G6 chain of 8 ops f32 1e8", F32, {{100000000}}, 1000, BYTES, 8e8,
+     run_chain},
+    {"G7 sum of all f32 1e9", F32, {{61036, 16384}}, 1024, BYTES,
+     4.0 * 61036 * 16384, run_sum},
+    {"G7 sum of rows", F32, {{61036, 16384}}, 1024, BYTES,
+     4.0 * 61036 * 16384, run_sum_rows},
+    {"G7 sum of columns", F32, {{61036, 16384}}, 1024, BYTES,
+     4.0 * 61036 * 16384, run_sum_columns},
+    {"G7 argmax of rows", F32, {{61036, 16384}}, 1024, BYTES,
+     4.0 * 61036 * 16384, run_argmax},
+    {"G7 cumsum along rows", F32, {{16384, 16384}}, 1024, BYTES,
+     8.0 * 16384 * 16384, run_cumsum},
+    ROWS("G8 softmax f32 16K x 1K", F32, 1024, 4, run_softmax),
+    ROWS("G8 softmax f32 16K x 4K", F32, 4096, 4, run_softmax),
+    ROWS("G8 softmax f32 16K x 16K", F32, 16384, 4, run_softmax),
+    ROWS("G8 softmax f32 16K x 64K", F32, 65536, 4, run_softmax),
+    ROWS("G8 softmax bf16 16K x 4K", BF16, 4096, 2, run_softmax),
+    ROWS("G8 layer norm f32 16K x 4K", F32, 4096, 4, run_layer_norm),
+    ROWS("G8 layer norm bf16 16K x 4K", BF16, 4096, 2, run_layer_norm),
+    ROWS("G8 rms norm f32 16K x 4K", F32, 4096, 4, run_rms_norm),
+    ROWS("G8 rms norm bf16 16K x 16K", BF16, 16384, 2, run_rms_norm),
+    {"transpose f32 16K", F32, {{16384, 16384}}, 64, BYTES,
+     8.0 * 16384 * 16384, run_transpose},
+    SQUARE("G2 matmul f32 4096", F32, 4096, run_matmul),
+    SQUARE("G2 matmul f32 8192", F32, 8192, run_matmul),
+    SQUARE("G1 matmul bf16 4096", BF16, 4096, run_matmul),
+    SQUARE("G1 matmul bf16 8192", BF16, 8192, run_matmul),
+    SQUARE("G1 matmul bf16 8192, NT", BF16, 8192, run_matmul_nt),
+    SQUARE("G3 matmul f32 256", F32, 256, run_matmul),
+    {"G18 conv 32x64x56x56 k3 f32", F32,
+     {{32, 64, 56, 56}, {64, 64, 3, 3}}, 16, FLOPS,
+     2.0 * 32 * 56 * 56 * 64 * 64 * 9, run_conv},
+    {"attention f32 8x8x1024x64", F32,
+     {{8, 8, 1024, 64}, {8, 8, 1024, 64}, {8, 8, 1024, 64}}, 8, FLOPS,
+     4.0 * 64 * 1024 * 1024 * 64, run_attention},
+    {"G12 1000 dependent adds of 1", F32, {{1}, {1}}, 1, CALLS, 1000,
+     run_dependent},
+};
+enum { CASES = sizeof(cases) / sizeof(cases[0]) };
+
+/* ---- inputs ---- */
+
+static int32_t rank_of(const int64_t *shape)
+{
+    int32_t rank = 0;
+
+    while (rank < 4 && shape[rank])
+        rank++;
+    return rank;
+}
+
+/* The inputs of a case, sizes that equal the first one divided by DIVISOR. */
+static void make_inputs(hob_scope *scope, hob_device *device,
+                        const struct gpu_case *one, int64_t divisor,
+                        hob_tensor **out)
+{
+    const int64_t first = one->shapes[0][0];
+
+    for (int i = 0; i < INPUTS && one->shapes[i][0]; i++) {
+        int64_t shape[4];
+        const int32_t rank = rank_of(one->shapes[i]);
+
+        for (int32_t d = 0; d < rank; d++) {
+            shape[d] = one->shapes[i][d];
+            /* A row for all rows stays as it is. */
+            if (divisor > 1 && (d == 0 || one->unit == FLOPS) &&
+                shape[d] == first && rank == rank_of(one->shapes[0]))
+                shape[d] = first / divisor > 0 ? first / divisor : 1;
+        }
+        out[i] = hob_random_uniform(scope, shape, (uint32_t)rank, -1, 1, device,
+                                    one->dtype);
+    }
+}
+
+/* ---- checking ---- */
+
+static double *values_of(hob_scope *scope, hob_tensor *tensor, int64_t *count)
+{
+    hob_error error = HOB_ERROR_INIT;
+    double *values;
+
+    *count = hob_tensor_count(tensor);
+    values = malloc((size_t)*count * sizeof(*values));
+    if (values && hob_read_f64(tensor, values, *count, &error)) {
+        fprintf(stderr, "%s\n", error.message);
+        free(values);
+        values = NULL;
+    }
+    hob_error_release(&error);
+    (void)scope;
+    return values;
+}
+
+/* The norm of the difference of two devices' results by that of one; both
+ * draw the same inputs. Negative where there is none. */
+static double difference(hob_runtime *runtime, hob_device *devices[2],
+                         const struct gpu_case *one)
+{
+    double *values[2] = {NULL, NULL}, up = 0, down = 0;
+    int64_t count = 0;
+
+    for (int i = 0; i < 2; i++) {
+        hob_scope *scope = hob_scope_open(runtime);
+        hob_tensor *in[INPUTS];
+
+        hob_seed(scope, 7);
+        make_inputs(scope, devices[i], one, one->small, in);
+        values[i] = values_of(scope, one->run(scope, in), &count);
+        hob_scope_close(scope);
+    }
+    for (int64_t k = 0; k < count && values[0] && values[1]; k++) {
+        up += (values[0][k] - values[1][k]) * (values[0][k] - values[1][k]);
+        down += values[1][k] * values[1][k];
+    }
+    if (!values[0] || !values[1])
+        down = -1;
+    free(values[0]);
+    free(values[1]);
+    return down < 0 ? -1 : sqrt(up) / (sqrt(down) + 1e-30);
+}
+
+/* ---- timing ---- */
+
+static double now(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static double seconds(hob_scope *root, hob_device *device,
+                      const struct gpu_case *one, hob_tensor **in, int times)
+{
+    const double begin = now();
+
+    for (int i = 0; i < times; i++) {
+        hob_scope *scope = hob_scope_child(root);
+
+        one->run(scope, in);
+        hob_scope_close(scope);
+    }
+    if (hob_device_sync(device, NULL))
+        return -1;
+    return (now() - begin) / times;
+}
+
+static int ascending(const void *a, const void *b)
+{
+    const double x = *(const double *)a, y = *(const double *)b;
+
+    return (x > y) - (x < y);
+}
+
+static void measure(hob_runtime *runtime, hob_device *device,
+                    const struct gpu_case *one)
+{
+    hob_scope *root = hob_scope_open(runtime);
+    hob_error error = HOB_ERROR_INIT;
+    hob_tensor *in[INPUTS];
+    double samples[ROUNDS], once;
+    int times;
+
+    make_inputs(root, device, one, 1, in);
+    seconds(root, device, one, in, 1);
+    once = seconds(root, device, one, in, 3);
+    times = once > 0 ? (int)(0.02 / once) + 1 : 1;
+    for (int i = 0; i < ROUNDS; i++)
+        samples[i] = seconds(root, device, one, in, times);
+    qsort(samples, ROUNDS, sizeof(samples[0]), ascending);
+    if (hob_scope_error(root, &error))
+        printf("%-34s failed: %s\n", one->id, error.message);
+    else if (one->unit == CALLS)
+        printf("%-34s %10.2f us a call\n", one->id,
+               1e6 * samples[ROUNDS / 2] / one->work);
+    else
+        printf("%-34s %10.3f ms %9.2f %s\n", one->id,
+               1e3 * samples[ROUNDS / 2],
+               one->work / samples[ROUNDS / 2] * 1e-12,
+               one->unit == BYTES ? "TB/s" : "TFLOP/s");
+    fflush(stdout);
+    hob_error_release(&error);
+    hob_scope_close(root);
+    (void)!hob_device_trim(device, NULL);
+}
+
+static int is_asked_for(const struct gpu_case *one, int argc, char **argv)
+{
+    for (int i = 2; i < argc; i++)
+        if (strstr(one->id, argv[i]))
+            return 1;
+    return argc < 3;
+}
+
+int main(int argc, char **argv)
+{
+    struct hob_runtime_options options = HOB_RUNTIME_OPTIONS_INIT;
+    hob_error error = HOB_ERROR_INIT;
+    hob_runtime *runtime = NULL;
+    hob_device *devices[2] = {NULL, NULL};
+    int failed = 0;
+
+    options.policy = HOB_POLICY_REPORT;
+    if (argc < 2) {
+        fprintf(stderr, "usage: gpu DEVICE [PART-OF-A-CASE'S-NAME...]\n");
+        return 2;
+    }
+    if (hob_runtime_open(&options, &runtime, &error) ||
+        hob_device_open(runtime, argv[1], &devices[0], &error) ||
+        hob_device_open(runtime, "flex", &devices[1], &error)) {
+        fprintf(stderr, "gpu: %s\n", error.message);
+        hob_error_release(&error);
+        return 1;
+    }
+    printf("%s\n", hob_device_name(devices[0]));
+    for (int i = 0; i < CASES; i++) {
+        double off;
+
+        if (!is_asked_for(&cases[i], argc, argv))
+            continue;
+        off = difference(runtime, devices, &cases[i]);
+        if (off >= 0 && off < (cases[i].dtype == BF16 ? 1e-2 : 1e-4)) {
+            measure(runtime, devices[0], &cases[i]);
+        } else {
+            printf("%-34s WRONG: off by %g\n", cases[i].id, off);
+            failed = 1;
+        }
+    }
+    hob_device_unref(devices[0]);
+    hob_device_unref(devices[1]);
+    (void)!hob_runtime_close(runtime, NULL);
+    return failed;
+}

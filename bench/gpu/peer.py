@@ -1,0 +1,135 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The cases of gpu.c in PyTorch: the same names, the same way of timing."""
+import sys
+import time
+
+import torch
+import torch.nn.functional as F
+
+torch.backends.cuda.matmul.allow_tf32 = False
+torch.backends.cudnn.allow_tf32 = False
+f32, bf16 = torch.float32, torch.bfloat16
+
+
+def rand(*shape, dtype=f32):
+    return (torch.rand(*shape, device="cuda", dtype=f32) * 2 - 1).to(dtype)
+
+
+def chain(x):
+    return -(torch.relu((x * 1.5 + 0.25) * x - 0.5) * 0.75 + x)
+
+
+def dependent(x, y):
+    for _ in range(1000):
+        x = x + y
+    return x
+
+
+def rows(op, n, dtype):
+    return lambda: (op, [rand(16384, n, dtype=dtype), rand(n, dtype=dtype)])
+
+
+def softmax(x, w):
+    return torch.softmax(x, 1)
+
+
+def layer_norm(x, w):
+    return F.layer_norm(x, (x.shape[1],), w, w)
+
+
+def rms_norm(x, w):
+    return F.rms_norm(x, (x.shape[1],), w)
+
+
+def square(n, dtype):
+    return lambda: (torch.matmul, [rand(n, n, dtype=dtype),
+                                   rand(n, n, dtype=dtype)])
+
+
+def tall():
+    return rand(61036, 16384)
+
+
+T = 16384 * 4
+CASES = [
+    ("copy f32 1e9", 8e9, lambda: (torch.clone, [rand(10**9)])),
+    ("G5 add f32 1e8", 12e8,
+     lambda: (torch.add, [rand(10**8), rand(10**8)])),
+    ("G5 add f32 1e8, row of 4096", 8.0 * 24576 * 4096,
+     lambda: (torch.add, [rand(24576, 4096), rand(4096)])),
+    ("G5 add bf16 1e9", 6e9,
+     lambda: (torch.add, [rand(10**9, dtype=bf16), rand(10**9, dtype=bf16)])),
+    ("G5 cast bf16 to f32 1e8", 6e8,
+     lambda: (lambda x: x.to(f32), [rand(10**8, dtype=bf16)])),
+    ("G5 cast f32 to bf16 1e8", 6e8,
+     lambda: (lambda x: x.to(bf16), [rand(10**8)])),
+    ("G5 gelu f32 1e8", 8e8, lambda: (F.gelu, [rand(10**8)])),
+    ("G6 chain of 8 ops f32 1e8", 8e8, lambda: (chain, [rand(10**8)])),
+    ("G6 chain of 8 ops f32 1e8, compiled", 8e8,
+     lambda: (torch.compile(chain), [rand(10**8)])),
+    ("G7 sum of all f32 1e9", 4.0 * 61036 * 16384,
+     lambda: (torch.sum, [tall()])),
+    ("G7 sum of rows", 4.0 * 61036 * 16384,
+     lambda: (lambda x: x.sum(1), [tall()])),
+    ("G7 sum of columns", 4.0 * 61036 * 16384,
+     lambda: (lambda x: x.sum(0), [tall()])),
+    ("G7 argmax of rows", 4.0 * 61036 * 16384,
+     lambda: (lambda x: x.argmax(1), [tall()])),
+    ("G7 cumsum along rows", 8.0 * 16384 * 16384,
+     lambda: (lambda x: x.cumsum(1), [rand(16384, 16384)])),
+    ("G8 softmax f32 16K x 1K", 2.0 * T * 1024, rows(softmax, 1024, f32)),
+    ("G8 softmax f32 16K x 4K", 2.0 * T * 4096, rows(softmax, 4096, f32)),
+    ("G8 softmax f32 16K x 16K", 2.0 * T * 16384, rows(softmax, 16384, f32)),
+    ("G8 softmax f32 16K x 64K", 2.0 * T * 65536, rows(softmax, 65536, f32)),
+    ("G8 softmax bf16 16K x 4K", 1.0 * T * 4096, rows(softmax, 4096, bf16)),
+    ("G8 layer norm f32 16K x 4K", 2.0 * T * 4096,
+     rows(layer_norm, 4096, f32)),
+    ("G8 layer norm bf16 16K x 4K", 1.0 * T * 4096,
+     rows(layer_norm, 4096, bf16)),
+    ("G8 rms norm f32 16K x 4K", 2.0 * T * 4096, rows(rms_norm, 4096, f32)),
+    ("G8 rms norm bf16 16K x 16K", 1.0 * T * 16384,
+     rows(rms_norm, 16384, bf16)),
+    ("transpose f32 16K", 8.0 * 16384 * 16384,
+     lambda: (lambda x: x.t().contiguous(), [rand(16384, 16384)])),
+    ("G2 matmul f32 4096", -2.0 * 4096**3, square(4096, f32)),
+    ("G2 matmul f32 8192", -2.0 * 8192**3, square(8192, f32)),
+    ("G1 matmul bf16 4096", -2.0 * 4096**3, square(4096, bf16)),
+    ("G1 matmul bf16 8192", -2.0 * 8192**3, square(8192, bf16)),
+    ("G1 matmul bf16 8192, NT", -2.0 * 8192**3,
+     lambda: (lambda a, b: a @ b.t(), [rand(8192, 8192, dtype=bf16),
+                                       rand(8192, 8192, dtype=bf16)])),
+    ("G3 matmul f32 256", -2.0 * 256**3, square(256, f32)),
+    ("G18 conv 32x64x56x56 k3 f32", -2.0 * 32 * 56 * 56 * 64 * 64 * 9,
+     lambda: (lambda x, w: F.conv2d(x, w, padding=1),
+              [rand(32, 64, 56, 56), rand(64, 64, 3, 3)])),
+    ("attention f32 8x8x1024x64", -4.0 * 64 * 1024 * 1024 * 64,
+     lambda: (F.scaled_dot_product_attention,
+              [rand(8, 8, 1024, 64) for _ in range(3)])),
+    ("G12 1000 dependent adds of 1", 0, lambda: (dependent, [rand(1)] * 2)),
+]
+
+
+def seconds(op, inputs, times):
+    begin = time.perf_counter()
+    for _ in range(times):
+        op(*inputs)
+    torch.cuda.synchronize()
+    return (time.perf_counter() - begin) / times
+
+
+print("torch", torch.__version__, torch.cuda.get_device_name())
+for name, work, make in CASES:
+    if len(sys.argv) > 1 and not any(a in name for a in sys.argv[1:]):
+        continue
+    with torch.inference_mode():
+        op, inputs = make()
+        seconds(op, inputs, 1)
+        times = int(0.02 / seconds(op, inputs, 3)) + 1
+        once = sorted(seconds(op, inputs, times) for _ in range(9))[4]
+    if work:
+        print(f"{name:<34} {once * 1e3:10.3f} ms {abs(work) / once * 1e-12:9.2f}",
+              "TB/s" if work > 0 else "TFLOP/s", flush=True)
+    else:
+        print(f"{name:<34} {once * 1e3:10.2f} us a call", flush=True)
+    del inputs
+    torch.cuda.empty_cache()
