@@ -541,13 +541,21 @@ static hob_status conv2d_x_backward(void *device, struct hob_call *call)
     return st;
 }
 
-/* Planes are countable in 32 bits with all that is around them. */
-static hob_status prepare(const struct hob_call *call, const int64_t *x,
-                          const int64_t *weight)
+/*
+ * Planes are countable in 32 bits with all that is around them. Products of
+ * halves have units of their own in CUDA's matmul, to which the bodies come;
+ * not where channels are so few that there is no matrix to speak of.
+ */
+static hob_status prepare(const struct cube_device *device,
+                          const struct hob_call *call, const int64_t *x,
+                          const int64_t *weight, uint32_t dtype)
 {
     struct geometry g;
 
     read_geometry(&g, call);
+    if (device->runtime->language == CUBE_CUDA && hob_dtype_size(dtype) == 2 &&
+        weight[1] > FEW_CHANNELS)
+        return HOB_ERR_UNSUPPORTED;
     for (uint32_t i = 0; i < 2; i++) {
         if (x[2 + i] >= MOST_PLACES || g.padding[i] >= MOST_PLACES ||
             g.dilation[i] >= MOST_PLACES || weight[2 + i] >= MOST_PLACES ||
@@ -561,26 +569,25 @@ static hob_status prepare(const struct hob_call *call, const int64_t *x,
 static hob_status prepare_conv(void *device, const struct hob_call *call,
                                struct hob_prepare *out)
 {
-    (void)device;
     (void)out;
-    return prepare(call, hob_arg_view(call, 0)->shape,
-                   hob_arg_view(call, 1)->shape);
+    return prepare(device, call, hob_arg_view(call, 0)->shape,
+                   hob_arg_view(call, 1)->shape, hob_arg_view(call, 0)->dtype);
 }
 
 static hob_status prepare_x(void *device, const struct hob_call *call,
                             struct hob_prepare *out)
 {
-    (void)device;
     (void)out;
-    return prepare(call, call->args[0].u.i64s, hob_arg_view(call, 1)->shape);
+    return prepare(device, call, call->args[0].u.i64s,
+                   hob_arg_view(call, 1)->shape, hob_arg_view(call, 1)->dtype);
 }
 
 static hob_status prepare_weight(void *device, const struct hob_call *call,
                                  struct hob_prepare *out)
 {
-    (void)device;
     (void)out;
-    return prepare(call, hob_arg_view(call, 0)->shape, call->args[1].u.i64s);
+    return prepare(device, call, hob_arg_view(call, 0)->shape,
+                   call->args[1].u.i64s, hob_arg_view(call, 0)->dtype);
 }
 
 /* ---- entries ---- */
