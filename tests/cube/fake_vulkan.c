@@ -688,7 +688,7 @@ fakeCreateDevice(VkPhysicalDevice handle, const VkDeviceCreateInfo *info,
     (void)callbacks;
     ck_assert_uint_eq(info->pQueueCreateInfos[0].queueFamilyIndex, 1);
     if (!result)
-        *out = (VkDevice)make(sizeof(struct device));
+        *out = fake_vulkan.device = make(sizeof(struct device));
     return result;
 }
 
@@ -723,7 +723,7 @@ fakeCreateInstance(const VkInstanceCreateInfo *info,
     (void)info;
     (void)callbacks;
     if (!result)
-        *out = (VkInstance)make(64);
+        *out = fake_vulkan.instance = make(64);
     return result;
 }
 
@@ -757,6 +757,11 @@ void fake_vulkan_reset(VkPhysicalDeviceType type)
     fake_vulkan.device_count = 1;
     for (uint32_t i = 0; i < FAKE_DEVICES; i++)
         fake_vulkan.devices[i].type = type;
+}
+
+void fake_vulkan_drop(void *object)
+{
+    destroy(object);
 }
 
 void fake_vulkan_fail(const char *function, uint32_t at, VkResult result)
