@@ -57,12 +57,12 @@ static const struct hob_cube_kernel kernel = {
                {"block", HOB_CUBE_INDEX, 0},
                {"threshold", HOB_CUBE_VALUE_OF(BOXES), 0},
                {"least_area", HOB_CUBE_VALUE_OF(BOXES), 0}},
-    .shared = {{"x1", "VALUE_boxes", "GROUP_SIZE"},
-               {"y1", "VALUE_boxes", "GROUP_SIZE"},
-               {"x2", "VALUE_boxes", "GROUP_SIZE"},
-               {"y2", "VALUE_boxes", "GROUP_SIZE"},
-               {"area", "VALUE_boxes", "GROUP_SIZE"},
-               {"kept", "int", "GROUP_SIZE"}},
+    .shared = {{"all_x1", "VALUE_boxes", "GROUP_SIZE"},
+               {"all_y1", "VALUE_boxes", "GROUP_SIZE"},
+               {"all_x2", "VALUE_boxes", "GROUP_SIZE"},
+               {"all_y2", "VALUE_boxes", "GROUP_SIZE"},
+               {"all_area", "VALUE_boxes", "GROUP_SIZE"},
+               {"all_kept", "int", "GROUP_SIZE"}},
     .constants = {"STEP"},
 };
 
