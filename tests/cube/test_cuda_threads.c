@@ -96,8 +96,9 @@ static hob_status launch(struct ccu_device *device, void *kernel, void *to,
 
 enum { SIDE = 4, AREA = SIDE * SIDE };
 
-/* TO = FROM * FROM by the entry; all are memory of the device. */
-static hob_status multiply(struct ccu_device *device, void *from, void *to)
+/* TO = FROM * FROM by the entry, for CALLER, who has the message. */
+static hob_status multiply_on(struct ccu_device *device,
+                              struct fake_host *caller, void *from, void *to)
 {
     const int64_t shape[2] = {SIDE, SIDE};
     struct hob_entry entry = cube_matmul_entries.entries[0];
@@ -111,7 +112,7 @@ static hob_status multiply(struct ccu_device *device, void *from, void *to)
 
     fake_view_flags(&view);
     ccu_matmul_install(&entry, 1);
-    fake_call_init(&fake, &host, "matmul");
+    fake_call_init(&fake, caller, "matmul");
     fake_call_view(&fake, &view);
     fake_call_view(&fake, &view);
     fake_call_result(&fake, HOB_DTYPE_F32, 2, shape);
@@ -120,6 +121,11 @@ static hob_status multiply(struct ccu_device *device, void *from, void *to)
         memcpy(to, fake.results[0].view.data, AREA * sizeof(float));
     fake_call_release(&fake);
     return status;
+}
+
+static hob_status multiply(struct ccu_device *device, void *from, void *to)
+{
+    return multiply_on(device, &host, from, to);
 }
 
 /* ---- several threads ---- */
@@ -160,12 +166,14 @@ static int add_round(struct worker *worker, void *kernel, uint32_t round)
 static int multiply_round(struct worker *worker)
 {
     const float factor = (float)(worker->number + 1);
+    struct fake_host caller;
     float from[AREA] = {0}, to[AREA];
     int bad = 0;
 
+    fake_host_init(&caller, 1);
     for (int i = 0; i < SIDE; i++)
         from[i * SIDE + i] = factor;
-    if (multiply(worker->device, from, to))
+    if (multiply_on(worker->device, &caller, from, to))
         return 1;
     for (int i = 0; i < AREA; i++)
         bad += to[i] != (i % (SIDE + 1) ? 0 : factor * factor);
