@@ -59,6 +59,44 @@ static void tell_routing(const struct hob_call *call, struct hob__text *text)
                      call->device->name);
 }
 
+/* Whether SELECTOR names another runtime of BASE's family, as cube-cuda does
+ * for cube-vulkan; *OUT_RUNTIME is which. */
+static int is_other_runtime(struct hob__loader *loader, const hob_device *base,
+                            const char *selector, const char **out_runtime)
+{
+    const struct hob__candidate *usable =
+        hob__loader_find(loader, HOB__KIND_BACKEND, selector);
+    const struct hob__candidate *candidate =
+        usable ? usable : hob__loader_find_id(loader, selector);
+    const struct hob__manifest_backend *other =
+        candidate && candidate->manifest &&
+                candidate->manifest->kind == HOB__KIND_BACKEND
+            ? &candidate->manifest->backend
+            : NULL;
+
+    if (!other || !other->runtime || !other->family || !base->family ||
+        strcmp(other->family, base->family) != 0 ||
+        !base->plugin->manifest->backend.runtime)
+        return 0;
+    *out_runtime = other->runtime;
+    return strcmp(other->runtime, base->plugin->manifest->backend.runtime) != 0;
+}
+
+/* Whether SELECTOR is the family of a usable backend. */
+static int is_family(const struct hob__loader *loader, const char *selector)
+{
+    for (uint32_t i = 0; i < hob__loader_count(loader); i++) {
+        const struct hob__candidate *candidate = hob__loader_get(loader, i);
+        const struct hob__manifest *manifest = candidate->manifest;
+
+        if (manifest && manifest->kind == HOB__KIND_BACKEND &&
+            manifest->backend.family && hob__candidate_usable(candidate) &&
+            !strcmp(manifest->backend.family, selector))
+            return 1;
+    }
+    return 0;
+}
+
 /* Why SELECTOR does not serve the base of CALL. */
 static void tell_selector(const struct hob_call *call,
                           const struct hob__manifest_selector *selector,
@@ -68,6 +106,7 @@ static void tell_selector(const struct hob_call *call,
     const hob_device *base = call->device->at[0];
     const struct hob__op *op = call->core->op;
     const struct hob__candidate *candidate;
+    const char *runtime = NULL;
 
     hob__text_printf(text, "  lists     %s: ", selector->name);
     if (!hob__loader_condition(loader, op->candidate, selector)) {
@@ -81,9 +120,22 @@ static void tell_selector(const struct hob_call *call,
         hob__text_puts(text, "a decorator, which computes nothing itself\n");
         return;
     }
+    if (is_other_runtime(loader, base, selector->name, &runtime)) {
+        hob__text_printf(text,
+                         "a kernel for the %s runtime of %s, the tensors are "
+                         "on its %s runtime\n",
+                         runtime, base->family,
+                         base->plugin->manifest->backend.runtime);
+        return;
+    }
     candidate = hob__loader_find(loader, HOB__KIND_BACKEND, selector->name);
     if (candidate) {
         hob__text_printf(text, "another backend, the tensors are on %s\n",
+                         base->selector);
+        return;
+    }
+    if (is_family(loader, selector->name)) {
+        hob__text_printf(text, "a family of backends, the tensors are on %s\n",
                          base->selector);
         return;
     }
@@ -105,12 +157,16 @@ static void tell_selector(const struct hob_call *call,
 static void tell_to_do(const struct hob_call *call, struct hob__text *text)
 {
     const struct hob__op *op = call->core->op;
-    const char *base = call->device->at[0]->selector;
+    const hob_device *device = call->device->at[0];
+    const char *base = device->selector, *runtime = NULL;
+    int is_other = 0;
 
     for (uint32_t i = 0; i < op->manifest->selector_count; i++) {
         const struct hob__manifest_selector *selector =
             &op->manifest->selectors[i];
 
+        is_other |= is_other_runtime(call->core->runtime->loader, device,
+                                     selector->name, &runtime);
         if (strcmp(selector->name, base) != 0 || !selector->when_name)
             continue;
         if (selector->when == HOB__WHEN_FEATURE)
@@ -128,6 +184,8 @@ static void tell_to_do(const struct hob_call *call, struct hob__text *text)
                      "hob_to_device(), install one of them, or install an "
                      "extension that implements %s for %s",
                      op->name, base);
+    if (is_other)
+        hob__text_printf(text, " or, in portable code, for %s", device->family);
 }
 
 static void tell_extension(const struct hob_call *call, struct hob__text *text)

@@ -355,7 +355,8 @@ static hob_status launch(struct cube_device *opened, void *kernel_handle,
 {
     struct ccu_device *device = (struct ccu_device *)opened;
     const struct ccu_kernel *kernel = kernel_handle;
-    void *parameters[1];
+    void *parameters[CUBE_MAX_BUFFERS + CUBE_MAX_PARAMS];
+    unsigned char *params;
     hob_status status;
     int is_pushed, result;
 
@@ -365,7 +366,10 @@ static hob_status launch(struct cube_device *opened, void *kernel_handle,
     if (status)
         return status;
     /* The driver copies them; its prototype has no const. */
-    memcpy(&parameters[0], &launch->params, sizeof(parameters[0]));
+    memcpy(&params, &launch->params, sizeof(params));
+    parameters[0] = params;
+    for (uint32_t i = 0; i < launch->place_count; i++)
+        parameters[i] = params + launch->places[i];
     result = device->driver->launch(kernel->function, launch->groups, 1, 1,
                                     kernel->group_size, 1, 1, 0,
                                     device->stream, parameters, NULL);

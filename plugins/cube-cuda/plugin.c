@@ -5,6 +5,7 @@
 #include "device.h"
 #include "matmul.h"
 
+#include <cube/compute.h>
 #include <cube/cube.h>
 
 #include <stdlib.h>
@@ -41,6 +42,7 @@ static const struct hob_backend backend_head = {
     .upload = ccu_device_upload,
     .download = ccu_device_download,
     .sync = ccu_device_sync,
+    .interface = cube_compute_find,
     .memory_stats = ccu_device_memory_stats,
     .memory_reset_peak = ccu_device_reset_peak,
     .memory_trim = ccu_device_trim,

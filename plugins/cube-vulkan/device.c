@@ -197,6 +197,8 @@ static hob_status open_parts(struct cvk_device *device, char **out_message)
                        device->name, reason);
     device->world->GetPhysicalDeviceMemoryProperties(device->physical->handle,
                                                      &device->memory_types);
+    if (device->options.cache_dir[0])
+        device->cube.cache_dir = device->options.cache_dir;
     set_limits(device);
     cvk_compile_identify(device);
     status = cvk_memory_init(&device->memory, device, out_message);

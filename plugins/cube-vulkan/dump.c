@@ -44,7 +44,8 @@ void cvk_dump(struct cvk_device *device, const struct cube_source *source,
     hash = hash_of(source);
     snprintf(path, sizeof(path), "%s/%.120s-%016" PRIx64 ".comp",
              device->options.dump_dir, source->name, hash);
-    write_file(device, path, source->text, source->bytes);
+    if (!source->is_binary)
+        write_file(device, path, source->text, source->bytes);
     snprintf(path, sizeof(path), "%s/%.120s-%016" PRIx64 ".spv",
              device->options.dump_dir, source->name, hash);
     write_file(device, path, binary, bytes);

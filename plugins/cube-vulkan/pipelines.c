@@ -5,6 +5,11 @@
 #include "dump.h"
 #include "message.h"
 
+#include <cube/cache.h>
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static VkResult make_layout(struct cvk_device *device, VkPipelineLayout *out)
@@ -106,6 +111,7 @@ hob_status cvk_kernel_open(struct cube_device *opened,
                        "%s: kernel %s: %s: %s", device->name, source->name,
                        call, cvk_result_name(result));
     }
+    atomic_fetch_add(&device->pipelines.opened_count, 1);
     *out_kernel = kernel;
     return HOB_OK;
 }
@@ -123,23 +129,85 @@ void cvk_kernel_close(struct cube_device *opened, void *closed)
     opened->host->mem_free(opened->host, kernel);
 }
 
+/* ---- the driver's own form of kernels, on disk ---- */
+
+/* What it is fit for: the very same device and driver. */
+static void key_of(const struct cvk_device *device, struct cube_cache_key *key)
+{
+    const struct cvk_physical *physical = device->physical;
+    char identity[128];
+    size_t used;
+
+    used = (size_t)snprintf(identity, sizeof(identity),
+                            "%08" PRIx32 " %08" PRIx32 " %08" PRIx32 " ",
+                            physical->vendor, physical->product,
+                            physical->driver_version);
+    for (uint32_t i = 0; i < VK_UUID_SIZE; i++)
+        used += (size_t)snprintf(identity + used, sizeof(identity) - used,
+                                 "%02x", physical->cache_uuid[i]);
+    cube_cache_key_init(key, identity, "VkPipelineCache", "", 0);
+}
+
+/* Drivers look whether the data are theirs; the checksum says that they are
+ * whole. */
+static void open_cache(struct cvk_pipelines *pipelines)
+{
+    struct cvk_device *device = pipelines->device;
+    VkPipelineCacheCreateInfo info = {
+        .sType = VK_STRUCTURE_TYPE_PIPELINE_CACHE_CREATE_INFO};
+    struct cube_cache_key key;
+    void *data;
+
+    key_of(device, &key);
+    pipelines->disk =
+        cube_cache_open(cvk_runtime.selector, device->cube.cache_dir);
+    data = cube_cache_read(pipelines->disk, &key, &pipelines->disk_bytes);
+    info.pInitialData = data;
+    info.initialDataSize = data ? (size_t)pipelines->disk_bytes : 0;
+    /* It is for speed only. */
+    if (device->api.CreatePipelineCache(device->handle, &info, NULL,
+                                        &pipelines->cache))
+        pipelines->cache = VK_NULL_HANDLE;
+    free(data);
+}
+
+static void save_cache(struct cvk_pipelines *pipelines)
+{
+    struct cvk_device *device = pipelines->device;
+    const struct cvk_device_api *api = &device->api;
+    struct cube_cache_key key;
+    size_t size = 0;
+    void *data;
+
+    if (!pipelines->cache || !pipelines->disk ||
+        !atomic_load(&pipelines->opened_count) || device->queue.is_lost ||
+        api->GetPipelineCacheData(device->handle, pipelines->cache, &size,
+                                  NULL) ||
+        !size || size == pipelines->disk_bytes)
+        return;
+    data = malloc(size);
+    if (!data)
+        return;
+    key_of(device, &key);
+    if (!api->GetPipelineCacheData(device->handle, pipelines->cache, &size,
+                                   data))
+        cube_cache_write(pipelines->disk, &key, data, size);
+    free(data);
+}
+
 hob_status cvk_pipelines_init(struct cvk_pipelines *pipelines,
                               struct cvk_device *device, char **out_message)
 {
-    VkPipelineCacheCreateInfo info = {
-        .sType = VK_STRUCTURE_TYPE_PIPELINE_CACHE_CREATE_INFO};
     VkResult result;
 
     pipelines->device = device;
+    atomic_init(&pipelines->opened_count, 0);
     result = make_layout(device, &pipelines->layout);
     if (result)
         return cvk_say(device->cube.host, out_message, HOB_ERR_DEVICE,
                        "%s: vkCreatePipelineLayout: %s", device->name,
                        cvk_result_name(result));
-    /* It is for speed only. */
-    if (device->api.CreatePipelineCache(device->handle, &info, NULL,
-                                        &pipelines->cache))
-        pipelines->cache = VK_NULL_HANDLE;
+    open_cache(pipelines);
     return HOB_OK;
 }
 
@@ -149,11 +217,13 @@ void cvk_pipelines_release(struct cvk_pipelines *pipelines)
 
     if (!device)
         return;
+    save_cache(pipelines);
+    cube_cache_close(pipelines->disk);
     if (pipelines->cache)
         device->api.DestroyPipelineCache(device->handle, pipelines->cache,
                                          NULL);
     if (pipelines->layout)
         device->api.DestroyPipelineLayout(device->handle, pipelines->layout,
                                           NULL);
-    memset(pipelines, 0, sizeof(*pipelines));
+    pipelines->device = NULL;
 }

@@ -12,8 +12,9 @@
 
 #include <hob/ext/plugin.h>
 
-#include <pthread.h>
+#include <stdatomic.h>
 
+struct cube_cache;
 struct cube_device;
 struct cube_source;
 struct cvk_device;
@@ -27,6 +28,9 @@ struct cvk_pipelines {
     struct cvk_device *device; /* borrowed, outlives this */
     VkPipelineLayout layout;   /* of all of them: push constants */
     VkPipelineCache cache;
+    struct cube_cache *disk;  /* where it is kept; NULL: nowhere */
+    uint64_t disk_bytes;      /* of what is there */
+    atomic_uint opened_count; /* kernels so far */
 };
 
 hob_status cvk_pipelines_init(struct cvk_pipelines *pipelines,

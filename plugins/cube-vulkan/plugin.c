@@ -4,6 +4,7 @@
  */
 #include "device.h"
 
+#include <cube/compute.h>
 #include <cube/cube.h>
 
 #include <stdlib.h>
@@ -41,6 +42,7 @@ static const struct hob_backend backend_head = {
     .upload = cvk_device_upload,
     .download = cvk_device_download,
     .sync = cvk_device_sync,
+    .interface = cube_compute_find,
     .memory_stats = cvk_device_memory_stats,
     .memory_reset_peak = cvk_device_reset_peak,
     .memory_trim = cvk_device_trim,

@@ -80,10 +80,10 @@ static int open_base(void)
     return folder_step(open_root(home), ".cache", 0);
 }
 
-struct cube_cache *cube_cache_open(const char *selector)
+struct cube_cache *cube_cache_open(const char *selector, const char *above)
 {
     struct cube_cache *cache;
-    int folder = folder_step(open_base(), "hob", 1);
+    int folder = above ? open_root(above) : folder_step(open_base(), "hob", 1);
 
     folder = folder_step(folder, selector, 1);
     if (folder < 0)

@@ -21,8 +21,9 @@ struct cube_cache_key {
     uint8_t bytes[CUBE_SHA256_BYTES];
 };
 
-/* SELECTOR as in "cube-vulkan". NULL: work without. */
-struct cube_cache *cube_cache_open(const char *selector);
+/* SELECTOR as in "cube-vulkan", a folder in FOLDER, which is there, or in the
+ * one above where FOLDER is NULL. NULL: work without. */
+struct cube_cache *cube_cache_open(const char *selector, const char *folder);
 void cube_cache_close(struct cube_cache *cache); /* accepts NULL */
 
 /* IDENTITY is that of compiler and machine, TEXT_BYTES are of TEXT. */

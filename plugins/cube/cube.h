@@ -7,6 +7,7 @@
  *   kernels.c, cache.c     compiled kernels, in memory and on disk
  *   spirv.c                what GLSL cannot say
  *   launch.c, space.c, scalar.c   a call's arguments as a launch
+ *   compute.c, described.c   kernels of extensions
  *   entries.c              all families as one table
  *
  * DEVICE in an entry's execute is a struct cube_device.

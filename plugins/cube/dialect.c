@@ -80,7 +80,7 @@ void cube_layout_init(struct cube_layout *layout,
     for (uint32_t i = 0; i < CUBE_MAX_BUFFERS && program->buffers[i].name;
          i++) {
         layout->buffers[i] = (uint16_t)at;
-        at += has_buffer(variant, i) ? 8 : 0;
+        at += has_buffer(variant, i) || program->language ? 8 : 0;
     }
     for (uint32_t i = 0; i < CUBE_MAX_PARAMS && program->params[i].name; i++) {
         const struct cube_param *param = &program->params[i];
@@ -92,7 +92,7 @@ void cube_layout_init(struct cube_layout *layout,
         layout->params[i] = (uint16_t)at;
         at += size * count;
     }
-    layout->bytes = round_up(at, 8);
+    layout->bytes = round_up(at, program->language ? 4 : 8);
 }
 
 static void add_params(struct cube_text *text, const struct cube_target *target,
@@ -290,49 +290,74 @@ static void add_libraries(struct cube_text *text,
     }
 }
 
-char *cube_source_text(const struct cube_variant *variant,
-                       const struct cube_target *target, uint64_t *out_bytes)
+/* A text of the runtime's own language says all but numbers. */
+static void add_own_text(struct cube_text *text,
+                         const struct cube_target *target,
+                         const struct cube_variant *variant)
+{
+    if (target->language == CUBE_GLSL)
+        cube_text_add(text, "#version 460\n");
+    cube_text_addf(text, "#define GROUP_SIZE %u\n#define SUBGROUP_SIZE %u\n",
+                   variant->group_size, target->subgroup_size);
+    add_constants(text, variant);
+    cube_text_add(text, "#line 1\n");
+    cube_text_add(text, variant->program->text);
+}
+
+static void add_portable_text(struct cube_text *text,
+                              const struct cube_target *target,
+                              const struct cube_variant *variant)
 {
     const struct cube_program *program = variant->program;
     const int is_glsl = target->language == CUBE_GLSL;
-    struct cube_text text = {0};
 
     if (is_glsl)
-        cube_text_add(&text, "#version 460\n");
-    add_needs(&text, target, variant);
-    add_libraries(&text, target, variant);
-    cube_dtype_names(&text);
+        cube_text_add(text, "#version 460\n");
+    add_needs(text, target, variant);
+    add_libraries(text, target, variant);
+    cube_dtype_names(text);
     for (uint32_t i = 0; i < CUBE_MAX_BUFFERS && program->buffers[i].name; i++)
         if (has_buffer(variant, i))
-            cube_buffer_names(&text, variant, i);
-    add_constants(&text, variant);
-    add_shared(&text, target, program);
+            cube_buffer_names(text, variant, i);
+    add_constants(text, variant);
+    add_shared(text, target, program);
     if (program->flags & CUBE_GROUPS) {
-        cube_text_addf(&text,
+        cube_text_addf(text,
                        "%s ACCUM group_scratch[GROUP_SIZE / SUBGROUP_SIZE];\n",
                        is_glsl ? "shared" : "__shared__");
-        add_file(&text, target, cube_text_group);
+        add_file(text, target, cube_text_group);
     }
-    add_params(&text, target, variant);
+    add_params(text, target, variant);
     if (!is_glsl)
-        cube_text_add(&text,
+        cube_text_add(text,
                       "struct cube_kernel {\ncube_params_of cube_params;\n");
     for (uint32_t i = 0; i < CUBE_MAX_BUFFERS && program->buffers[i].name; i++)
         if (has_buffer(variant, i))
-            cube_buffer_functions(&text, variant, i);
-    add_param_names(&text, program);
+            cube_buffer_functions(text, variant, i);
+    add_param_names(text, program);
     if (program->flags & CUBE_SPACES)
-        add_file(&text, target, cube_text_space);
-    cube_text_add(&text, "#line 1\n");
-    add_file(&text, target, program->text);
+        add_file(text, target, cube_text_space);
+    cube_text_add(text, "#line 1\n");
+    add_file(text, target, program->text);
     if (!is_glsl)
-        cube_text_addf(&text,
+        cube_text_addf(text,
                        "};\nextern \"C\" __global__ void "
                        "__launch_bounds__(GROUP_SIZE) %s(\n"
                        "    const __grid_constant__ cube_kernel kernel)\n{\n"
                        "    const_cast<cube_kernel &>(kernel).cube_main();\n"
                        "}\n",
                        program->name);
+}
+
+char *cube_source_text(const struct cube_variant *variant,
+                       const struct cube_target *target, uint64_t *out_bytes)
+{
+    struct cube_text text = {0};
+
+    if (variant->program->language)
+        add_own_text(&text, target, variant);
+    else
+        add_portable_text(&text, target, variant);
     if (text.is_bad) {
         free(text.data);
         return NULL;

@@ -58,6 +58,14 @@ enum cube_program_flags {
     CUBE_SPACES = 32 /* unravel and OFFSET, see space.h */
 };
 
+/* What a program's text is. */
+enum cube_program_language {
+    CUBE_PORTABLE,  /* the dialect */
+    CUBE_ONLY_GLSL, /* whole, but for the version and the constants */
+    CUBE_ONLY_CUDA,
+    CUBE_ONLY_SPIRV /* words */
+};
+
 struct cube_buffer {
     const char *name;
     uint32_t flags; /* enum cube_buffer_flags */
@@ -86,6 +94,8 @@ struct cube_program {
     const char *constants[CUBE_MAX_CONSTANTS]; /* names of numbers */
     const char *symbols[CUBE_MAX_SYMBOLS];     /* names of words */
     uint32_t flags;                            /* enum cube_program_flags */
+    uint32_t language;                         /* enum cube_program_language */
+    uint64_t text_bytes;                       /* of SPIR-V */
 };
 
 /*

@@ -15,6 +15,7 @@ struct cube_kernels {
     struct cube_kernel **slots; /* by hash, open addressing; NULL is free */
     uint64_t slot_count;        /* a power of 2, or 0 */
     uint64_t count;
+    struct cube_described *described; /* a list */
     struct cube_cache *cache; /* opened with the first compilation */
     int is_cache_open;
 };
@@ -137,7 +138,8 @@ static struct cube_cache *cache_of(struct cube_kernels *kernels)
 {
     pthread_mutex_lock(&kernels->lock);
     if (!kernels->is_cache_open) {
-        kernels->cache = cube_cache_open(kernels->device->runtime->selector);
+        kernels->cache = cube_cache_open(kernels->device->runtime->selector,
+                                         kernels->device->cache_dir);
         kernels->is_cache_open = 1;
     }
     pthread_mutex_unlock(&kernels->lock);
@@ -175,6 +177,9 @@ static hob_status open_source(struct cube_kernels *kernels,
     uint64_t bytes = 0;
     hob_status st;
 
+    if (source->is_binary)
+        return runtime->kernel_open(device, source, source->text, source->bytes,
+                                    out_handle, out_message);
     cube_cache_key_init(&key, runtime->identity(device), source->name,
                         source->text, source->bytes);
     if (open_cached(kernels, source, &key, out_handle))
@@ -230,9 +235,13 @@ static hob_status make_kernel(struct cube_kernels *kernels,
     const struct cube_target target = {device->runtime->language,
                                        device->limits.subgroup_size,
                                        device->limits.param_bytes};
+    const struct cube_program *program = variant->program;
     struct cube_kernel *kernel = malloc(sizeof(*kernel));
-    struct cube_source source = {.name = variant->program->name,
-                                 .group_size = variant->group_size};
+    struct cube_source source = {
+        .name = program->name,
+        .group_size = variant->group_size,
+        .is_binary = program->language == CUBE_ONLY_SPIRV,
+    };
     char *text = NULL;
     hob_status st = HOB_ERR_MEMORY;
 
@@ -242,12 +251,13 @@ static hob_status make_kernel(struct cube_kernels *kernels,
         source.param_bytes = kernel->layout.bytes > target.param_bytes
                                  ? 8
                                  : kernel->layout.bytes;
-        text = cube_source_text(variant, &target, &source.bytes);
+        source.bytes = program->text_bytes;
+        if (!source.is_binary)
+            text = cube_source_text(variant, &target, &source.bytes);
+        source.text = source.is_binary ? program->text : text;
     }
-    if (text) {
-        source.text = text;
+    if (source.text)
         st = open_source(kernels, &source, &kernel->handle, out_message);
-    }
     free(text);
     if (st) {
         free(kernel);
@@ -277,6 +287,46 @@ hob_status cube_kernels_get(struct cube_kernels *kernels,
     return *out_kernel ? HOB_OK : HOB_ERR_MEMORY;
 }
 
+/* ---- kernels of extensions ---- */
+
+/* Whether DESCRIPTION still says what ONE was made of. */
+static int is_same(const struct cube_described *one,
+                   const struct hob_cube_kernel *description)
+{
+    const size_t size = description->struct_size < sizeof(*description)
+                            ? description->struct_size
+                            : sizeof(*description);
+
+    return memcmp(&one->kernel, description, size) == 0;
+}
+
+const struct cube_described *
+cube_kernels_describe(struct cube_kernels *kernels,
+                      const struct hob_cube_kernel *description,
+                      char reason[CUBE_REASON])
+{
+    struct cube_described *one;
+
+    reason[0] = '\0';
+    pthread_mutex_lock(&kernels->lock);
+    for (one = kernels->described; one && one->key != description;)
+        one = one->next;
+    if (!one) {
+        one = cube_describe(description, reason);
+        if (one) {
+            one->next = kernels->described;
+            kernels->described = one;
+        }
+    } else if (!is_same(one, description)) {
+        snprintf(reason, CUBE_REASON,
+                 "the description is another one than before at the same "
+                 "address: it must be constant");
+        one = NULL;
+    }
+    pthread_mutex_unlock(&kernels->lock);
+    return one;
+}
+
 /* ---- life cycle ---- */
 
 struct cube_kernels *cube_kernels_new(struct cube_device *device)
@@ -300,6 +350,12 @@ void cube_kernels_free(struct cube_kernels *kernels)
     for (uint64_t i = 0; i < kernels->slot_count; i++)
         if (kernels->slots[i])
             close_kernel(kernels, kernels->slots[i]);
+    while (kernels->described) {
+        struct cube_described *next = kernels->described->next;
+
+        free(kernels->described);
+        kernels->described = next;
+    }
     free(kernels->slots);
     cube_cache_close(kernels->cache);
     pthread_mutex_destroy(&kernels->lock);

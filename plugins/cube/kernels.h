@@ -8,7 +8,7 @@
 #ifndef CUBE_KERNELS_H
 #define CUBE_KERNELS_H
 
-#include "dialect.h"
+#include "described.h"
 
 struct cube_kernel {
     struct cube_variant variant;
@@ -27,6 +27,13 @@ hob_status cube_kernels_get(struct cube_kernels *kernels,
                             const struct cube_variant *variant,
                             const struct cube_kernel **out_kernel,
                             char **out_message);
+
+/* DESCRIPTION as a program, made once. NULL with REASON, or without memory and
+ * with an empty one. */
+const struct cube_described *
+cube_kernels_describe(struct cube_kernels *kernels,
+                      const struct hob_cube_kernel *description,
+                      char reason[CUBE_REASON]);
 
 /* A message as runtimes make them; NULL without memory. */
 char *cube_message(const struct hob_host *host, const char *format, ...)

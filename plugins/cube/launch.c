@@ -214,15 +214,33 @@ static hob_status launch_far(struct cube_job *job,
     return st;
 }
 
+/* Where a function in CUDA C has its parameters; the dialect's has one. */
+static uint32_t places_of(const struct cube_kernel *kernel,
+                          uint16_t places[CUBE_MAX_BUFFERS + CUBE_MAX_PARAMS])
+{
+    const struct cube_program *program = kernel->variant.program;
+    uint32_t count = 0;
+
+    if (program->language != CUBE_ONLY_CUDA)
+        return 0;
+    for (uint32_t i = 0; i < CUBE_MAX_BUFFERS && program->buffers[i].name; i++)
+        places[count++] = kernel->layout.buffers[i];
+    for (uint32_t i = 0; i < CUBE_MAX_PARAMS && program->params[i].name; i++)
+        places[count++] = kernel->layout.params[i];
+    return count;
+}
+
 hob_status cube_job_run(struct cube_job *job, int64_t groups)
 {
     struct cube_device *device = job->device;
     _Alignas(16) unsigned char block[CUBE_MAX_PARAM_BYTES];
+    uint16_t places[CUBE_MAX_BUFFERS + CUBE_MAX_PARAMS];
     const struct cube_kernel *kernel;
     struct cube_launch launch = {.op_name = job->call->op_name,
                                  .range_count = job->range_count,
                                  .ranges = job->ranges,
-                                 .params = block};
+                                 .params = block,
+                                 .places = places};
     char *message = NULL;
     hob_status st;
 
@@ -236,6 +254,7 @@ hob_status cube_job_run(struct cube_job *job, int64_t groups)
     assert(kernel->layout.bytes <= sizeof(block));
     pack(job, &kernel->layout, block);
     launch.param_bytes = kernel->layout.bytes;
+    launch.place_count = places_of(kernel, places);
     st = kernel->layout.bytes > device->limits.param_bytes
              ? launch_far(job, kernel, &launch, block, &message)
              : device->runtime->launch(device, kernel->handle, &launch,

@@ -42,6 +42,8 @@ struct cube_source {
     uint64_t bytes;   /* of text */
     uint32_t group_size;
     uint32_t param_bytes;
+    uint32_t is_binary; /* text is what compile would make: not compiled */
+    uint32_t reserved;
 };
 
 /* Elements that a launch reads or writes: memory between two addresses. */
@@ -59,6 +61,10 @@ struct cube_launch {
     const struct cube_range *ranges; /* all that is touched */
     const void *params;              /* copied before launch returns */
     uint32_t param_bytes;
+    /* CUDA: the function has this many parameters of its own, which begin
+     * here in params; 0: it takes all of them as one. */
+    uint32_t place_count;
+    const uint16_t *places;
 };
 
 struct cube_runtime {
@@ -105,6 +111,7 @@ struct cube_device {
     struct cube_kernels *kernels; /* cube_kernels_new() at opening */
     struct cube_limits limits;
     const char *name; /* as in "cube-vulkan:0", for messages */
+    const char *cache_dir; /* of compiled kernels; NULL: the usual place */
 };
 
 #endif

@@ -141,8 +141,8 @@ try 0 plugins --all
 out_has "^far .*NOT_FOR_THIS_PLATFORM"
 try 0 plugins --json
 json_is /0/id autodiff
-json_is /1/selector flex
-json_is /1/state DISCOVERED
+json_is /0/selector autodiff
+json_is /0/state DISCOVERED
 try 0 why flex
 out_has "flex"
 try 1 why ghost

@@ -468,7 +468,6 @@ static VKAPI_ATTR VkDeviceAddress VKAPI_CALL fakeGetBufferDeviceAddress(
         destroy((void *)object);                                               \
     }
 
-CREATE(PipelineCache, VkPipelineCache, VkPipelineCacheCreateInfo)
 CREATE(PipelineLayout, VkPipelineLayout, VkPipelineLayoutCreateInfo)
 CREATE(Semaphore, VkSemaphore, VkSemaphoreCreateInfo)
 CREATE(ShaderModule, VkShaderModule, VkShaderModuleCreateInfo)
@@ -495,6 +494,23 @@ static VKAPI_ATTR VkResult VKAPI_CALL fakeCreateComputePipelines(
     ck_assert_uint_eq(count, 1);
     if (!result)
         *out = (VkPipeline)make(64);
+    return result;
+}
+
+static VKAPI_ATTR VkResult VKAPI_CALL fakeCreatePipelineCache(
+    VkDevice device, const VkPipelineCacheCreateInfo *info,
+    const VkAllocationCallbacks *callbacks, VkPipelineCache *out)
+{
+    VkResult result = outcome("vkCreatePipelineCache");
+    const char *data = info->pInitialData;
+
+    (void)device;
+    (void)callbacks;
+    for (size_t i = 0; i < info->initialDataSize; i++)
+        ck_assert_int_eq(data[i], 7);
+    fake_vulkan.cache_bytes = info->initialDataSize;
+    if (!result)
+        *out = (VkPipelineCache)make(64);
     return result;
 }
 
@@ -590,6 +606,7 @@ static VKAPI_ATTR void VKAPI_CALL fakeGetPhysicalDeviceProperties(
     memset(out, 0, sizeof(*out));
     out->apiVersion = device->version ? device->version : VK_API_VERSION_1_2;
     out->deviceType = device->type;
+    out->pipelineCacheUUID[3] = device->uuid;
     snprintf(out->deviceName, sizeof(out->deviceName), "Fake %d",
              (int)(device - fake_vulkan.devices));
     limits->maxComputeWorkGroupInvocations = 1024;
@@ -671,7 +688,7 @@ fakeCreateDevice(VkPhysicalDevice handle, const VkDeviceCreateInfo *info,
     (void)callbacks;
     ck_assert_uint_eq(info->pQueueCreateInfos[0].queueFamilyIndex, 1);
     if (!result)
-        *out = (VkDevice)make(sizeof(struct device));
+        *out = fake_vulkan.device = make(sizeof(struct device));
     return result;
 }
 
@@ -706,7 +723,7 @@ fakeCreateInstance(const VkInstanceCreateInfo *info,
     (void)info;
     (void)callbacks;
     if (!result)
-        *out = (VkInstance)make(64);
+        *out = fake_vulkan.instance = make(64);
     return result;
 }
 
@@ -740,6 +757,11 @@ void fake_vulkan_reset(VkPhysicalDeviceType type)
     fake_vulkan.device_count = 1;
     for (uint32_t i = 0; i < FAKE_DEVICES; i++)
         fake_vulkan.devices[i].type = type;
+}
+
+void fake_vulkan_drop(void *object)
+{
+    destroy(object);
 }
 
 void fake_vulkan_fail(const char *function, uint32_t at, VkResult result)

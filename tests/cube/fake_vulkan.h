@@ -26,6 +26,7 @@ struct fake_device {
     uint64_t memory_bytes; /* 0: 32 MiB */
     uint64_t alloc_bytes;  /* 0: as much */
     uint32_t groups;       /* 0: 65535 */
+    uint8_t uuid;          /* of its cache */
 };
 
 struct fake_vulkan {
@@ -45,6 +46,8 @@ struct fake_vulkan {
     uint32_t max_dispatches; /* of one batch */
     uint32_t races;
     uint32_t waits;
+    void *instance, *device; /* the last of each */
+    size_t cache_bytes;      /* that the last pipeline cache began with */
 };
 
 /* One a process; tests fork. */
@@ -52,6 +55,8 @@ extern struct fake_vulkan fake_vulkan;
 
 /* Everything as at first, with one device of TYPE. */
 void fake_vulkan_reset(VkPhysicalDeviceType type);
+/* What only a missing function could destroy: the INSTANCE or DEVICE above. */
+void fake_vulkan_drop(void *object);
 /* Count calls anew; RESULT at call AT of FUNCTION (NULL: of any). */
 void fake_vulkan_fail(const char *function, uint32_t at, VkResult result);
 

@@ -9,6 +9,7 @@
  * there is one (HOB_TEST_NVRTC names the library). HOB_TEST_ALL=1 takes all
  * instead of samples; HOB_TEST_DUMP=FOLDER writes the texts there.
  */
+#include "compile_calls.h"
 #include "fake_host.h"
 #include "hob_check.h"
 
@@ -414,6 +415,7 @@ static void run_all(void)
     for (uint32_t f = 0; f < sizeof(families) / sizeof(families[0]); f++)
         for (uint32_t i = 0; i < families[f]->count; i++)
             run_entry(&families[f]->entries[i]);
+    compile_calls_run(&recorder.device, &recorder.host, &recorder.asks);
 }
 
 static void dump(const char *end)

@@ -116,7 +116,7 @@ static void check_read(struct cube_cache *cache,
 
 START_TEST(test_cube_cache_keeps)
 {
-    struct cube_cache *cache = cube_cache_open("test");
+    struct cube_cache *cache = cube_cache_open("test", NULL);
     const struct cube_cache_key key = key_of("compiler 1", "text");
     const struct cube_cache_key other = key_of("compiler 2", "text");
     struct stat info;
@@ -134,7 +134,7 @@ START_TEST(test_cube_cache_keeps)
     ck_assert_int_eq(stat(path, &info), 0);
     ck_assert_int_eq(info.st_mode & 0777, 0700);
     /* Another process finds it. */
-    cache = cube_cache_open("test");
+    cache = cube_cache_open("test", NULL);
     check_read(cache, &key, "newer");
     cube_cache_close(cache);
     cube_cache_close(NULL);
@@ -184,7 +184,7 @@ static const struct {
 
 START_TEST(test_cube_cache_refuses_what_is_spoilt)
 {
-    struct cube_cache *cache = cube_cache_open("test");
+    struct cube_cache *cache = cube_cache_open("test", NULL);
     const struct cube_cache_key key = key_of("compiler", "text");
     char path[PATH_BYTES];
 
@@ -201,7 +201,7 @@ END_TEST
 /* A file under another key's name is not that key's. */
 START_TEST(test_cube_cache_refuses_a_stranger)
 {
-    struct cube_cache *cache = cube_cache_open("test");
+    struct cube_cache *cache = cube_cache_open("test", NULL);
     const struct cube_cache_key key = key_of("compiler", "text");
     const struct cube_cache_key other = key_of("compiler", "other");
     char from[PATH_BYTES], to[PATH_BYTES];
@@ -228,21 +228,21 @@ START_TEST(test_cube_cache_works_without)
     file = fopen(path, "w");
     ck_assert_ptr_nonnull(file);
     fclose(file);
-    ck_assert_ptr_null(cube_cache_open("test"));
+    ck_assert_ptr_null(cube_cache_open("test", NULL));
     /* Others may write to it. */
     ck_assert_int_eq(unlink(path), 0);
     ck_assert_int_eq(mkdir(path, 0700), 0);
     ck_assert_int_eq(chmod(path, 0777), 0);
-    ck_assert_ptr_null(cube_cache_open("test"));
+    ck_assert_ptr_null(cube_cache_open("test", NULL));
     ck_assert_int_eq(chmod(path, 0700), 0);
     /* Somebody's link. */
     snprintf(path, sizeof(path), "%s/hob/test", folder.path);
     ck_assert_int_eq(symlink("/tmp", path), 0);
-    ck_assert_ptr_null(cube_cache_open("test"));
+    ck_assert_ptr_null(cube_cache_open("test", NULL));
     /* No variable leads anywhere. */
     setenv("XDG_CACHE_HOME", "relative", 1);
     unsetenv("HOME");
-    ck_assert_ptr_null(cube_cache_open("test"));
+    ck_assert_ptr_null(cube_cache_open("test", NULL));
 }
 END_TEST
 

@@ -81,8 +81,8 @@ static void refuse(uint32_t ordinal, const char *options, hob_status status,
 
 static struct cube_source source_of(const char *text)
 {
-    struct cube_source source = {"add", text, strlen(text), 128,
-                                 sizeof(struct fake_params)};
+    struct cube_source source = {
+        "add", text, strlen(text), 128, sizeof(struct fake_params), 0, 0};
 
     return source;
 }

@@ -6,6 +6,7 @@
  */
 #include "fake_host.h"
 #include "fake_vulkan.h"
+#include "tmp_dir.h"
 
 #include <cube-vulkan/device.h>
 
@@ -234,6 +235,64 @@ START_TEST(test_bad_options_are_named)
 }
 END_TEST
 
+/* ---- the driver's cache ---- */
+
+/* Run a command of the shell on FOLDER, which is $d there. */
+static void shell(const char *folder, const char *command)
+{
+    char text[512];
+
+    snprintf(text, sizeof(text), "d=%s; %s", folder, command);
+    ck_assert_int_eq(system(text), 0);
+}
+
+static void open_with_cache(const char *folder, uint8_t uuid)
+{
+    static const uint32_t words[] = {0x07230203, 0, 0, 0, 0};
+    struct cube_source source = {
+        .name = "add", .text = "", .group_size = 64, .param_bytes = 128};
+    void *opened = NULL, *kernel = NULL;
+    char options[512];
+
+    begin(VK_PHYSICAL_DEVICE_TYPE_DISCRETE_GPU);
+    fake_vulkan.devices[0].uuid = uuid;
+    snprintf(options, sizeof(options), "{\"cache_dir\": \"%s\"}", folder);
+    ck_assert_int_eq(cvk_device_open(instance, 0, options, &opened, &message),
+                     HOB_OK);
+    device = opened;
+    ck_assert_int_eq(device->runtime->kernel_open(device, &source, words,
+                                                  sizeof(words), &kernel,
+                                                  &message),
+                     HOB_OK);
+    device->runtime->kernel_close(device, kernel);
+}
+
+START_TEST(test_what_the_driver_compiled_is_kept)
+{
+    struct tmp_dir folder;
+
+    tmp_dir_make(&folder);
+    open_with_cache(folder.path, 1);
+    ck_assert_uint_eq(fake_vulkan.cache_bytes, 0);
+    end();
+    open_with_cache(folder.path, 1);
+    ck_assert_uint_eq(fake_vulkan.cache_bytes, 100);
+    end();
+    open_with_cache(folder.path, 2); /* another driver */
+    ck_assert_uint_eq(fake_vulkan.cache_bytes, 0);
+    end();
+    shell(folder.path, "for f in $d/cube-vulkan/*; do printf x | "
+                       "dd of=$f bs=1 seek=150 conv=notrunc status=none; done");
+    open_with_cache(folder.path, 1);
+    ck_assert_uint_eq(fake_vulkan.cache_bytes, 0);
+    end();
+    open_with_cache("/nonexistent", 1);
+    ck_assert_uint_eq(fake_vulkan.cache_bytes, 0);
+    end();
+    shell(folder.path, "rm -r -f $d");
+}
+END_TEST
+
 /* ---- missing functions ---- */
 
 static const char *const functions[] = {
@@ -249,16 +308,14 @@ enum { FUNCTIONS = sizeof(functions) / sizeof(functions[0]) };
 
 START_TEST(test_a_missing_function_is_named)
 {
-    /* What nothing can be closed without is left open. */
-    const int leaks = !strcmp(functions[_i], "vkDestroyInstance") ||
-                      !strcmp(functions[_i], "vkDestroyDevice");
-
     begin(VK_PHYSICAL_DEVICE_TYPE_CPU);
     fake_vulkan.missing = functions[_i];
     ck_assert_int_eq(open_device(0), HOB_ERR_DEVICE);
     ck_assert_says(functions[_i]);
-    if (leaks)
-        fake_vulkan.live--;
+    if (!strcmp(functions[_i], "vkDestroyInstance"))
+        fake_vulkan_drop(fake_vulkan.instance);
+    if (!strcmp(functions[_i], "vkDestroyDevice"))
+        fake_vulkan_drop(fake_vulkan.device);
     end();
 }
 END_TEST
@@ -276,7 +333,8 @@ static void *take(uint64_t bytes)
 static hob_status open_kernel(void **out_kernel)
 {
     static const uint32_t words[] = {0x07230203, 0, 0, 0, 0};
-    struct cube_source source = {"add", "", 0, 64, 128};
+    struct cube_source source = {
+        .name = "add", .text = "", .group_size = 64, .param_bytes = 128};
 
     forget_message();
     return device->runtime->kernel_open(device, &source, words, sizeof(words),
@@ -815,6 +873,7 @@ int main(void)
     tcase_add_test(tc, test_validation_needs_its_layer);
     tcase_add_loop_test(tc, test_bad_options_are_named, 0,
                         COUNT_OF(bad_options));
+    tcase_add_test(tc, test_what_the_driver_compiled_is_kept);
     tcase_add_loop_test(tc, test_a_missing_function_is_named, 0, FUNCTIONS);
     tcase_add_loop_test(tc, test_every_call_may_fail, 0, 6);
     tcase_add_loop_test(tc, test_every_block_may_be_refused, 0, 2);

@@ -12,7 +12,14 @@ stage=$work/stage$prefix
 
 # The flags of the make that runs the tests are not meant for these.
 unset MAKEFLAGS MFLAGS MAKELEVEL
-if ! make -s -C "$top" install DESTDIR="$work/stage" >"$work/log" 2>&1; then
+# libtool links anew while it installs, in the folder that others may install
+# from at this moment.
+one_by_one=
+if command -v flock >/dev/null; then
+    one_by_one="flock $HOB_TEST_BUILDDIR"
+fi
+if ! $one_by_one make -s -C "$top" install DESTDIR="$work/stage" \
+    >"$work/log" 2>&1; then
     tail -n 40 "$work/log"
     echo "FAIL: make install DESTDIR"
     exit 1

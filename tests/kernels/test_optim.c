@@ -119,6 +119,8 @@ START_TEST(test_sgd_step_equals_f64)
             continue;
         for (int d = 0; d < 4; d++)
             for (int in_place = 0; in_place < 3; in_place++) {
+                if (counts[_i] == 90000 && (d != 0 || isa < 2))
+                    continue;
                 check_sgd(&lab, d, counts[_i], in_place, LAB_CONTIGUOUS, 0);
                 check_sgd(&lab, d, counts[_i], in_place, LAB_TRANSPOSED, 0.01);
             }

@@ -36,14 +36,15 @@ struct run {
     struct hob_view counts;
 };
 
+/* Count elements where OUT is NULL, else put them there. */
 static hob_status launch(struct cube_device *device, struct hob_call *call,
-                         const struct run *run, void *out, int64_t out_count)
+                         const struct run *run, const struct hob_view *out)
 {
     struct cube_job job;
 
     cube_job_init(&job, device, call, &program);
     if (out) {
-        cube_job_memory(&job, out, run->space.dtypes[0], out_count);
+        cube_job_memory(&job, out->data, run->space.dtypes[0], out->shape[0]);
         cube_job_operand(&job, &run->space, 0);
     } else {
         cube_job_absent(&job);
@@ -85,7 +86,7 @@ static hob_status run_parts(struct cube_device *device, struct hob_call *call,
                             const struct run *run)
 {
     struct hob_meta meta = {.dtype = hob_arg_view(call, 0)->dtype, .rank = 1};
-    hob_status st = launch(device, call, run, NULL, 0);
+    hob_status st = launch(device, call, run, NULL);
 
     if (!st)
         st = cube_scan_run(device, call, CUBE_SCAN_SUM, &run->counts,
@@ -94,10 +95,7 @@ static hob_status run_parts(struct cube_device *device, struct hob_call *call,
         st = read_total(device, call, run, &meta.shape[0]);
     if (!st)
         st = call->host->result(call, 0, &meta);
-    if (!st && meta.shape[0] > 0)
-        st = launch(device, call, run, hob_ret_view(call, 0)->data,
-                    meta.shape[0]);
-    return st;
+    return st ? st : launch(device, call, run, hob_ret_view(call, 0));
 }
 
 static hob_status mask_select(void *opened, struct hob_call *call)

@@ -21,6 +21,7 @@ enum {
     X,
     G,
     OPERANDS,
+    BUFFERS = OPERANDS + 2, /* weight and bias too */
 
     KEEP_ELEMENTS = 32, /* of a lane, of all operands that are read */
     LANES_MOST = 1024,
@@ -109,7 +110,9 @@ static int is_vector(const struct rows *rows, int64_t wide)
     const struct cube_space *space = &rows->space;
     const uint32_t last = space->rank - 1;
 
-    if (rows->length % wide)
+    if (rows->length % wide ||
+        (rows->weight && (uintptr_t)rows->weight->data % 16 != 0) ||
+        (rows->bias && (uintptr_t)rows->bias->data % 16 != 0))
         return 0;
     for (uint32_t i = 0; i < OPERANDS; i++) {
         if (space->strides[i][last] != 1 ||
@@ -210,7 +213,7 @@ static hob_status run(struct rows *rows, uint32_t dim)
         cube_job_absent(&job);
     add_optional(&job, rows->weight);
     add_optional(&job, rows->bias);
-    for (uint32_t i = 0; i < OPERANDS; i++)
+    for (uint32_t i = 0; i < BUFFERS; i++)
         job.variant.widths[i] = (uint8_t)rows->wide;
     cube_job_space(&job, &rows->space);
     for (uint32_t i = 0; i < OPERANDS; i++)

@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* compute.h - the interface "cube.compute" of hob/ext/cube.h. */
+#ifndef CUBE_COMPUTE_H
+#define CUBE_COMPUTE_H
+
+#include "runtime.h"
+
+/* As hob_backend.interface; DEVICE is a struct cube_device. */
+const void *cube_compute_find(void *device, const char *name, uint32_t version);
+
+#endif
