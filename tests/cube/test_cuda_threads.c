@@ -66,8 +66,12 @@ static struct ccu_device *open_device(const char *options)
 /* NULL if that failed. Called by several threads, so it asserts nothing. */
 static void *make_kernel(struct ccu_device *device, const char *text)
 {
-    const struct cube_source source = {"add", text, strlen(text), 128,
-                                       sizeof(struct fake_params)};
+    const struct cube_source source = {.name = "add",
+                                       .text = text,
+                                       .bytes = strlen(text),
+                                       .group_size = 128,
+                                       .param_bytes =
+                                           sizeof(struct fake_params)};
     void *binary = NULL, *kernel = NULL;
     char *message = NULL;
     uint64_t bytes = 0;
