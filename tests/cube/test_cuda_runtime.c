@@ -180,9 +180,15 @@ END_TEST
 
 /* Whatever the opening calls may fail. */
 static const char *const opening[] = {
-    "cuInit",           "cuDeviceGetCount",         "cuDeviceGet",
-    "cuDeviceGetAttribute", "cuDevicePrimaryCtxRetain", "cuStreamCreate",
-    "cuMemPoolCreate",  "cuMemPoolSetAttribute",
+    "cuInit",
+    "cuDeviceGetCount",
+    "cuDeviceGet",
+    "cuDeviceGetAttribute",
+    "cuDevicePrimaryCtxRetain",
+    "cuStreamCreate",
+    "cuMemPoolCreate",
+    "cuMemPoolSetAttribute",
+    "cuCtxPushCurrent_v2",
 };
 enum { OPENING = sizeof(opening) / sizeof(opening[0]) };
 
