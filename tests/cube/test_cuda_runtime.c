@@ -8,7 +8,7 @@
 #include "fake_host.h"
 
 #include <cube-cuda/device.h>
-#include <cube-cuda/matmul.h>
+#include <cube-cuda/product.h>
 #include <cube/cube.h>
 
 #include <check.h>

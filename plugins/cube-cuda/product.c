@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "matmul.h"
+#include "product.h"
 
 #include "device.h"
 
