@@ -2,6 +2,7 @@
 #include "instance.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* The oldest that the dialect is written for: Volta, whose invocations of a
@@ -70,11 +71,25 @@ static void cannot_start(struct ccu_instance *instance, int result)
              "CUDA cannot be started: %s", text);
 }
 
+/* Whether the driver would see no device anyhow: then it is not even opened,
+ * which takes a while and does not go well with sanitizers. */
+static int is_hidden(void)
+{
+    const char *visible = getenv("CUDA_VISIBLE_DEVICES");
+
+    return visible && !*visible;
+}
+
 static void open_locked(struct ccu_instance *instance)
 {
     const struct ccu_driver *driver = &instance->driver;
     int count = 0, result;
 
+    if (!instance->find && is_hidden()) {
+        snprintf(instance->problem, sizeof(instance->problem),
+                 "CUDA_VISIBLE_DEVICES is empty, which hides all devices");
+        return;
+    }
     if (!ccu_driver_open(&instance->driver, instance->find,
                          instance->problem))
         return;

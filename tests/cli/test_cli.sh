@@ -15,6 +15,15 @@ XDG_DATA_DIRS=$work/none
 XDG_CONFIG_DIRS=$work/none
 export HOME XDG_DATA_HOME XDG_CONFIG_HOME XDG_DATA_DIRS XDG_CONFIG_DIRS
 mkdir -p "$XDG_DATA_HOME/hob/plugins.d" "$XDG_CONFIG_HOME/hob" "$work/ext"
+# As on a machine without a GPU: which drivers this one has must not matter.
+CUDA_VISIBLE_DEVICES=
+VK_DRIVER_FILES=/nonexistent
+VK_ICD_FILENAMES=/nonexistent
+export CUDA_VISIBLE_DEVICES VK_DRIVER_FILES VK_ICD_FILENAMES
+gpus=
+for id in cube-cuda cube-vulkan; do
+    [ ! -e "$HOB_TEST_PLUGIN_DIR/$id.json" ] || gpus="$gpus $id"
+done
 
 passed=0
 failed=0
@@ -134,6 +143,8 @@ try 0 plugins
 out_has "^ID  *VERSION  *KIND  *STATE"
 out_has "^flex .*backend .*DISC-4"
 out_has "^autodiff .*decorator"
+out_has "^cube-cuda .*backend .*DISC-4"
+for id in $gpus; do out_has "^$id .*DISCOVERED"; done
 out_has "REFUSED .*broken.json:2:1"
 out_lacks "^far "
 out_has "\-\-all shows them"
@@ -164,6 +175,7 @@ try 1 doctor
 out_has "^ok  *hob  *[0-9]"
 out_has "^ok  *flex  *.*first result after"
 out_has "^ok  *autodiff(flex)  *computes"
+for id in $gpus; do out_has "^note  *$id  *cannot be opened: "; done
 out_has "^note  *default device  *none is named"
 out_has "do: Set \"device\" in hob.json, or HOB_DEVICE=flex"
 out_has "^problem  .*JSON_SYNTAX: .*broken.json:2:1"
@@ -228,7 +240,7 @@ unset LD_DEBUG
 if ! grep -q "flex\.so" "$work/err"; then
     skipped=$((skipped + 1))
     echo "skipped: this system's LD_DEBUG tells no files"
-elif grep -q "flex\.so" "$work/opened"; then
+elif grep -q "flex\.so\|cube-\|libcuda\|libvulkan" "$work/opened"; then
     fail "lists plugins without opening one"
 else
     pass "lists plugins without opening one"
@@ -238,10 +250,14 @@ fi
 
 try 0 devices
 out_has "^flex "
-out_has "^default: "
+out_has "^default: none (no device is named"
+out_has "^cube-cuda .*CUDA_VISIBLE_DEVICES is empty"
+for id in $gpus; do out_has "^$id  *$id  *-  "; done
 try 0 devices --json
 json_is /0/device flex
 json_is /0/problem null
+json_is /1/device cube-cuda
+json_is /1/hardware null
 echo '{"device": ["moon", "autodiff(flex)"]}' >"$XDG_CONFIG_HOME/hob/hob.json"
 try 0 devices
 out_has "^default: autodiff(flex)"

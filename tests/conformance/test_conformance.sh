@@ -15,10 +15,6 @@ work=$(mktemp -d) || exit 99
 trap 'rm -r -f "$work"' EXIT
 
 device=${HOB_TEST_DEVICE:-flex}
-if [ "$device" != flex ]; then
-    HOB_ADD_PLUGIN_PATH=${HOB_TEST_WAITING_DIR-}
-    export HOB_ADD_PLUGIN_PATH
-fi
 passed=0
 failed=0
 skipped=0

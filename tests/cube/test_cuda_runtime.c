@@ -144,6 +144,27 @@ START_TEST(test_cuda_without_devices)
 }
 END_TEST
 
+/* Then not even the driver is opened, here the machine's. */
+START_TEST(test_cuda_hidden_devices)
+{
+    const char *visible = getenv("CUDA_VISIBLE_DEVICES");
+    char *before = visible ? strdup(visible) : NULL;
+    uint32_t count = 1;
+
+    instance->find = NULL;
+    ck_assert_int_eq(setenv("CUDA_VISIBLE_DEVICES", "", 1), 0);
+    ck_assert_int_eq(ccu_device_count(instance, &count), HOB_OK);
+    ck_assert_uint_eq(count, 0);
+    ck_assert_ptr_null(instance->driver.init);
+    refuse(0, NULL, HOB_ERR_DEVICE, "CUDA_VISIBLE_DEVICES is empty");
+    if (before)
+        (void)setenv("CUDA_VISIBLE_DEVICES", before, 1);
+    else
+        (void)unsetenv("CUDA_VISIBLE_DEVICES");
+    free(before);
+}
+END_TEST
+
 START_TEST(test_cuda_refuses_old_devices)
 {
     fake_cuda.major = 6;
@@ -676,6 +697,7 @@ int main(void)
     tcase_add_checked_fixture(tc, setup, teardown);
     tcase_add_test(tc, test_cuda_tells_its_devices);
     tcase_add_test(tc, test_cuda_without_devices);
+    tcase_add_test(tc, test_cuda_hidden_devices);
     tcase_add_test(tc, test_cuda_refuses_old_devices);
     tcase_add_test(tc, test_cuda_reads_options);
     tcase_add_loop_test(tc, test_cuda_without_a_function, 0, DRIVER_NAMES);

@@ -12,8 +12,6 @@ hob=${hob:-hob}
 work=$(mktemp -d) || exit 99
 trap 'rm -r -f "$work"' EXIT
 device=${HOB_TEST_DEVICE:-cube-vulkan:0}
-HOB_ADD_PLUGIN_PATH=${HOB_TEST_WAITING_DIR-}
-export HOB_ADD_PLUGIN_PATH
 passed=0
 failed=0
 

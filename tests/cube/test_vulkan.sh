@@ -11,7 +11,6 @@ hob=$tests/../tools/hob
 device=${HOB_TEST_DEVICE:-cube-vulkan:0}
 work=$(mktemp -d) || exit 99
 trap 'rm -r -f "$work"' EXIT
-export HOB_ADD_PLUGIN_PATH="${HOB_TEST_WAITING_DIR-}"
 passed=0
 failed=0
 skipped=0

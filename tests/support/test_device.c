@@ -39,10 +39,9 @@ hob_status test_device_open(hob_runtime *runtime, const char *spec,
 
 const char *const *test_device_paths(uint32_t *out_count)
 {
-    static const char *paths[2];
+    static const char *path;
 
-    paths[0] = getenv("HOB_TEST_PLUGIN_DIR");
-    paths[1] = test_device_is_flex() ? NULL : getenv("HOB_TEST_WAITING_DIR");
-    *out_count = (paths[0] != NULL) + (paths[0] && paths[1]);
-    return paths;
+    path = getenv("HOB_TEST_PLUGIN_DIR");
+    *out_count = path != NULL;
+    return &path;
 }

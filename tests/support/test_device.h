@@ -18,8 +18,8 @@ int test_device_is_flex(void);
 hob_status test_device_open(hob_runtime *runtime, const char *spec,
                             hob_device **out_device, hob_error *error);
 
-/* The folders where its plugin and the others are, for plugin_paths; *OUT_COUNT
- * is 0 where HOB_TEST_PLUGIN_DIR is not set. They live as long as the
+/* The folder where its plugin and the others are, for plugin_paths; *OUT_COUNT
+ * is 0 where HOB_TEST_PLUGIN_DIR is not set. It lives as long as the
  * environment. */
 const char *const *test_device_paths(uint32_t *out_count);
 
