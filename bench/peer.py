@@ -79,6 +79,22 @@ def counter():
 # ---- libraries ----
 
 
+def loaded_blas():
+    """Each OpenBLAS that this process has loaded."""
+    with open("/proc/self/maps") as maps:
+        paths = {line.split(None, 5)[5].strip() for line in maps
+                 if "openblas" in line and "/" in line}
+    found = []
+    for path in paths:
+        try:
+            library = ctypes.CDLL(path)
+        except OSError:
+            continue
+        if hasattr(library, "openblas_set_num_threads"):
+            found.append(library)
+    return found
+
+
 class Torch:
     def __init__(self, is_tuned):
         import torch
@@ -106,6 +122,9 @@ class Torch:
 
     def set_threads(self, threads):
         self.torch.set_num_threads(threads)
+        # Of a BLAS with a pool of its own torch knows nothing.
+        for blas in loaded_blas():
+            blas.openblas_set_num_threads(threads)
 
     def numbers(self, result):
         if isinstance(result, tuple):

@@ -49,7 +49,8 @@ struct key {
     uint32_t dtype;
     uint8_t is_a_turned, is_b_turned;
     uint8_t a_alignment, b_alignment, c_alignment; /* powers of two */
-    uint8_t reserved[7];
+    uint8_t has_workspace;
+    uint8_t reserved[6];
 };
 
 struct ccu_plan {
@@ -214,7 +215,7 @@ static int plan_choose(struct ccu_blas *blas, struct ccu_plan *plan)
                                    1u << key->a_alignment,
                                    1u << key->c_alignment,
                                    1u << key->c_alignment};
-    const uint64_t workspace = blas->workspace ? CCU_WORKSPACE_BYTES : 0;
+    const uint64_t workspace = key->has_workspace ? CCU_WORKSPACE_BYTES : 0;
     void *preference = NULL;
     int found = 0;
     int result = blas->cublas.preference_create(&preference);
@@ -368,15 +369,27 @@ static int run_locked(struct ccu_device *device, const struct ccu_plan *plan,
         blas->workspace ? CCU_WORKSPACE_BYTES : 0, device->stream);
 }
 
-/* Memory to work in, taken with the first product; kernels that need none are
- * chosen without. */
+/* Memory to work in, taken with the first product; while there is none, kernels
+ * that need none are chosen. */
 static void need_workspace_locked(struct ccu_device *device)
 {
     struct ccu_blas *blas = &device->blas;
 
     if (!blas->workspace &&
-        ccu_memory_take(&device->memory, CCU_WORKSPACE_BYTES, &blas->workspace))
+        ccu_take(device, CCU_WORKSPACE_BYTES, &blas->workspace))
         blas->workspace = 0;
+}
+
+/* The library answered RESULT; the driver knows better if the device is lost.
+ */
+static hob_status failed(struct ccu_device *device, int result,
+                         char **out_message)
+{
+    const hob_status status = ccu_wait(device, out_message);
+
+    return status ? status
+                  : ccu_say(device->cube.host, out_message, HOB_ERR_DEVICE,
+                            "%s: cuBLASLt: status %d", device->name, result);
 }
 
 hob_status ccu_blas_multiply(struct ccu_device *device,
@@ -384,10 +397,10 @@ hob_status ccu_blas_multiply(struct ccu_device *device,
                              char **out_message)
 {
     struct ccu_blas *blas = &device->blas;
-    const struct key key = key_of(product);
+    struct key key = key_of(product);
     const struct ccu_plan *plan = NULL;
     hob_status status = HOB_ERR_UNSUPPORTED;
-    int result;
+    int result = 0;
 
     if (!blas->has_lock || product->count > INT32_MAX)
         return status;
@@ -395,15 +408,13 @@ hob_status ccu_blas_multiply(struct ccu_device *device,
     wait_for_library_locked(blas);
     if (blas->handle) {
         need_workspace_locked(device);
+        key.has_workspace = blas->workspace != 0;
         plan = plan_locked(device, &key);
     }
     if (plan && plan->is_there) {
         result = run_locked(device, plan, product);
-        status = result ? ccu_say(device->cube.host, out_message,
-                                  HOB_ERR_DEVICE, "%s: cuBLASLt: status %d",
-                                  device->name, result)
-                        : HOB_OK;
+        status = HOB_OK;
     }
     pthread_mutex_unlock(&blas->lock);
-    return status;
+    return result ? failed(device, result, out_message) : status;
 }

@@ -12,14 +12,21 @@
 
 /* ---- the context, failures ---- */
 
+static void lose(struct ccu_device *device, const char *what, int result);
+
 int ccu_enter(struct ccu_device *device)
 {
     struct CUctx_st *current = NULL;
+    int result;
 
     if (!device->driver->context_current(&current) &&
         current == device->context)
         return 0;
-    return !device->driver->context_push(device->context);
+    result = device->driver->context_push(device->context);
+    /* Somebody reset it, say. What follows must not be another's context's. */
+    if (result)
+        lose(device, "cuCtxPushCurrent", result);
+    return !result;
 }
 
 void ccu_leave(struct ccu_device *device, int is_pushed)
@@ -40,26 +47,35 @@ static int is_fatal(int result)
            result == CCU_CONTAINED || result == CCU_UNKNOWN;
 }
 
-hob_status ccu_check(struct ccu_device *device, const char *what, int result,
-                     char **out_message)
+/* Mark DEVICE lost, unless it is. */
+static void lose(struct ccu_device *device, const char *what, int result)
 {
     char text[CCU_REASON / 2];
+    int is_first;
 
-    if (!result)
-        return HOB_OK;
+    ccu_result_text(device->driver, result, text, sizeof(text));
     pthread_mutex_lock(&device->lock);
-    if (!atomic_load(&device->is_lost) && is_fatal(result)) {
-        ccu_result_text(device->driver, result, text, sizeof(text));
+    is_first = !atomic_load(&device->is_lost);
+    if (is_first) {
         snprintf(device->lost, sizeof(device->lost),
                  "%s is lost: %s: %s; since the last wait it was asked for %s",
                  device->name, what, text,
                  device->ops[0] ? device->ops : "no op");
+        /* From here on the text stays as it is. */
         atomic_store(&device->is_lost, 1);
-        if (device->cube.host->log_write)
-            device->cube.host->log_write(device->cube.host, 3, "%s",
-                                         device->lost);
     }
     pthread_mutex_unlock(&device->lock);
+    if (is_first && device->cube.host->log_write)
+        device->cube.host->log_write(device->cube.host, 3, "%s", device->lost);
+}
+
+hob_status ccu_check(struct ccu_device *device, const char *what, int result,
+                     char **out_message)
+{
+    if (!result)
+        return HOB_OK;
+    if (is_fatal(result))
+        lose(device, what, result);
     if (atomic_load(&device->is_lost))
         return ccu_say(device->cube.host, out_message, HOB_ERR_DEVICE,
                        "%s", device->lost);
@@ -74,12 +90,14 @@ static hob_status check_lost(struct ccu_device *device, char **out_message)
                            : HOB_OK;
 }
 
-/* Remember that OP_NAME's work was asked for. */
+/* Remember that OP_NAME's work is asked for. */
 static void note_op(struct ccu_device *device, const char *op_name)
 {
     size_t used;
 
     pthread_mutex_lock(&device->lock);
+    device->asking++;
+    device->asked++;
     if (op_name == device->op_name)
         goto done;
     device->op_name = op_name;
@@ -96,17 +114,53 @@ done:
     pthread_mutex_unlock(&device->lock);
 }
 
+hob_status ccu_begin(struct ccu_device *device, const char *op_name,
+                     int *out_is_pushed, char **out_message)
+{
+    hob_status status;
+
+    *out_is_pushed = ccu_enter(device);
+    status = check_lost(device, out_message);
+    if (status)
+        ccu_leave(device, *out_is_pushed);
+    else
+        note_op(device, op_name);
+    return status;
+}
+
+hob_status ccu_end(struct ccu_device *device, int is_pushed, hob_status status,
+                   char **out_message)
+{
+    pthread_mutex_lock(&device->lock);
+    device->asking--;
+    pthread_mutex_unlock(&device->lock);
+    if (!status && device->options.is_blocking)
+        status = ccu_wait(device, out_message);
+    ccu_leave(device, is_pushed);
+    return status;
+}
+
 hob_status ccu_wait(struct ccu_device *device, char **out_message)
 {
-    hob_status status =
+    uint64_t asked;
+    hob_status status;
+    int is_quiet;
+
+    pthread_mutex_lock(&device->lock);
+    asked = device->asked;
+    is_quiet = !device->asking;
+    pthread_mutex_unlock(&device->lock);
+    status =
         ccu_check(device, "waiting",
                   device->driver->stream_wait(device->stream), out_message);
-
     if (status)
         return status;
     pthread_mutex_lock(&device->lock);
-    device->ops[0] = '\0';
-    device->op_name = NULL;
+    /* What another thread asks for meanwhile may not have been waited for. */
+    if (is_quiet && asked == device->asked) {
+        device->ops[0] = '\0';
+        device->op_name = NULL;
+    }
     pthread_mutex_unlock(&device->lock);
     return HOB_OK;
 }
@@ -136,21 +190,26 @@ static int take_again(struct ccu_device *device, uint64_t bytes,
     return result;
 }
 
+int ccu_take(struct ccu_device *device, uint64_t bytes,
+             ccu_address *out_address)
+{
+    const int result = ccu_memory_take(&device->memory, bytes, out_address);
+
+    return result == CCU_OUT_OF_MEMORY ? take_again(device, bytes, out_address)
+                                       : result;
+}
+
 hob_status ccu_device_alloc(void *opened, uint64_t bytes, void **out_data)
 {
     struct ccu_device *device = opened;
     const int is_pushed = ccu_enter(device);
     ccu_address address = 0;
     hob_status status = check_lost(device, NULL);
-    int result;
 
     *out_data = NULL;
-    if (!status) {
-        result = ccu_memory_take(&device->memory, bytes, &address);
-        if (result == CCU_OUT_OF_MEMORY)
-            result = take_again(device, bytes, &address);
-        status = ccu_check(device, "cuMemAllocFromPoolAsync", result, NULL);
-    }
+    if (!status)
+        status = ccu_check(device, "cuMemAllocFromPoolAsync",
+                           ccu_take(device, bytes, &address), NULL);
     if (!status)
         *out_data = (void *)(uintptr_t)address;
     ccu_leave(device, is_pushed);
@@ -247,6 +306,7 @@ static hob_status kernel_open(struct cube_device *opened,
     struct ccu_device *device = (struct ccu_device *)opened;
     const struct hob_host *host = opened->host;
     struct ccu_kernel *kernel = host->mem_alloc(host, sizeof(*kernel));
+    hob_status status;
     int is_pushed, result;
 
     (void)bytes; /* a cubin knows its length */
@@ -254,6 +314,12 @@ static hob_status kernel_open(struct cube_device *opened,
     if (!kernel)
         return HOB_ERR_MEMORY;
     is_pushed = ccu_enter(device);
+    status = check_lost(device, out_message);
+    if (status) {
+        ccu_leave(device, is_pushed);
+        host->mem_free(host, kernel);
+        return status;
+    }
     memset(kernel, 0, sizeof(*kernel));
     kernel->group_size = source->group_size;
     result = device->driver->module_load(&kernel->module, binary);
@@ -290,27 +356,25 @@ static hob_status launch(struct cube_device *opened, void *kernel_handle,
     struct ccu_device *device = (struct ccu_device *)opened;
     const struct ccu_kernel *kernel = kernel_handle;
     void *parameters[CUBE_MAX_BUFFERS + CUBE_MAX_PARAMS];
-    hob_status status = check_lost(device, out_message);
     unsigned char *params;
+    hob_status status;
     int is_pushed, result;
 
-    if (!launch->groups || status)
+    if (!launch->groups)
+        return HOB_OK;
+    status = ccu_begin(device, launch->op_name, &is_pushed, out_message);
+    if (status)
         return status;
     /* The driver copies them; its prototype has no const. */
     memcpy(&params, &launch->params, sizeof(params));
     parameters[0] = params;
     for (uint32_t i = 0; i < launch->place_count; i++)
         parameters[i] = params + launch->places[i];
-    note_op(device, launch->op_name);
-    is_pushed = ccu_enter(device);
     result = device->driver->launch(kernel->function, launch->groups, 1, 1,
                                     kernel->group_size, 1, 1, 0,
                                     device->stream, parameters, NULL);
     status = ccu_check(device, launch->op_name, result, out_message);
-    if (!status && device->options.is_blocking)
-        status = ccu_wait(device, out_message);
-    ccu_leave(device, is_pushed);
-    return status;
+    return ccu_end(device, is_pushed, status, out_message);
 }
 
 /* ---- the runtime ---- */
@@ -415,7 +479,9 @@ static hob_status open_parts(struct ccu_device *device, char **out_message)
                               result);
     }
     is_pushed = ccu_enter(device);
-    status = open_in_context(device, out_message);
+    status = check_lost(device, out_message);
+    if (!status)
+        status = open_in_context(device, out_message);
     ccu_leave(device, is_pushed);
     return status;
 }

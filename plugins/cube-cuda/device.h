@@ -37,13 +37,16 @@ struct ccu_device {
     uint32_t has_lock;
     _Atomic uint32_t is_lost;
     const char *op_name; /* of the last launch; only compared */
+    uint64_t asked;      /* launches so far */
+    uint32_t asking;     /* threads that launch just now */
     char ops[CCU_OPS];   /* names of the ops since the last wait */
     char lost[2 * CCU_REASON]; /* why */
     char name[40];             /* as in "cube-cuda:0" */
     char identity[128];
 };
 
-/* Make DEVICE's context current; the answer is for ccu_leave(). */
+/* Make DEVICE's context current; the answer is for ccu_leave(). A device whose
+ * context cannot be is lost. */
 int ccu_enter(struct ccu_device *device);
 void ccu_leave(struct ccu_device *device, int is_pushed);
 
@@ -54,6 +57,19 @@ void ccu_leave(struct ccu_device *device, int is_pushed);
  */
 hob_status ccu_check(struct ccu_device *device, const char *what, int result,
                      char **out_message);
+/*
+ * Around each request of work for OP_NAME: a lost device refuses, and the name
+ * is kept for what ccu_check() says. ccu_begin() makes the context current, and
+ * ccu_end(), which is called if it succeeded, with STATUS of the request, waits
+ * if the device is a blocking one and gives the context back.
+ */
+hob_status ccu_begin(struct ccu_device *device, const char *op_name,
+                     int *out_is_pushed, char **out_message);
+hob_status ccu_end(struct ccu_device *device, int is_pushed, hob_status status,
+                   char **out_message);
+/* ccu_memory_take(), once more after a trim where the driver has no more. */
+int ccu_take(struct ccu_device *device, uint64_t bytes,
+             ccu_address *out_address);
 /* Wait for all work. */
 hob_status ccu_wait(struct ccu_device *device, char **out_message);
 

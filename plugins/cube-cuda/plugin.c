@@ -3,7 +3,7 @@
  * plugin.c - the entry of the CUDA backend and its tables.
  */
 #include "device.h"
-#include "matmul.h"
+#include "product.h"
 
 #include <cube/compute.h>
 #include <cube/cube.h>

@@ -113,7 +113,8 @@ static hob_status next_slot(struct ccu_staging *staging, uint64_t bytes)
         return status;
     /* An event that was never recorded is done. */
     result = device->driver->event_wait(slot->event);
-    slot->used = 0;
+    if (!result)
+        slot->used = 0; /* else the device may still read it */
     return ccu_check(device, "an upload", result, NULL);
 }
 

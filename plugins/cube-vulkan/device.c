@@ -214,6 +214,22 @@ static hob_status open_parts(struct cvk_device *device, char **out_message)
     return device->cube.kernels ? HOB_OK : HOB_ERR_MEMORY;
 }
 
+static int read_options(struct cvk_device *device, const char *text,
+                        char reason[CVK_REASON])
+{
+    struct cvk_options *to = &device->options;
+    const struct cube_option options[] = {
+        {"cache_dir", CUBE_OPTION_FOLDER, to->cache_dir},
+        {"dump_dir", CUBE_OPTION_FOLDER, to->dump_dir},
+        {"validation", CUBE_OPTION_TRUTH, &to->is_validating},
+    };
+
+    return !text ||
+           cube_options_parse(text, options,
+                              sizeof(options) / sizeof(options[0]), reason,
+                              CVK_REASON);
+}
+
 /* Set DEVICE's place in INSTANCE, or say why it cannot be opened. */
 static hob_status choose(struct cvk_device *device,
                          struct cvk_instance *instance, uint32_t ordinal,
@@ -280,8 +296,7 @@ hob_status cvk_device_open(void *opened, uint32_t ordinal, const char *options,
     device->cube.host = host;
     device->cube.runtime = &cvk_runtime;
     device->cube.name = device->name;
-    if (options &&
-        !cvk_options_parse(options, &device->options, reason, sizeof(reason)))
+    if (!read_options(device, options, reason))
         status = cvk_say(host, out_message, HOB_ERR_ARGUMENT, "cube-vulkan: %s",
                          reason);
     else

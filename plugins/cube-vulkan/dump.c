@@ -36,7 +36,7 @@ static void write_file(struct cvk_device *device, const char *path,
 void cvk_dump(struct cvk_device *device, const struct cube_source *source,
               const void *binary, uint64_t bytes)
 {
-    char path[CVK_PATH + 256];
+    char path[CUBE_PATH + 256];
     uint64_t hash;
 
     if (!device->options.dump_dir[0])

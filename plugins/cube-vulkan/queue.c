@@ -211,7 +211,8 @@ static hob_status arena_locked(struct cvk_queue *queue, const void *data,
     struct cvk_batch *batch = batch_of(queue, queue->submitted + 1);
     hob_status status;
 
-    if (batch->bytes_used + bytes > CVK_BATCH_BYTES) {
+    /* Until it fits: while this waits others may use up the next one too. */
+    while (batch->bytes_used + bytes > CVK_BATCH_BYTES) {
         status = submit_locked(queue, out_message);
         if (!status)
             status = begin_locked(queue, out_message);

@@ -58,9 +58,10 @@ static void add_buffer(struct cube_job *job, const void *data, uint32_t dtype,
 void cube_job_view(struct cube_job *job, const struct hob_view *view)
 {
     const struct cube_range range = cube_view_range(view);
+    const uint32_t size = hob_dtype_size(view->dtype);
 
-    cube_job_reach(job,
-                   (int64_t)(range.bytes / (hob_dtype_size(view->dtype) | 1u)));
+    assert(size > 0);
+    cube_job_reach(job, (int64_t)(range.bytes / size));
     add_buffer(job, view->data, view->dtype, range);
 }
 

@@ -2,8 +2,8 @@
 /*
  * options.h - the options of a runtime's device, from JSON.
  *
- * The core has checked them against the manifest and fills in what is left
- * out, so this reads just enough: a flat object of strings.
+ * The core has parsed what the program wrote, so this reads just enough: a
+ * flat object of strings. It is here that names and values are checked.
  */
 #ifndef CUBE_OPTIONS_H
 #define CUBE_OPTIONS_H

@@ -43,8 +43,10 @@ struct blas_object {
 
 static struct CUctx_st contexts[FAKE_CUDA_DEVICES] = {{0}, {1}};
 static struct CUfunc_st functions[2] = {{0}, {1}};
-static struct CUctx_st *current;
-static struct CUctx_st *below[8]; /* what was current before each push */
+static _Thread_local struct CUctx_st *current;
+/* What was current before each push. */
+static _Thread_local struct CUctx_st *below[8];
+static _Thread_local int depth;
 
 void fake_cuda_reset(void)
 {
@@ -53,6 +55,17 @@ void fake_cuda_reset(void)
     fake_cuda.major = 9;
     fake_cuda.memory_bytes = (size_t)256 << 20;
     current = NULL;
+    depth = 0;
+}
+
+void fake_cuda_make_current(int device)
+{
+    current = device < 0 ? NULL : &contexts[device];
+}
+
+int fake_cuda_current(void)
+{
+    return current ? current->device : -1;
 }
 
 int fake_cuda_is_clean(void)
@@ -66,7 +79,9 @@ int fake_cuda_is_clean(void)
 /* What NAME is to answer instead of doing its work; 0: nothing. */
 static int fault(const char *name)
 {
-    if (!fake_cuda.failing || strcmp(name, fake_cuda.failing))
+    const char *const failing = fake_cuda.failing;
+
+    if (!failing || strcmp(name, failing))
         return 0;
     if (fake_cuda.skip > 0) {
         fake_cuda.skip--;
@@ -201,7 +216,9 @@ static int fake_context_current(struct CUctx_st **context)
 
 static int fake_context_push(struct CUctx_st *context)
 {
-    below[fake_cuda.depth++] = current;
+    FAULT("cuCtxPushCurrent_v2");
+    below[depth++] = current;
+    fake_cuda.depth++;
     current = context;
     return 0;
 }
@@ -209,7 +226,8 @@ static int fake_context_push(struct CUctx_st *context)
 static int fake_context_pop(struct CUctx_st **context)
 {
     *context = current;
-    current = below[--fake_cuda.depth];
+    current = below[--depth];
+    fake_cuda.depth--;
     return 0;
 }
 
@@ -235,6 +253,8 @@ static int fake_stream_wait(struct CUstream_st *stream)
     (void)stream;
     IN_CONTEXT("cuStreamSynchronize");
     fake_cuda.waits++;
+    if (fake_cuda.waiting)
+        fake_cuda.waiting();
     return 0;
 }
 
@@ -364,7 +384,7 @@ static int fake_alloc(ccu_address *address, size_t bytes,
     (void)stream;
     IN_CONTEXT("cuMemAllocFromPoolAsync");
     fake_cuda.calls_alloc++;
-    if (bytes > fake_cuda.memory_bytes - fake_cuda.bytes)
+    if (fake_cuda.bytes + bytes > fake_cuda.memory_bytes)
         return CCU_OUT_OF_MEMORY;
     block = aligned_alloc(HEAD, (HEAD + bytes + HEAD - 1) / HEAD * HEAD);
     memcpy(block, &bytes, sizeof(bytes));
@@ -613,9 +633,14 @@ static int fake_preference_create(void **preference)
 static int fake_preference_set(void *preference, int attribute,
                                const void *value, size_t bytes)
 {
+    uint64_t workspace;
+
     (void)preference;
-    (void)value;
     FAULT("cublasLtMatmulPreferenceSetAttribute");
+    if (attribute == 1 && bytes == sizeof(workspace)) {
+        memcpy(&workspace, value, bytes);
+        fake_cuda.workspace_bytes = workspace;
+    }
     return bytes == (attribute == 1 ? 8u : 4u) ? 0 : 7;
 }
 
@@ -693,6 +718,7 @@ static int fake_matmul(struct cublasLtContext *handle, void *desc,
 
 ccu_any_fn fake_cuda_find(const char *name)
 {
+    const char *const missing = fake_cuda.missing;
     const struct ccu_driver driver = {
         .init = fake_init,
         .version = fake_version,
@@ -757,7 +783,7 @@ ccu_any_fn fake_cuda_find(const char *name)
         .matmul = fake_matmul,
     };
 
-    if (fake_cuda.missing && !strcmp(name, fake_cuda.missing))
+    if (missing && !strcmp(name, missing))
         return NULL;
 #define CCU_DRIVER(member, symbol, parameters)                                 \
     if (!strcmp(name, #symbol))                                                \

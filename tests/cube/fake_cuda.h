@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * fake_cuda.h - CUDA's driver, NVRTC and cuBLASLt (of f32 and f64) as functions
- * of a test: device memory is host memory, a kernel runs when it is launched, and any function can be
- * made to fail. What a driver would hold is counted.
+ * of a test: device memory is host memory, a kernel runs when it is launched,
+ * and any function can be made to fail. What a driver would hold is counted.
  */
 #ifndef FAKE_CUDA_H
 #define FAKE_CUDA_H
@@ -11,25 +11,30 @@
 
 enum { FAKE_CUDA_DEVICES = 2 };
 
+/* Several threads may call at once. What is current is each thread's own. */
+
 struct fake_cuda {
     int devices;         /* that there are; at most FAKE_CUDA_DEVICES */
-    const char *missing; /* a function that is not there, or NULL */
-    const char *failing; /* one that answers RESULT, or NULL */
-    int result;
-    int skip;            /* how many of its calls succeed first */
+    const char *_Atomic missing; /* a function that is not there, or NULL */
+    const char *_Atomic failing; /* one that answers RESULT, or NULL */
+    _Atomic int result;
+    _Atomic int skip;    /* how many of its calls succeed first */
     int major;           /* compute capability of all devices */
     size_t memory_bytes; /* of each device; alloc fails beyond */
 
     /* What is held now. */
-    int contexts, streams, events, pools, modules, programs, pins, blocks;
-    int depth;      /* contexts pushed */
-    size_t bytes;   /* taken from pools */
-    int calls_alloc, calls_free, waits;
-    int handles, layouts; /* of cuBLASLt; layouts and their like */
-    int heuristics, products; /* asked for so far */
+    _Atomic int contexts, streams, events, pools, modules, programs, pins,
+        blocks;
+    _Atomic int depth;    /* contexts pushed */
+    _Atomic size_t bytes; /* taken from pools */
+    _Atomic int calls_alloc, calls_free, waits;
+    _Atomic int handles, layouts;     /* of cuBLASLt; layouts and their like */
+    _Atomic int heuristics, products; /* asked for so far */
     int has_no_kernel;        /* the heuristic finds none */
-    int lost[FAKE_CUDA_DEVICES]; /* the sticky result of each */
-    unsigned int groups, group_size;
+    _Atomic int lost[FAKE_CUDA_DEVICES]; /* the sticky result of each */
+    _Atomic unsigned int groups, group_size;
+    void (*waiting)(void); /* called by each wait for a stream, or NULL */
+    _Atomic size_t workspace_bytes; /* what the last heuristic was offered */
 };
 
 /* The one that the functions work on. */
@@ -39,6 +44,10 @@ extern struct fake_cuda fake_cuda;
 void fake_cuda_reset(void);
 /* What is to be given to struct ccu_instance. */
 ccu_any_fn fake_cuda_find(const char *name);
+/* What another library does: make DEVICE's context this thread's current one;
+ * -1: none. The other tells which is. */
+void fake_cuda_make_current(int device);
+int fake_cuda_current(void);
 /* Nonzero if nothing is held. */
 int fake_cuda_is_clean(void);
 

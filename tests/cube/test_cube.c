@@ -659,6 +659,28 @@ START_TEST(test_cube_index_widens)
 }
 END_TEST
 
+/* A view's elements are what counts, of whatever size they are. */
+START_TEST(test_cube_index_widens_by_view)
+{
+    static const hob_dtype dtypes[] = {HOB_DTYPE_U8, HOB_DTYPE_F16,
+                                       HOB_DTYPE_F32, HOB_DTYPE_F64};
+    int64_t count = INT32_MAX - (1 << 24);
+    const int64_t stride = 1;
+    struct hob_view view = view_of(1, &count, &stride);
+    struct cube_job job;
+
+    view.dtype = dtypes[_i];
+    view.data = &count; /* nobody reads it */
+    cube_job_init(&job, &counting.device, NULL, &program);
+    cube_job_view(&job, &view);
+    ck_assert_uint_eq(job.variant.is_wide, 0);
+    view.shape[0]++;
+    cube_job_init(&job, &counting.device, NULL, &program);
+    cube_job_view(&job, &view);
+    ck_assert_uint_eq(job.variant.is_wide, 1);
+}
+END_TEST
+
 /* ---- scalars ---- */
 
 START_TEST(test_cube_round)
@@ -744,6 +766,7 @@ int main(void)
     tcase_add_test(plain, test_cube_source_text);
     tcase_add_test(plain, test_cube_space_collapses);
     tcase_add_test(plain, test_cube_view_range);
+    tcase_add_loop_test(plain, test_cube_index_widens_by_view, 0, 4);
     tcase_add_loop_test(plain, test_cube_quotients, 0, 15);
     tcase_add_test(plain, test_cube_index_widens);
     tcase_add_test(plain, test_cube_round);

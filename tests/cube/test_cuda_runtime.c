@@ -8,7 +8,7 @@
 #include "fake_host.h"
 
 #include <cube-cuda/device.h>
-#include <cube-cuda/matmul.h>
+#include <cube-cuda/product.h>
 #include <cube/cube.h>
 
 #include <check.h>
@@ -201,9 +201,15 @@ END_TEST
 
 /* Whatever the opening calls may fail. */
 static const char *const opening[] = {
-    "cuInit",           "cuDeviceGetCount",         "cuDeviceGet",
-    "cuDeviceGetAttribute", "cuDevicePrimaryCtxRetain", "cuStreamCreate",
-    "cuMemPoolCreate",  "cuMemPoolSetAttribute",
+    "cuInit",
+    "cuDeviceGetCount",
+    "cuDeviceGet",
+    "cuDeviceGetAttribute",
+    "cuDevicePrimaryCtxRetain",
+    "cuStreamCreate",
+    "cuMemPoolCreate",
+    "cuMemPoolSetAttribute",
+    "cuCtxPushCurrent_v2",
 };
 enum { OPENING = sizeof(opening) / sizeof(opening[0]) };
 

@@ -18,8 +18,8 @@ if [ -n "${HOB_TEST_CFLAGS-}" ]; then
     echo "skipped: the mutants run without sanitizers"
     exit 77
 fi
-# The checker tries each device that opens; drivers of GPUs allocate and start
-# threads in its processes, which is not the extension's doing.
+# The checker tries each device that opens: with drivers of GPUs that would take
+# minutes, and differ from machine to machine.
 CUDA_VISIBLE_DEVICES=
 VK_DRIVER_FILES=/nonexistent
 VK_ICD_FILENAMES=/nonexistent

@@ -705,14 +705,13 @@ START_TEST(test_nd_reductions_of_several_dims)
                  count, 0);
     }
     {
-        static const int64_t huge[] = {0, INT64_C(1) << 40, INT64_C(1) << 40};
         double zero = 0;
         hob_tensor *x =
-            op_tensor(&f, HOB_DTYPE_F32, NULL, (int64_t[]){0, 1, 1}, 3);
+            op_tensor(&f, HOB_DTYPE_F32, NULL, (int64_t[]){2, 0, 3}, 3);
 
-        x = hob_expand(f.scope, x, huge, 3);
-        x = hob_sum_dims(f.scope, x, (int64_t[]){1, 2}, 2);
-        ck_assert_int_eq(hob_tensor_count(x), 0);
+        ck_assert_int_eq(
+            hob_tensor_count(hob_sum_dims(f.scope, x, (int64_t[]){0, 2}, 2)),
+            0);
         x = hob_sum_dims(f.scope, x, (int64_t[]){0, 1, 2}, 3);
         op_check(&f, "sum of none", x, &zero, 1, 0);
     }

@@ -7,6 +7,7 @@
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
+#include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -244,6 +245,38 @@ START_TEST(test_pool_leaves_its_processor_to_the_submitter)
 }
 END_TEST
 
+/* The submitter's own processors are its own business, and one that may use
+ * fewer than the pool has threads gets the same work done. */
+START_TEST(test_pool_leaves_the_submitter_where_it_may_be)
+{
+    struct trace *trace = calloc(1, sizeof(*trace));
+    cpu_set_t all, here, after;
+    struct hob__pool *own;
+
+    trace->grain = 1;
+    ck_assert_int_eq(sched_getaffinity(0, sizeof(all), &all), 0);
+    CPU_ZERO(&here);
+    CPU_SET(hob__cpu_current(), &here);
+    ck_assert_int_eq(hob__pool_new(_i, &own), HOB_OK);
+    /* Pinned when the workers come, or later. */
+    for (int turn = 0; turn < 6; turn++) {
+        const cpu_set_t *mine = (turn + _i) % 2 ? &here : &all;
+
+        ck_assert_int_eq(sched_setaffinity(0, sizeof(*mine), mine), 0);
+        memset(trace->seen, 0, sizeof(trace->seen));
+        (void)usleep(3000);
+        for (int i = 0; i < 20; i++)
+            hob__pool_for(own, 64, 1, note, trace);
+        for (int i = 0; i < 64; i++)
+            ck_assert_int_eq(atomic_load(&trace->seen[i]), 20);
+        ck_assert_int_eq(sched_getaffinity(0, sizeof(after), &after), 0);
+        ck_assert(CPU_EQUAL(&after, mine));
+    }
+    hob__pool_free(own);
+    free(trace);
+}
+END_TEST
+
 /* A piece that sleeps makes the submitter wait on the condition. */
 static void doze(void *context, int64_t first, int64_t last, uint32_t worker)
 {
@@ -342,6 +375,8 @@ int main(void)
     tcase_add_loop_test(tc, test_pool_takes_jobs_from_several_threads, 0,
                         sizeof(shared_threads) / sizeof(shared_threads[0]));
     tcase_add_test(tc, test_pool_leaves_its_processor_to_the_submitter);
+    tcase_add_loop_test(tc, test_pool_leaves_the_submitter_where_it_may_be, 1,
+                        9);
     tcase_add_test(tc, test_pool_waits_for_slow_workers);
     tcase_add_test(tc, test_pool_runs_inline_in_a_forked_child);
     tcase_add_test(tc, test_pool_comes_and_goes);

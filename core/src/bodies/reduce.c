@@ -212,7 +212,7 @@ static hob_tensor *reduce_dims(hob_scope *scope, hob_tensor *x,
     hob_tensor *y = x;
     uint32_t count;
 
-    /* Of an empty tensor the product of sizes may be too large a number. */
+    /* One dimension, or nothing to read: as it is. */
     if (dims_count < 2 || hob_tensor_count(x) == 0) {
         for (uint32_t i = 0; i < dims_count; i++)
             y = reduce(scope, y, dims[i]);

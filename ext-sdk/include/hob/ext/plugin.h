@@ -185,7 +185,9 @@ struct hob_backend {
     hob_status (*device_count)(void *instance, uint32_t *out_count);
     hob_status (*device_info)(void *instance, uint32_t ordinal,
                               struct hob_device_info *out);
-    /* OPTIONS is a JSON object or NULL. Required. */
+    /* OPTIONS is a JSON object or NULL. Where there are no devices, or
+     * device_info fails, it is called all the same, to say why in
+     * *OUT_MESSAGE: ORDINAL need not be less than the count. Required. */
     hob_status (*device_open)(void *instance, uint32_t ordinal,
                               const char *options, void **out_device,
                               char **out_message);

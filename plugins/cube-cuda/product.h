@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* matmul.h - matmul by cuBLASLt where it can, else by the portable kernel. */
-#ifndef CCU_MATMUL_H
-#define CCU_MATMUL_H
+/* product.h - matmul by cuBLASLt where it can, else by the portable kernel. */
+#ifndef CCU_PRODUCT_H
+#define CCU_PRODUCT_H
 
 #include <hob/ext/plugin.h>
 

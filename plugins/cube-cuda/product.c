@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "matmul.h"
+#include "product.h"
 
 #include "device.h"
 
 #include <cube/cube.h>
+#include <cube/launch.h>
 
 #include <string.h>
 
@@ -118,7 +119,9 @@ static hob_status matmul(void *opened, struct hob_call *call)
         return portable(device, call);
     product = first;
     outer = batch.rank ? batch.count / first.count : 1;
-    is_pushed = ccu_enter(device);
+    status = ccu_begin(device, call->op_name, &is_pushed, &message);
+    if (status)
+        goto fail;
     for (int64_t i = 0; i < outer; i++) {
         if (outer > 1)
             move_to(&product, &batch, &first, i);
@@ -126,15 +129,13 @@ static hob_status matmul(void *opened, struct hob_call *call)
         if (status)
             break;
     }
-    ccu_leave(device, is_pushed);
+    status = ccu_end(device, is_pushed, status, &message);
     if (status == HOB_ERR_UNSUPPORTED)
         return portable(device, call);
-    if (status) {
-        call->host->fail(call, status, "%s: %s", call->op_name,
-                         message ? message : "the device failed");
-        call->host->mem_free(call->host, message);
-    }
-    return status;
+    if (!status)
+        return HOB_OK;
+fail:
+    return cube_fail(&device->cube, call, status, message);
 }
 
 void ccu_matmul_install(struct hob_entry *entries, uint32_t count)

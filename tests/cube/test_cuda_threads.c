@@ -1,0 +1,433 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The CUDA runtime under several threads, beside other users of CUDA, and when
+ * something fails half way. A build with ThreadSanitizer finds more here.
+ */
+#include "fake_cuda.h"
+#include "fake_host.h"
+
+#include <cube-cuda/device.h>
+#include <cube-cuda/product.h>
+#include <cube/cube.h>
+
+#include <check.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static struct fake_host host;
+static struct ccu_instance *instance;
+static char logged[1024];
+static pthread_mutex_t log_lock = PTHREAD_MUTEX_INITIALIZER;
+
+static void log_write(const struct hob_host *table, int32_t severity,
+                      const char *format, ...)
+{
+    va_list list;
+
+    (void)table;
+    (void)severity;
+    pthread_mutex_lock(&log_lock);
+    va_start(list, format);
+    vsnprintf(logged, sizeof(logged), format, list);
+    va_end(list);
+    pthread_mutex_unlock(&log_lock);
+}
+
+static void setup(void)
+{
+    fake_cuda_reset();
+    fake_host_init(&host, 2);
+    host.table.log_write = log_write;
+    logged[0] = '\0';
+    instance = ccu_instance_new(&host.table);
+    ck_assert_ptr_nonnull(instance);
+    instance->find = fake_cuda_find;
+}
+
+static void teardown(void)
+{
+    ccu_instance_free(instance);
+    ck_assert_uint_eq(host.live_blocks, 0);
+    ck_assert(fake_cuda_is_clean());
+}
+
+static struct ccu_device *open_device(const char *options)
+{
+    void *opened = NULL;
+    char *message = NULL;
+
+    ck_assert_msg(!ccu_device_open(instance, 0, options, &opened, &message),
+                  "%s", message);
+    return opened;
+}
+
+/* NULL if that failed. Called by several threads, so it asserts nothing. */
+static void *make_kernel(struct ccu_device *device, const char *text)
+{
+    const struct cube_source source = {.name = "add",
+                                       .text = text,
+                                       .bytes = strlen(text),
+                                       .group_size = 128,
+                                       .param_bytes =
+                                           sizeof(struct fake_params)};
+    void *binary = NULL, *kernel = NULL;
+    char *message = NULL;
+    uint64_t bytes = 0;
+
+    if (!ccu_runtime.compile(&device->cube, &source, &binary, &bytes, &message))
+        (void)ccu_runtime.kernel_open(&device->cube, &source, binary, bytes,
+                                      &kernel, &message);
+    host.table.mem_free(&host.table, binary);
+    host.table.mem_free(&host.table, message);
+    return kernel;
+}
+
+static hob_status launch(struct ccu_device *device, void *kernel, void *to,
+                         int count, const char *op_name, char **out_message)
+{
+    const struct fake_params params = {(ccu_address)(uintptr_t)to, count, 3};
+    const struct cube_launch work = {.op_name = op_name,
+                                     .groups = 1,
+                                     .params = &params,
+                                     .param_bytes = sizeof(params)};
+
+    return ccu_runtime.launch(&device->cube, kernel, &work, out_message);
+}
+
+/* ---- products ---- */
+
+enum { SIDE = 4, AREA = SIDE * SIDE };
+
+/* TO = FROM * FROM by the entry, for CALLER, who has the message. */
+static hob_status multiply_on(struct ccu_device *device,
+                              struct fake_host *caller, void *from, void *to)
+{
+    const int64_t shape[2] = {SIDE, SIDE};
+    struct hob_entry entry = cube_matmul_entries.entries[0];
+    struct hob_view view = {.data = from,
+                            .dtype = HOB_DTYPE_F32,
+                            .rank = 2,
+                            .shape = {SIDE, SIDE},
+                            .strides = {SIDE, 1}};
+    struct fake_call fake;
+    hob_status status;
+
+    fake_view_flags(&view);
+    ccu_matmul_install(&entry, 1);
+    fake_call_init(&fake, caller, "matmul");
+    fake_call_view(&fake, &view);
+    fake_call_view(&fake, &view);
+    fake_call_result(&fake, HOB_DTYPE_F32, 2, shape);
+    status = fake_call_run(&fake, &entry, device);
+    if (!status)
+        memcpy(to, fake.results[0].view.data, AREA * sizeof(float));
+    fake_call_release(&fake);
+    return status;
+}
+
+static hob_status multiply(struct ccu_device *device, void *from, void *to)
+{
+    return multiply_on(device, &host, from, to);
+}
+
+/* ---- several threads ---- */
+
+enum { THREADS = 3, ROUNDS = 40 };
+
+struct worker {
+    pthread_t thread;
+    struct ccu_device *device;
+    uint32_t number;
+    int bad;
+};
+
+/* Numbers up, a kernel that adds 3 to each, numbers down. */
+static int add_round(struct worker *worker, void *kernel, uint32_t round)
+{
+    const int count = 100 + (int)(round * 37 + worker->number * 1009) % 5000;
+    const uint64_t bytes = (uint64_t)count * sizeof(int);
+    int *numbers = malloc(bytes), bad = 0;
+    char *message = NULL;
+    void *data = NULL;
+
+    for (int i = 0; i < count; i++)
+        numbers[i] = i * 7 + (int)worker->number;
+    if (ccu_device_alloc(worker->device, bytes, &data) ||
+        ccu_device_upload(worker->device, data, numbers, bytes) ||
+        launch(worker->device, kernel, data, count, "add", &message) ||
+        ccu_device_download(worker->device, numbers, data, bytes))
+        bad++;
+    for (int i = 0; i < count; i++)
+        bad += numbers[i] != i * 7 + (int)worker->number + 3;
+    ccu_device_free(worker->device, data, bytes);
+    free(numbers);
+    return bad;
+}
+
+/* The square of NUMBER + 1 times the unit matrix. */
+static int multiply_round(struct worker *worker)
+{
+    const float factor = (float)(worker->number + 1);
+    struct fake_host caller;
+    float from[AREA] = {0}, to[AREA];
+    int bad = 0;
+
+    fake_host_init(&caller, 1);
+    for (int i = 0; i < SIDE; i++)
+        from[i * SIDE + i] = factor;
+    if (multiply_on(worker->device, &caller, from, to))
+        return 1;
+    for (int i = 0; i < AREA; i++)
+        bad += to[i] != (i % (SIDE + 1) ? 0 : factor * factor);
+    return bad;
+}
+
+static void *work(void *context)
+{
+    struct worker *worker = context;
+    struct hob_memory_stats stats = HOB_MEMORY_STATS_INIT;
+    void *kernel = make_kernel(worker->device, "KERNEL");
+
+    if (!kernel || strcmp(ccu_runtime.identity(&worker->device->cube),
+                          "nvrtc 13.0, sm_90"))
+        worker->bad++;
+    for (uint32_t round = 0; round < ROUNDS && !worker->bad; round++) {
+        worker->bad += add_round(worker, kernel, round);
+        worker->bad += multiply_round(worker);
+        worker->bad += ccu_device_sync(worker->device) != HOB_OK;
+        ccu_device_memory_stats(worker->device, &stats);
+        if (round % 8 == worker->number)
+            ccu_device_trim(worker->device);
+    }
+    if (kernel)
+        ccu_runtime.kernel_close(&worker->device->cube, kernel);
+    return NULL;
+}
+
+START_TEST(test_cuda_threads_do_all_at_once)
+{
+    struct ccu_device *device = open_device(NULL);
+    struct hob_memory_stats stats = HOB_MEMORY_STATS_INIT;
+    struct worker workers[THREADS];
+
+    for (uint32_t i = 0; i < THREADS; i++) {
+        workers[i] = (struct worker){.device = device, .number = i};
+        ck_assert(!pthread_create(&workers[i].thread, NULL, work, &workers[i]));
+    }
+    for (uint32_t i = 0; i < THREADS; i++) {
+        ck_assert(!pthread_join(workers[i].thread, NULL));
+        ck_assert_int_eq(workers[i].bad, 0);
+    }
+    ck_assert_int_eq(fake_cuda.products, THREADS * ROUNDS);
+    ccu_device_memory_stats(device, &stats);
+    /* But for the room to multiply in. */
+    ck_assert_uint_eq(stats.in_use_bytes, CCU_WORKSPACE_BYTES);
+    ccu_device_close(device);
+}
+END_TEST
+
+/* The libraries may still be on their way when a device goes. */
+START_TEST(test_cuda_closes_at_once)
+{
+    for (int i = 0; i < 50; i++)
+        ccu_device_close(open_device(NULL));
+}
+END_TEST
+
+/* ---- beside others ---- */
+
+START_TEST(test_cuda_gives_the_context_back)
+{
+    struct ccu_device *device;
+    void *data = NULL;
+
+    fake_cuda_make_current(1);
+    device = open_device(NULL);
+    ck_assert_int_eq(fake_cuda_current(), 1);
+    ck_assert_int_eq(ccu_device_alloc(device, 64, &data), HOB_OK);
+    ck_assert_int_eq(fake_cuda_current(), 1);
+    ccu_device_free(device, data, 64);
+    ccu_device_close(device);
+    ck_assert_int_eq(fake_cuda_current(), 1);
+}
+END_TEST
+
+/* A context that somebody destroyed is the end of the device: nothing is done
+ * in the context that happens to be current. */
+START_TEST(test_cuda_context_is_gone)
+{
+    struct ccu_device *device = open_device(NULL);
+    float numbers[AREA] = {0};
+    void *data = NULL;
+
+    fake_cuda_make_current(1);
+    fake_cuda.failing = "cuCtxPushCurrent_v2";
+    fake_cuda.result = 709; /* CUDA_ERROR_CONTEXT_IS_DESTROYED */
+    ck_assert_ptr_null(make_kernel(device, "KERNEL"));
+    ck_assert_int_eq(fake_cuda.modules, 0);
+    ck_assert_int_eq(ccu_device_alloc(device, 64, &data), HOB_ERR_DEVICE);
+    ck_assert_int_eq(fake_cuda.blocks, 0);
+    ck_assert_int_eq(multiply(device, numbers, numbers), HOB_ERR_DEVICE);
+    ck_assert_ptr_nonnull(strstr(logged, "cube-cuda:0 is lost"));
+    ck_assert_ptr_nonnull(strstr(logged, "cuCtxPushCurrent"));
+    fake_cuda.failing = NULL;
+    ccu_device_close(device);
+}
+END_TEST
+
+/* ---- failures half way ---- */
+
+START_TEST(test_cuda_lost_device_multiplies_no_more)
+{
+    struct ccu_device *device = open_device(NULL);
+    float numbers[AREA] = {0};
+
+    fake_cuda.failing = "cublasLtMatmul";
+    fake_cuda.result = 13;
+    ck_assert_int_eq(multiply(device, numbers, numbers), HOB_ERR_DEVICE);
+    ck_assert_ptr_nonnull(strstr(host.message, "cuBLASLt: status 13"));
+    /* The same, but the driver says that it is worse. */
+    ck_assert_int_eq(ccu_device_sync(device), HOB_OK);
+    fake_cuda.lost[0] = CCU_ILLEGAL_ADDRESS;
+    ck_assert_int_eq(multiply(device, numbers, numbers), HOB_ERR_DEVICE);
+    ck_assert_ptr_nonnull(strstr(host.message, "asked for matmul"));
+    fake_cuda.failing = NULL;
+    ck_assert_int_eq(multiply(device, numbers, numbers), HOB_ERR_DEVICE);
+    ck_assert_ptr_nonnull(strstr(host.message, "cube-cuda:0 is lost"));
+    ccu_device_close(device);
+}
+END_TEST
+
+START_TEST(test_cuda_blocking_waits_for_products)
+{
+    struct ccu_device *device = open_device("{\"blocking\": \"yes\"}");
+    float numbers[AREA] = {0};
+
+    ck_assert_int_eq(multiply(device, numbers, numbers), HOB_OK);
+    ck_assert_int_eq(fake_cuda.waits, 1);
+    ccu_device_close(device);
+}
+END_TEST
+
+/* Without room to multiply in, kernels are chosen that need none; once there is
+ * room, those that are chosen always. */
+START_TEST(test_cuda_workspace_comes_later)
+{
+    const uint64_t most = (uint64_t)240 << 20;
+    struct ccu_device *device = open_device(NULL);
+    float numbers[AREA] = {0};
+    void *held = NULL;
+
+    ck_assert_int_eq(ccu_device_alloc(device, most, &held), HOB_OK);
+    ck_assert_int_eq(multiply(device, numbers, numbers), HOB_OK);
+    ck_assert_uint_eq(fake_cuda.workspace_bytes, 0);
+    ccu_device_free(device, held, most);
+    ck_assert_int_eq(multiply(device, numbers, numbers), HOB_OK);
+    ck_assert_uint_eq(fake_cuda.workspace_bytes, CCU_WORKSPACE_BYTES);
+    ck_assert_int_eq(fake_cuda.heuristics, 2);
+    ccu_device_close(device);
+}
+END_TEST
+
+/* What the lists keep is given back for it. */
+START_TEST(test_cuda_workspace_takes_from_the_lists)
+{
+    const uint64_t each = (uint64_t)60 << 20;
+    struct ccu_device *device = open_device(NULL);
+    float numbers[AREA] = {0};
+    void *held[4];
+
+    for (int i = 0; i < 4; i++)
+        ck_assert_int_eq(ccu_device_alloc(device, each, &held[i]), HOB_OK);
+    for (int i = 0; i < 4; i++)
+        ccu_device_free(device, held[i], each);
+    ck_assert_int_eq(multiply(device, numbers, numbers), HOB_OK);
+    ck_assert_uint_eq(fake_cuda.workspace_bytes, CCU_WORKSPACE_BYTES);
+    ccu_device_close(device);
+}
+END_TEST
+
+/* A slot is not free before the device has said so. */
+START_TEST(test_cuda_failed_wait_frees_no_slot)
+{
+    const uint64_t bytes = (uint64_t)CCU_SLOTS * CCU_SLOT_BYTES;
+    struct ccu_device *device = open_device(NULL);
+    char *numbers = calloc(bytes, 1);
+    void *data = NULL;
+
+    ck_assert_int_eq(ccu_device_alloc(device, bytes, &data), HOB_OK);
+    ck_assert_int_eq(ccu_device_upload(device, data, numbers, bytes), HOB_OK);
+    fake_cuda.result = CCU_OUT_OF_MEMORY;
+    fake_cuda.failing = "cuEventSynchronize";
+    ck_assert_int_eq(ccu_device_upload(device, data, numbers, 64),
+                     HOB_ERR_MEMORY);
+    for (int i = 0; i < CCU_SLOTS; i++)
+        ck_assert_uint_eq(device->staging.up.slots[i].used, CCU_SLOT_BYTES);
+    fake_cuda.failing = NULL;
+    ck_assert_int_eq(ccu_device_upload(device, data, numbers, 64), HOB_OK);
+    ccu_device_free(device, data, bytes);
+    ccu_device_close(device);
+    free(numbers);
+}
+END_TEST
+
+static struct ccu_device *waiting_device;
+static void *waiting_kernel;
+static char *waiting_message;
+
+/* As another thread might, while one waits. */
+static void launch_meanwhile(void)
+{
+    fake_cuda.waiting = NULL;
+    (void)launch(waiting_device, waiting_kernel, NULL, 0, "gather",
+                 &waiting_message);
+}
+
+START_TEST(test_cuda_wait_forgets_only_what_it_waited_for)
+{
+    char *message = NULL;
+
+    waiting_device = open_device(NULL);
+    waiting_kernel = make_kernel(waiting_device, "crash");
+    ck_assert_ptr_nonnull(waiting_kernel);
+    fake_cuda.waiting = launch_meanwhile;
+    ck_assert_int_eq(ccu_device_sync(waiting_device), HOB_OK);
+    ck_assert_int_eq(
+        launch(waiting_device, waiting_kernel, NULL, 0, "add", &message),
+        HOB_ERR_DEVICE);
+    ck_assert_ptr_nonnull(message);
+    ck_assert_ptr_nonnull(strstr(message, "asked for gather, add"));
+    host.table.mem_free(&host.table, message);
+    ccu_runtime.kernel_close(&waiting_device->cube, waiting_kernel);
+    ccu_device_close(waiting_device);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("CUDA threads");
+    TCase *tc = tcase_create("threads");
+    SRunner *runner;
+    int failed;
+
+    tcase_add_checked_fixture(tc, setup, teardown);
+    tcase_set_timeout(tc, 60);
+    tcase_add_test(tc, test_cuda_threads_do_all_at_once);
+    tcase_add_test(tc, test_cuda_closes_at_once);
+    tcase_add_test(tc, test_cuda_gives_the_context_back);
+    tcase_add_test(tc, test_cuda_context_is_gone);
+    tcase_add_test(tc, test_cuda_lost_device_multiplies_no_more);
+    tcase_add_test(tc, test_cuda_blocking_waits_for_products);
+    tcase_add_test(tc, test_cuda_workspace_comes_later);
+    tcase_add_test(tc, test_cuda_workspace_takes_from_the_lists);
+    tcase_add_test(tc, test_cuda_failed_wait_frees_no_slot);
+    tcase_add_test(tc, test_cuda_wait_forgets_only_what_it_waited_for);
+    suite_add_tcase(suite, tc);
+    runner = srunner_create(suite);
+    srunner_run_all(runner, CK_ENV);
+    failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed ? 1 : 0;
+}
