@@ -10,13 +10,6 @@ work=$(mktemp -d) || exit 99
 trap 'rm -r -f "$work"' EXIT
 stage=$work/stage$prefix
 
-# The checker tries each device that opens: with drivers of GPUs that would take
-# minutes, and differ from machine to machine.
-CUDA_VISIBLE_DEVICES=
-VK_DRIVER_FILES=/nonexistent
-VK_ICD_FILENAMES=/nonexistent
-export CUDA_VISIBLE_DEVICES VK_DRIVER_FILES VK_ICD_FILENAMES
-
 # The flags of the make that runs the tests are not meant for these.
 unset MAKEFLAGS MFLAGS MAKELEVEL
 # libtool links anew while it installs, in the folder that others may install
