@@ -287,6 +287,9 @@ void check_accepted(struct check_child *child, const char *text);
 /* Open the library, look at what changes, list the jobs (load.c). */
 void check_load(struct check_child *child);
 
+/* Note what an op lists and no job tries, and why (selectors.c). */
+void check_selectors(struct check_child *child, hob_runtime *runtime);
+
 /* ---- memory ---- */
 
 enum { CHECK_BLOCKS_MAX = 8192, CHECK_GUARD = 64 };

@@ -525,6 +525,7 @@ static void list_jobs(struct check_child *child, hob_runtime *runtime)
             check_note(child, "%s is not checked: no device here serves it",
                        target->ops[i].name);
     free(tried);
+    check_selectors(child, runtime);
 }
 
 void check_load(struct check_child *child)

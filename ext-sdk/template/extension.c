@@ -5,6 +5,12 @@
  * function that is promised but not written is an error of the linker.
  */
 #include "@OP@_glue.h"
+@if CUBE
+
+#include <hob/ext/cube.h>
+
+#include <string.h>
+@end
 
 /*
  * The body says what the op is, in terms of other ops. It runs on every
@@ -114,6 +120,70 @@ hob_status @NAMESPACE@_@OP@_flex(void *device, struct hob_call *call)
     call->host->parallel_for(call->host, hob_view_count(own.x), 16384, run,
                              &own);
     return HOB_OK;
+}
+@end
+@if CUBE
+
+/* @OP@.cube as a string; the Makefile makes it. */
+static const char @OP@_text[] =
+#include "@OP@.cube.inc"
+    ;
+
+@if CXX
+/* What @OP@.cube takes. Constant, and there as long as the process. */
+static const struct hob_cube_kernel @OP@_kernel = {
+    sizeof(struct hob_cube_kernel),
+    HOB_CUBE_PORTABLE,
+    "@NAMESPACE@_@OP@",
+    @OP@_text,
+    0,
+    {{"y", HOB_CUBE_WRITTEN, 0}, {"x", 0, 0}},
+    {{"count", HOB_CUBE_INDEX, 0}, {"factor", HOB_CUBE_VALUE_OF(1), 0}},
+    {},
+    {},
+    nullptr,
+    0,
+    0,
+};
+@else
+/* What @OP@.cube takes. Constant, and there as long as the process. */
+static const struct hob_cube_kernel @OP@_kernel = {
+    HOB_CUBE_KERNEL_INIT_HEAD,
+    .name = "@NAMESPACE@_@OP@",
+    .code = @OP@_text,
+    .buffers = {{"y", HOB_CUBE_WRITTEN, 0}, {"x", 0, 0}},
+    .params = {{"count", HOB_CUBE_INDEX, 0},
+               {"factor", HOB_CUBE_VALUE_OF(1), 0}},
+};
+@end
+
+/*
+ * The kernel for GPUs: @OP@.cube, launched over the elements. Everything goes
+ * in the order of the lists above.
+ */
+hob_status @NAMESPACE@_@OP@_cube(void *device, struct hob_call *call)
+{
+    const struct hob_view *const views[] = {hob_ret_view(call, 0),
+                                            hob_arg_view(call, 0)};
+    const int64_t count = hob_view_count(views[1]);
+    const hob_value numbers[] = {
+        hob_i64(count), call->args[@UPPER_NAMESPACE@_@UPPER_OP@_ARG_FACTOR]};
+    void *instance;
+    const struct hob_cube_compute *cube = hob_cube_find(call, &instance);
+    struct hob_cube_launch launch;
+
+    (void)device;
+    if (!cube)
+        return HOB_ERR_PLUGIN;
+    memset(&launch, 0, sizeof(launch));
+    launch.struct_size = sizeof(launch);
+    launch.kernel = &@OP@_kernel;
+    launch.views = views;
+    launch.view_count = 2;
+    launch.numbers = numbers;
+    launch.number_count = 2;
+    launch.groups = cube->groups(instance, count, 256);
+    return cube->launch(instance, call, &launch);
 }
 @end
 @if BACKWARD

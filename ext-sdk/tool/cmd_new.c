@@ -34,10 +34,14 @@ enum { TEMPLATE_MAX = 1 << 20 };
 static const struct project_file {
     const char *template;
     const char *name;
-} project_files[] = {
-    {"Makefile", "Makefile"},         {"README.md", "README.md"},
-    {"extension.c", "@OP@.@SUFFIX@"}, {"gitignore", ".gitignore"},
-    {"manifest.json", "@OP@.json"},   {"test.c", "test.@SUFFIX@"}};
+    const char *flag; /* only where this value is not empty; NULL: always */
+} project_files[] = {{"Makefile", "Makefile", NULL},
+                     {"README.md", "README.md", NULL},
+                     {"extension.c", "@OP@.@SUFFIX@", NULL},
+                     {"gitignore", ".gitignore", NULL},
+                     {"kernel.cube", "@OP@.cube", "CUBE"},
+                     {"manifest.json", "@OP@.json", NULL},
+                     {"test.c", "test.@SUFFIX@", NULL}};
 
 enum { FILE_COUNT = sizeof(project_files) / sizeof(project_files[0]) };
 
@@ -47,7 +51,7 @@ struct project {
     char *templates;   /* owned: their folder */
     const char *name;  /* "acme.scale", and the folder's */
     const char *aside; /* while it is not whole */
-    struct template_value values[16];
+    struct template_value values[20];
     size_t value_count;
     hob_error *error;
 };
@@ -158,6 +162,17 @@ static const char *project_path(struct project *project,
     return path;
 }
 
+/* Whether the project has FILE. */
+static bool is_wanted(const struct project *project,
+                      const struct project_file *file)
+{
+    for (size_t i = 0; file->flag && i < project->value_count; i++) {
+        if (!strcmp(project->values[i].name, file->flag))
+            return *project->values[i].value != '\0';
+    }
+    return true;
+}
+
 static hob_status make_file(struct project *project,
                             const struct project_file *file)
 {
@@ -232,8 +247,10 @@ static hob_status make_folder(struct project *project)
     code = os->make_dir(os->self, project->aside, 0777);
     if (code)
         return hob__path_fail(project->aside, code, project->error);
-    for (int i = 0; i < FILE_COUNT && !st; i++)
-        st = make_file(project, &project_files[i]);
+    for (int i = 0; i < FILE_COUNT && !st; i++) {
+        if (is_wanted(project, &project_files[i]))
+            st = make_file(project, &project_files[i]);
+    }
     if (!st)
         st = check_manifest(project);
     if (!st) {
@@ -281,11 +298,12 @@ int tool_new(int argc, char **argv)
         const char *option;
         const char *name;
     } flags[] = {{"--with-kernel", "KERNEL"},
+                 {"--with-cube-kernel", "CUBE"},
                  {"--with-backward", "BACKWARD"},
                  {"--with-types", "TYPES"},
                  {"--cxx", "CXX"}};
     enum { FLAG_COUNT = sizeof(flags) / sizeof(flags[0]) };
-    const char *given[FLAG_COUNT] = {"", "", "", ""};
+    const char *given[FLAG_COUNT] = {"", "", "", "", ""};
     struct project project;
 
     memset(&project, 0, sizeof(project));
@@ -305,6 +323,11 @@ int tool_new(int argc, char **argv)
         return tool_usage_error("new: which name? As in acme.scale", "");
     for (int k = 0; k < FLAG_COUNT; k++)
         set(&project, flags[k].name, given[k]);
+    /* Any kernel: templates have no "or". */
+    set(&project, "IMPLEMENTED",
+        *given[0] || *given[1] || *given[2] ? "1" : "");
+    set(&project, "COMMA_KERNEL", *given[1] || *given[2] ? "," : "");
+    set(&project, "COMMA_CUBE", *given[2] ? "," : "");
     set(&project, "SUFFIX", *given[FLAG_COUNT - 1] ? "cpp" : "c");
     return make_project(&project);
 }

@@ -26,8 +26,8 @@ static const struct command {
                 {"pack", tool_pack, false}};
 
 static const char usage_text[] =
-    "usage: hob-sdk new NAME [--with-kernel] [--with-backward]\n"
-    "               [--with-types] [--cxx]\n"
+    "usage: hob-sdk new NAME [--with-kernel] [--with-cube-kernel]\n"
+    "               [--with-backward] [--with-types] [--cxx]\n"
     "       hob-sdk gen extension MANIFEST [--header FILE] [--glue FILE]\n"
     "       hob-sdk gen builtin --ops-dir DIR [--header FILE] [--table FILE]\n"
     "               [--bodies FILE] [--infer FILE]\n"

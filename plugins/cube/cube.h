@@ -25,6 +25,7 @@ struct cube_entries {
 };
 
 /* One a family, listed in entries.c too. */
+extern const struct cube_entries cube_conv_entries;
 extern const struct cube_entries cube_copy_entries;
 extern const struct cube_entries cube_create_entries;
 extern const struct cube_entries cube_elementwise_entries;
@@ -32,6 +33,7 @@ extern const struct cube_entries cube_mask_entries;
 extern const struct cube_entries cube_matmul_entries;
 extern const struct cube_entries cube_optim_entries;
 extern const struct cube_entries cube_pick_entries;
+extern const struct cube_entries cube_pool_entries;
 extern const struct cube_entries cube_quant_entries;
 extern const struct cube_entries cube_random_entries;
 extern const struct cube_entries cube_reduce_entries;

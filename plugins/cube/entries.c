@@ -4,6 +4,7 @@
 #include <string.h>
 
 static const struct cube_entries *const families[] = {
+    &cube_conv_entries,
     &cube_copy_entries,
     &cube_create_entries,
     &cube_elementwise_entries,
@@ -11,6 +12,7 @@ static const struct cube_entries *const families[] = {
     &cube_matmul_entries,
     &cube_optim_entries,
     &cube_pick_entries,
+    &cube_pool_entries,
     &cube_quant_entries,
     &cube_random_entries,
     &cube_reduce_entries,

@@ -12,6 +12,7 @@
 #include "compile_calls.h"
 #include "fake_host.h"
 #include "hob_check.h"
+#include "shaped_calls.h"
 
 #include <cube-vulkan/glslang_table.h>
 #include <cube/cube.h>
@@ -39,6 +40,7 @@ struct recorder {
     struct fake_host host;
     struct text *texts;
     uint32_t count;
+    uint32_t sampled; /* those before are many of a kind: a sample does */
     const char *asks; /* who asks now */
 };
 
@@ -410,12 +412,19 @@ static void run_entry(const struct hob_entry *entry)
                 }
 }
 
+static void set_asks(void *context, const char *name)
+{
+    ((struct recorder *)context)->asks = name;
+}
+
 static void run_all(void)
 {
     for (uint32_t f = 0; f < sizeof(families) / sizeof(families[0]); f++)
         for (uint32_t i = 0; i < families[f]->count; i++)
             run_entry(&families[f]->entries[i]);
     compile_calls_run(&recorder.device, &recorder.host, &recorder.asks);
+    recorder.sampled = recorder.count;
+    shaped_calls_run(&recorder.host, &recorder.device, set_asks, &recorder);
 }
 
 static void dump(const char *end)
@@ -438,7 +447,8 @@ static void dump(const char *end)
 
 static int is_sampled(uint32_t index, uint32_t every)
 {
-    return getenv("HOB_TEST_ALL") || index % every == 0;
+    return getenv("HOB_TEST_ALL") || index >= recorder.sampled ||
+           index % every == 0;
 }
 
 /* ---- GLSL ---- */

@@ -14,6 +14,26 @@ fi
 
 passed=0
 failed=0
+# A GPU whose driver is there: memory is known of devices that open.
+gpu=$(HOB_ADD_PLUGIN_PATH="${HOB_TEST_WAITING_DIR-}" "$stage/bin/hob" devices |
+    sed -n 's/^\(cube-[a-z:0-9]*\) *[^ ]* *[0-9][0-9.]* [KMGT]iB .*/\1/p' |
+    head -n 1)
+[ "$gpu" ] || echo "skipped: kernels for GPUs, no device of cube opens"
+
+# on_gpu NAME: its tests once more, if it has a kernel for GPUs.
+on_gpu()
+{
+    [ "$gpu" ] && [ -n "$(find "$work/$1" -name '*.cube')" ] || return 0
+    if HOB_TEST_DEVICE=$gpu HOB_ADD_PLUGIN_PATH="${HOB_TEST_WAITING_DIR-}" \
+        make -s -C "$work/$1" check O="$work/$1/out"; then
+        echo "PASS: $1 on $gpu"
+        passed=$((passed + 1))
+    else
+        echo "FAIL: $1 on $gpu"
+        failed=$((failed + 1))
+    fi
+}
+
 for name in square linear_relu flash_attention vision; do
     cp -R "$HOB_TEST_SRCDIR/../ext-sdk/examples/$name" "$work/$name" &&
         chmod -R u+w "$work/$name" || exit 99
@@ -25,6 +45,7 @@ for name in square linear_relu flash_attention vision; do
         echo "FAIL: $name"
         failed=$((failed + 1))
     fi
+    on_gpu "$name"
     symbols=$(nm -D --defined-only "$work/$name/out/$name.so" | wc -l)
     if [ "$symbols" -ne 1 ]; then
         echo "FAIL: $name.so exports $symbols symbols, not 1"

@@ -83,6 +83,12 @@ for language in c cxx; do
             done
         done
     done
+    set -- --with-kernel --with-cube-kernel --with-backward
+    [ "$language" = c ] || set -- "$@" --cxx
+    project "acme.gpu_$language" "$@"
+    # A device that does not open is told of, one that does is checked.
+    grep -q "acme.gpu_$language on cube-\|: cube is not checked: " \
+        "$work/log" || fail "acme.gpu_$language: what became of cube is told"
 done
 
 if python3 -c 'import jsonschema; jsonschema.Draft202012Validator' \

@@ -3,18 +3,30 @@
  * linear_relu.c - relu(x @ w + b) as one op.
  *
  * On flex the matrix product adds the bias and clips while a block of the
- * result is still in cache; every other backend runs the body. The gradient
- * is written by hand: it needs the result's sign only, so nothing between
- * product and relu is kept.
+ * result is still in cache. GPUs do the same in linear_relu.cube, one text for
+ * all of them; every other backend runs the body. The gradient is written by
+ * hand: it needs the result's sign only, so nothing between product and relu is
+ * kept.
  */
 #include "linear_relu_glue.h"
 
+#include <hob/ext/cube.h>
 #include <hob/ext/flex.h>
 
 hob_tensor *nn_linear_relu_body(hob_scope *scope, hob_tensor *x, hob_tensor *w,
                                 hob_tensor *b)
 {
     return hob_relu(scope, hob_linear(scope, x, w, b));
+}
+
+/* The rows of X: all dimensions but the last. */
+static int64_t row_count(const struct hob_view *x)
+{
+    int64_t rows = 1;
+
+    for (uint32_t i = 0; i + 1 < x->rank; i++)
+        rows *= x->shape[i];
+    return rows;
 }
 
 /* The manifest asks for contiguous arguments, f32 or f64; infer has checked
@@ -41,9 +53,7 @@ hob_status nn_linear_relu_flex(void *device, struct hob_call *call)
     gemm.dtype = x->dtype;
     gemm.k = w->shape[0];
     gemm.n = w->shape[1];
-    gemm.m = 1;
-    for (uint32_t i = 0; i + 1 < x->rank; i++)
-        gemm.m *= x->shape[i];
+    gemm.m = row_count(x);
     gemm.a = x->data;
     gemm.a_row = gemm.k;
     gemm.a_column = 1;
@@ -62,6 +72,64 @@ hob_status nn_linear_relu_flex(void *device, struct hob_call *call)
                                 "x and w failed on flex");
     return HOB_OK;
 }
+
+/* ---- GPUs ---- */
+
+/* The file as a string; the Makefile makes it. */
+static const char gpu_text[] =
+#include "linear_relu.cube.inc"
+    ;
+
+/* 16 by 16 invocations, as linear_relu.cube has them. */
+enum { TILE = 64, EACH = 4, DEPTH = 16, GROUP = 256 };
+
+static const struct hob_cube_kernel gpu_kernel = {
+    HOB_CUBE_KERNEL_INIT_HEAD,
+    .name = "linear_relu",
+    .code = gpu_text,
+    .buffers = {{"y", HOB_CUBE_WRITTEN, 0},
+                {"x", 0, 0},
+                {"w", 0, 0},
+                {"b", 0, 0}},
+    .params = {{"rows", HOB_CUBE_INDEX, 0},
+               {"columns", HOB_CUBE_INDEX, 0},
+               {"inner", HOB_CUBE_INDEX, 0}},
+    .shared = {{"tile_x", "VALUE_x", "DEPTH * (TILE + 1)"},
+               {"tile_w", "VALUE_w", "DEPTH * (TILE + 1)"}},
+    .constants = {"TILE", "EACH", "DEPTH"},
+};
+
+/* Any float dtype: the dialect computes f16 and bf16 in f32. */
+hob_status nn_linear_relu_cube(void *device, struct hob_call *call)
+{
+    static const int32_t constants[] = {TILE, EACH, DEPTH};
+    const struct hob_view *const views[] = {
+        hob_ret_view(call, 0), hob_arg_view(call, 0), hob_arg_view(call, 1),
+        hob_arg_view(call, 2)};
+    const int64_t rows = row_count(views[1]), inner = views[2]->shape[0],
+                  columns = views[2]->shape[1];
+    const hob_value numbers[] = {hob_i64(rows), hob_i64(columns),
+                                 hob_i64(inner)};
+    void *instance = NULL;
+    const struct hob_cube_compute *cube = hob_cube_find(call, &instance);
+    const struct hob_cube_launch launch = {
+        HOB_CUBE_LAUNCH_INIT_HEAD,
+        .kernel = &gpu_kernel,
+        .group_size = GROUP,
+        .groups = ((rows + TILE - 1) / TILE) * ((columns + TILE - 1) / TILE),
+        .views = views,
+        .view_count = 4,
+        .numbers = numbers,
+        .number_count = 3,
+        .constants = constants,
+        .constant_count = 3,
+    };
+
+    (void)device;
+    return cube ? cube->launch(instance, call, &launch) : HOB_ERR_PLUGIN;
+}
+
+/* ---- the gradient ---- */
 
 /* TENSOR [.., columns] as a matrix of COLUMNS columns. */
 static hob_tensor *as_matrix(hob_scope *scope, hob_tensor *tensor,

@@ -2,7 +2,8 @@
 /*
  * test.c - nn.linear_relu against loops in double, its gradient against
  * central differences of the same loops. Odd sizes, leading dimensions, f32
- * (flex's kernel) and f16 (the body).
+ * (flex's kernel) and f16 (the body). HOB_TEST_DEVICE names another device than
+ * flex, as in cube-vulkan:0.
  */
 #include "linear_relu.h"
 
@@ -10,6 +11,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { LEAD = 2, ROWS = 5, IN = 7, OUT = 3, PARAMS = 3 };
@@ -149,24 +151,65 @@ static void stay_silent(void *context, hob_status status, const char *op,
     (void)message;
 }
 
+static hob_tensor *draw(hob_scope *scope, hob_device *device,
+                        const int64_t *shape, uint32_t rank)
+{
+    return hob_random_uniform(scope, shape, rank, -1, 1, device, HOB_DTYPE_F32);
+}
+
+/* More than a tile of a GPU's kernel each way, and nothing at all. */
+static int test_sizes(hob_scope *scope, hob_device *device, hob_error *error)
+{
+    static const int64_t sizes[][3] = {
+        {70, 33, 131}, {0, 3, 2}, {2, 0, 3}, {2, 3, 0}};
+
+    for (int s = 0; s < 4; s++) {
+        const int64_t rows = sizes[s][0], in = sizes[s][1], out = sizes[s][2];
+        hob_tensor *x = draw(scope, device, (int64_t[]){rows, in}, 2);
+        hob_tensor *w = draw(scope, device, (int64_t[]){out, in}, 2);
+        hob_tensor *b = draw(scope, device, &out, 1);
+        hob_tensor *got, *wanted, *off;
+        double most = 0;
+
+        w = hob_swap_dims(scope, w, 0, 1); /* not contiguous */
+        got = nn_linear_relu(scope, x, w, b);
+        wanted = hob_relu(scope, hob_linear(scope, x, w, b));
+        if (hob_scope_error(scope, error))
+            return 1;
+        if (!hob_tensor_count(got))
+            continue;
+        off = hob_max(scope, hob_abs(scope, hob_sub(scope, got, wanted)));
+        if (hob_read_f64(off, &most, 1, error) || !(most < 1e-4)) {
+            printf("%d x %d x %d: off by %g\n", (int)rows, (int)in, (int)out,
+                   most);
+            return 1;
+        }
+    }
+    return 0;
+}
+
 int main(void)
 {
+    const char *base = getenv("HOB_TEST_DEVICE");
+    char spec[200];
     struct hob_runtime_options options = HOB_RUNTIME_OPTIONS_INIT;
     hob_error error = HOB_ERROR_INIT;
     hob_runtime *runtime = NULL;
     hob_device *device = NULL;
-    int failed = 4;
+    int failed = 5;
 
+    snprintf(spec, sizeof(spec), "autodiff(%s)", base ? base : "flex");
     options.policy = HOB_POLICY_REPORT;
     options.on_panic = stay_silent;
     if (!hob_runtime_open(&options, &runtime, &error) &&
-        !hob_device_open(runtime, "autodiff(flex)", &device, &error)) {
+        !hob_device_open(runtime, spec, &device, &error)) {
         hob_scope *scope = hob_scope_open(runtime);
 
         /* Sums of seven exact products; one rounding of the dtype each. */
         failed = test_dtype(scope, device, HOB_DTYPE_F64, 1e-9, &error);
         failed += test_dtype(scope, device, HOB_DTYPE_F32, 1e-5, &error);
         failed += test_dtype(scope, device, HOB_DTYPE_F16, 1e-2, &error);
+        failed += test_sizes(scope, device, &error);
         failed += test_refusal(scope, device);
         hob_scope_close(scope);
     }
@@ -176,6 +219,6 @@ int main(void)
     if (error.message)
         printf("%s\n", error.message);
     hob_error_release(&error);
-    printf("%d passed, %d failed\n", 4 - failed, failed);
+    printf("%d passed, %d failed\n", 5 - failed, failed);
     return failed != 0;
 }

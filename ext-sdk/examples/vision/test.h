@@ -15,6 +15,7 @@ struct context {
     hob_scope *scope; /* of the test that runs */
     hob_device *flex;
     hob_device *tracking; /* autodiff(flex) */
+    int is_gpu;           /* flex stands for another device */
     int passed;
     int failed;
 };

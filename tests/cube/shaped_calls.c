@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "shaped_calls.h"
+
+#include "hob_check.h"
+
+#include <cube/cube.h>
+
+#include <stdio.h>
+#include <string.h>
+
+enum { ARGUMENTS = 12 };
+
+/* A tensor, which takes the dtype of the trial, or an attribute. */
+struct argument {
+    enum { NONE, FLOATS, INTS, LIST, NUMBER, REAL, BOOLS } kind;
+    uint32_t count; /* rank, length */
+    int64_t numbers[4];
+};
+
+#define X2(a, b) {FLOATS, 2, {a, b}}
+#define X1(a) {FLOATS, 1, {a}}
+#define X4(a, b, c, d) {FLOATS, 4, {a, b, c, d}}
+#define I4(a, b, c, d) {INTS, 4, {a, b, c, d}}
+#define I1(a) {INTS, 1, {a}}
+#define L0 {LIST, 0, {0}}
+#define L1(a) {LIST, 1, {a}}
+#define L2(a, b) {LIST, 2, {a, b}}
+#define L4(a, b, c, d) {LIST, 4, {a, b, c, d}}
+#define N(a) {NUMBER, 1, {a}}
+#define ABSENT {NONE, 0, {0}}
+
+static const struct shaped {
+    const struct cube_entries *family;
+    const char *op;
+    struct argument arguments[ARGUMENTS];
+    struct argument results[4];
+} calls[] = {
+    {&cube_pool_entries, "max_pool2d",
+     {X4(2, 3, 9, 11), L1(3), L1(2), L1(1), L0, N(0)}, {X4(2, 3, 5, 6)}},
+    {&cube_pool_entries, "max_pool2d_with_indices",
+     {X4(2, 3, 9, 11), L1(3), L1(2), L1(1), L0, N(0), N(HOB_DTYPE_I32)},
+     {X4(2, 3, 5, 6), I4(2, 3, 5, 6)}},
+    {&cube_pool_entries, "max_pool2d_backward",
+     {L4(2, 3, 9, 11), X4(2, 3, 5, 6), I4(2, 3, 5, 6)}, {X4(2, 3, 9, 11)}},
+    {&cube_pool_entries, "avg_pool2d",
+     {X4(2, 3, 9, 11), L1(3), L1(2), L1(1), N(1), N(0)}, {X4(2, 3, 5, 6)}},
+    {&cube_pool_entries, "avg_pool2d_backward",
+     {L4(2, 3, 9, 11), X4(2, 3, 5, 6), L1(3), L1(2), L1(1), N(0), N(0)},
+     {X4(2, 3, 9, 11)}},
+    {&cube_pool_entries, "adaptive_avg_pool",
+     {X4(2, 3, 9, 11), L2(4, 3)}, {X4(2, 3, 4, 3)}},
+    {&cube_pool_entries, "adaptive_avg_pool_backward",
+     {X4(2, 3, 4, 3), L2(9, 11)}, {X4(2, 3, 9, 11)}},
+    {&cube_conv_entries, "conv2d",
+     {X4(32, 128, 40, 40), X4(256, 128, 3, 3), X1(256), L0, L1(1), L0, N(1)},
+     {X4(32, 256, 40, 40)}},
+    {&cube_conv_entries, "conv2d",
+     {X4(32, 16, 40, 40), X4(64, 16, 3, 3), ABSENT, L0, L1(1), L0, N(1)},
+     {X4(32, 64, 40, 40)}},
+    {&cube_conv_entries, "conv2d",
+     {X4(2, 8, 9, 11), X4(16, 8, 3, 3), ABSENT, L0, L1(1), L0, N(1)},
+     {X4(2, 16, 9, 11)}},
+    {&cube_conv_entries, "conv2d",
+     {X4(2, 8, 9, 11), X4(8, 1, 3, 3), X1(8), L0, L1(1), L0, N(8)},
+     {X4(2, 8, 9, 11)}},
+    {&cube_conv_entries, "conv2d_x_backward",
+     {L4(2, 8, 9, 11), X4(16, 8, 3, 3), X4(2, 16, 5, 6), L1(2), L1(1), L0,
+      N(1)},
+     {X4(2, 8, 9, 11)}},
+    {&cube_conv_entries, "conv2d_weight_backward",
+     {X4(32, 64, 40, 40), L4(64, 64, 3, 3), X4(32, 64, 40, 40), L0, L1(1), L0,
+      N(1)},
+     {X4(64, 64, 3, 3)}},
+    {&cube_conv_entries, "conv2d_weight_backward",
+     {X4(8, 8, 30, 30), L4(8, 1, 3, 3), X4(8, 8, 30, 30), L0, L1(1), L0, N(8)},
+     {X4(8, 1, 3, 3)}},
+};
+
+#undef X2
+#undef X1
+#undef X4
+#undef I4
+#undef I1
+#undef L0
+#undef L1
+#undef L2
+#undef L4
+#undef N
+#undef ABSENT
+
+static void add_argument(struct fake_call *fake, uint32_t index,
+                         const struct argument *argument, uint32_t dtype)
+{
+    struct fake_tensor *tensor = &fake->arg_tensors[index];
+
+    switch (argument->kind) {
+    case NONE:
+        fake_call_value(fake, hob_none());
+        return;
+    case LIST:
+        fake_call_value(fake, hob_value_i64s(argument->numbers,
+                                             argument->count));
+        return;
+    case NUMBER:
+        fake_call_value(fake, hob_i64(argument->numbers[0]));
+        return;
+    case REAL:
+        fake_call_value(fake, hob_f64((double)argument->numbers[0]));
+        return;
+    default:
+        fake_tensor_init(tensor, dtype, argument->count, argument->numbers, 0);
+        memset(tensor->view.data, 0, tensor->bytes);
+        fake_call_view(fake, &tensor->view);
+    }
+}
+
+static uint32_t dtype_of(const struct argument *argument, uint32_t dtype)
+{
+    return argument->kind == INTS    ? HOB_DTYPE_I32
+           : argument->kind == BOOLS ? HOB_DTYPE_BOOL
+                                     : dtype;
+}
+
+static uint32_t length_of(const struct argument *list, uint32_t most)
+{
+    uint32_t count = most;
+
+    while (count > 0 && list[count - 1].kind == NONE)
+        count--;
+    return count;
+}
+
+static void run(const struct shaped *shaped, struct fake_host *host,
+                void *device, uint32_t dtype)
+{
+    const struct hob_entry *entry = fake_entry_find(
+        shaped->family->entries, shaped->family->count, shaped->op);
+    const uint32_t count = length_of(shaped->arguments, ARGUMENTS);
+    struct fake_call fake;
+    hob_status st;
+
+    ck_assert_msg(entry != NULL, "no entry %s", shaped->op);
+    fake_call_init(&fake, host, shaped->op);
+    for (uint32_t i = 0; i < count; i++)
+        add_argument(&fake, i, &shaped->arguments[i],
+                     dtype_of(&shaped->arguments[i], dtype));
+    for (uint32_t i = 0; i < length_of(shaped->results, 4); i++)
+        fake_call_result(&fake, dtype_of(&shaped->results[i], dtype),
+                         shaped->results[i].count, shaped->results[i].numbers);
+    st = fake_call_run(&fake, entry, device);
+    /* Some combinations are left to the op's body. */
+    ck_assert_msg(st == HOB_OK || st == HOB_ERR_UNSUPPORTED, "%s: %s",
+                  shaped->op, host->message);
+    for (uint32_t i = 0; i < count; i++)
+        fake_tensor_release(&fake.arg_tensors[i]);
+    fake_call_release(&fake);
+}
+
+void shaped_calls_run(struct fake_host *host, void *device,
+                      void (*before)(void *context, const char *name),
+                      void *context)
+{
+    char name[64];
+
+    for (uint32_t i = 0; i < sizeof(calls) / sizeof(calls[0]); i++)
+        for (uint32_t dtype = 1; dtype <= HOB_DTYPE_BOOL; dtype++) {
+            if (!(HOB_MASK_FLOAT >> dtype & 1))
+                continue;
+            snprintf(name, sizeof(name), "%s-%u-%s", calls[i].op, i,
+                     hob_dtype_name(dtype));
+            before(context, name);
+            run(&calls[i], host, device, dtype);
+        }
+}
