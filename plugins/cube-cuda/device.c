@@ -77,17 +77,18 @@ hob_status ccu_check(struct ccu_device *device, const char *what, int result,
     if (is_fatal(result))
         lose(device, what, result);
     if (atomic_load(&device->is_lost))
-        return ccu_say(device->cube.host, out_message, HOB_ERR_DEVICE,
-                       "%s", device->lost);
+        return ccu_say(device->cube.host, out_message, HOB_ERR_DEVICE, "%s",
+                       device->lost);
     return ccu_say_result(device, out_message, what, result);
 }
 
 /* HOB_OK, or HOB_ERR_DEVICE and why. */
 static hob_status check_lost(struct ccu_device *device, char **out_message)
 {
-    return atomic_load(&device->is_lost) ? ccu_say(device->cube.host, out_message,
-                                     HOB_ERR_DEVICE, "%s", device->lost)
-                           : HOB_OK;
+    return atomic_load(&device->is_lost)
+               ? ccu_say(device->cube.host, out_message, HOB_ERR_DEVICE, "%s",
+                         device->lost)
+               : HOB_OK;
 }
 
 /* Remember that OP_NAME's work is asked for. */
@@ -184,8 +185,7 @@ static int take_again(struct ccu_device *device, uint64_t bytes,
                         " bytes are in use, %" PRIu64
                         " are held from the driver; the device has %" PRIu64,
                         device->name, bytes, stats.in_use_bytes,
-                        stats.reserved_bytes,
-                        device->cube.limits.memory_bytes);
+                        stats.reserved_bytes, device->cube.limits.memory_bytes);
     }
     return result;
 }
@@ -233,9 +233,8 @@ hob_status ccu_device_upload(void *opened, void *data, const void *host_data,
     hob_status status = check_lost(device, NULL);
 
     if (!status)
-        status =
-            ccu_staging_upload(&device->staging, (ccu_address)(uintptr_t)data,
-                               host_data, bytes);
+        status = ccu_staging_upload(
+            &device->staging, (ccu_address)(uintptr_t)data, host_data, bytes);
     ccu_leave(device, is_pushed);
     return status;
 }
@@ -324,8 +323,8 @@ static hob_status kernel_open(struct cube_device *opened,
     kernel->group_size = source->group_size;
     result = device->driver->module_load(&kernel->module, binary);
     if (!result) {
-        result = device->driver->module_function(
-            &kernel->function, kernel->module, source->name);
+        result = device->driver->module_function(&kernel->function,
+                                                 kernel->module, source->name);
         if (result)
             (void)device->driver->module_unload(kernel->module);
     }
@@ -350,8 +349,7 @@ static void kernel_close(struct cube_device *opened, void *closed)
 }
 
 static hob_status launch(struct cube_device *opened, void *kernel_handle,
-                         const struct cube_launch *launch,
-                         char **out_message)
+                         const struct cube_launch *launch, char **out_message)
 {
     struct ccu_device *device = (struct ccu_device *)opened;
     const struct ccu_kernel *kernel = kernel_handle;
@@ -371,8 +369,8 @@ static hob_status launch(struct cube_device *opened, void *kernel_handle,
     for (uint32_t i = 0; i < launch->place_count; i++)
         parameters[i] = params + launch->places[i];
     result = device->driver->launch(kernel->function, launch->groups, 1, 1,
-                                    kernel->group_size, 1, 1, 0,
-                                    device->stream, parameters, NULL);
+                                    kernel->group_size, 1, 1, 0, device->stream,
+                                    parameters, NULL);
     status = ccu_check(device, launch->op_name, result, out_message);
     return ccu_end(device, is_pushed, status, out_message);
 }
@@ -443,8 +441,8 @@ static void set_limits(struct ccu_device *device)
 /* What lives in DEVICE's context, which is current. */
 static hob_status open_in_context(struct ccu_device *device, char **out_message)
 {
-    int result = device->driver->stream_create(&device->stream,
-                                               CCU_STREAM_NON_BLOCKING);
+    int result =
+        device->driver->stream_create(&device->stream, CCU_STREAM_NON_BLOCKING);
     hob_status status;
 
     if (result) {
@@ -468,8 +466,8 @@ static hob_status open_in_context(struct ccu_device *device, char **out_message)
 /* Everything behind DEVICE, which knows where it belongs. */
 static hob_status open_parts(struct ccu_device *device, char **out_message)
 {
-    const int result = device->driver->context_retain(
-        &device->context, device->physical->handle);
+    const int result = device->driver->context_retain(&device->context,
+                                                      device->physical->handle);
     hob_status status;
     int is_pushed;
 
@@ -498,10 +496,9 @@ static int read_options(struct ccu_device *device, const char *text,
         {"blocking", CUBE_OPTION_TRUTH, &to->is_blocking},
     };
 
-    return !text ||
-           cube_options_parse(text, options,
-                              sizeof(options) / sizeof(options[0]), reason,
-                              CCU_REASON);
+    return !text || cube_options_parse(text, options,
+                                       sizeof(options) / sizeof(options[0]),
+                                       reason, CCU_REASON);
 }
 
 /* Set DEVICE's place in INSTANCE, or say why it cannot be opened. */
@@ -529,8 +526,7 @@ static hob_status choose(struct ccu_device *device,
     device->instance = instance;
     device->driver = &instance->driver;
     device->physical = physical;
-    snprintf(device->name, sizeof(device->name), "cube-cuda:%" PRIu32,
-             ordinal);
+    snprintf(device->name, sizeof(device->name), "cube-cuda:%" PRIu32, ordinal);
     return HOB_OK;
 }
 
