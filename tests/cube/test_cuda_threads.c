@@ -25,12 +25,15 @@ static void log_write(const struct hob_host *table, int32_t severity,
                       const char *format, ...)
 {
     va_list list;
+    size_t used;
 
     (void)table;
     (void)severity;
     pthread_mutex_lock(&log_lock);
+    /* Threads that open libraries have something to say as well. */
+    used = strlen(logged);
     va_start(list, format);
-    vsnprintf(logged, sizeof(logged), format, list);
+    vsnprintf(logged + used, sizeof(logged) - used, format, list);
     va_end(list);
     pthread_mutex_unlock(&log_lock);
 }

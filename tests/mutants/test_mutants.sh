@@ -132,6 +132,12 @@ for name in square linear_relu wide; do
     mkdir "$work/$name"
     source=$top/ext-sdk/examples/$name
     [ -d "$source" ] || source=$here
+    # Kernels for GPUs are included as text, as their Makefiles make it.
+    for kernel in "$source"/*.cube; do
+        [ ! -e "$kernel" ] ||
+            sed -e 's/\\/\\\\/g' -e 's/"/\\"/g' -e 's/.*/"&\\n"/' "$kernel" \
+                >"$work/$name/${kernel##*/}.inc"
+    done
     # shellcheck disable=SC2086
     if sed "s/@minor@/$minor/g" "$source/$name.json" \
         >"$work/$name/$name.json" &&
