@@ -293,10 +293,9 @@ static int has_device(void)
 
 int main(void)
 {
-    Suite *suite = suite_create("maths");
-    TCase *one = tcase_create("one");
-    TCase *two = tcase_create("two");
-    SRunner *runner = srunner_create(suite);
+    Suite *suite;
+    TCase *one, *two;
+    SRunner *runner;
     int failed;
 
     if (HOB_BUILD_SANITIZERS) {
@@ -305,6 +304,10 @@ int main(void)
     }
     if (!has_device())
         return 77;
+    suite = suite_create("maths");
+    one = tcase_create("one");
+    two = tcase_create("two");
+    runner = srunner_create(suite);
     tcase_add_checked_fixture(one, setup, teardown);
     tcase_add_loop_test(one, test_maths_unary_f32, 0,
                         sizeof(unaries) / sizeof(unaries[0]));

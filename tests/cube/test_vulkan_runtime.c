@@ -446,9 +446,8 @@ static int has_device(void)
 
 int main(void)
 {
-    Suite *suite = suite_create("vulkan runtime");
-    TCase *tc = tcase_create("runtime");
-    TCase *order = tcase_create("order");
+    Suite *suite;
+    TCase *tc, *order;
     SRunner *runner;
     int failed;
 
@@ -458,6 +457,9 @@ int main(void)
     }
     if (!has_device())
         return 77;
+    suite = suite_create("vulkan runtime");
+    tc = tcase_create("runtime");
+    order = tcase_create("order");
     tcase_add_checked_fixture(tc, setup, teardown);
     tcase_add_checked_fixture(order, setup, teardown);
     tcase_set_timeout(tc, 30);
