@@ -89,16 +89,6 @@ static void NAME(max_back_some)(const TYPE *in, const TYPE *grad, int64_t width,
     }
 }
 
-/* Whether POOL is that. */
-static int NAME(has_max_back)(const struct flex_pool *pool)
-{
-    for (int i = 0; i < 2; i++)
-        if (pool->size[i] != 2 || pool->stride[i] != 2 || pool->padding[i] ||
-            pool->dilation[i] != 1 || 2 * pool->out[i] > pool->in[i])
-            return 0;
-    return 1;
-}
-
 static int NAME(max_back)(const struct flex_pool *pool, int64_t planes,
                           const void *in_planes, const void *grad_planes,
                           void *out_planes)
@@ -113,7 +103,7 @@ static int NAME(max_back)(const struct flex_pool *pool, int64_t planes,
     int64_t left = planes * size;
     int64_t grads_left = planes * pool->out[0] * pool->out[1];
 
-    if (!NAME(has_max_back)(pool))
+    if (!NAME(has_pairs)(pool))
         return 0;
     for (int64_t n = 0; n < planes;
          n++, in += size, out += size, left -= size) {

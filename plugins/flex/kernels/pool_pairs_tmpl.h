@@ -5,14 +5,20 @@
  * in the order in which the general loops join them. Included by pool_tmpl.h.
  */
 
-/* Whether POOL is that, with at least a vector of windows in a row. */
-static inline int NAME(is_pairs)(const struct flex_pool *pool)
+/* Whether POOL is that. */
+static inline int NAME(has_pairs)(const struct flex_pool *pool)
 {
     for (int i = 0; i < 2; i++)
         if (pool->size[i] != 2 || pool->stride[i] != 2 || pool->padding[i] ||
             pool->dilation[i] != 1 || 2 * pool->out[i] > pool->in[i])
             return 0;
-    return pool->out[1] >= NAME(lanes);
+    return 1;
+}
+
+/* The same with at least a vector of windows in a row. */
+static inline int NAME(is_pairs)(const struct flex_pool *pool)
+{
+    return NAME(has_pairs)(pool) && pool->out[1] >= NAME(lanes);
 }
 
 /* The elements of A, then B, in even and in odd places. */
