@@ -2,7 +2,8 @@
 #include "blas.h"
 
 #include "device.h"
-#include "message.h"
+
+#include <cube/message.h>
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -388,8 +389,8 @@ static hob_status failed(struct ccu_device *device, int result,
     const hob_status status = ccu_wait(device, out_message);
 
     return status ? status
-                  : ccu_say(device->cube.host, out_message, HOB_ERR_DEVICE,
-                            "%s: cuBLASLt: status %d", device->name, result);
+                  : cube_say(device->cube.host, out_message, HOB_ERR_DEVICE,
+                             "%s: cuBLASLt: status %d", device->name, result);
 }
 
 hob_status ccu_blas_multiply(struct ccu_device *device,

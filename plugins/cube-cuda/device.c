@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "device.h"
 
-#include "message.h"
-
 #include <cube/cube.h>
+#include <cube/message.h>
 
 #include <inttypes.h>
 #include <stdatomic.h>
@@ -35,6 +34,18 @@ void ccu_leave(struct ccu_device *device, int is_pushed)
 
     if (is_pushed)
         (void)device->driver->context_pop(&popped);
+}
+
+hob_status ccu_say_result(struct ccu_device *device, char **out_message,
+                          const char *what, int result)
+{
+    char text[CCU_REASON / 2];
+
+    ccu_result_text(device->driver, result, text, sizeof(text));
+    return cube_say(device->cube.host, out_message,
+                    result == CCU_OUT_OF_MEMORY ? HOB_ERR_MEMORY
+                                                : HOB_ERR_DEVICE,
+                    "%s: %s: %s", device->name, what, text);
 }
 
 /* Whether a context is of no use any more after RESULT: the driver answers the
@@ -77,8 +88,8 @@ hob_status ccu_check(struct ccu_device *device, const char *what, int result,
     if (is_fatal(result))
         lose(device, what, result);
     if (atomic_load(&device->is_lost))
-        return ccu_say(device->cube.host, out_message, HOB_ERR_DEVICE, "%s",
-                       device->lost);
+        return cube_say(device->cube.host, out_message, HOB_ERR_DEVICE, "%s",
+                        device->lost);
     return ccu_say_result(device, out_message, what, result);
 }
 
@@ -86,8 +97,8 @@ hob_status ccu_check(struct ccu_device *device, const char *what, int result,
 static hob_status check_lost(struct ccu_device *device, char **out_message)
 {
     return atomic_load(&device->is_lost)
-               ? ccu_say(device->cube.host, out_message, HOB_ERR_DEVICE, "%s",
-                         device->lost)
+               ? cube_say(device->cube.host, out_message, HOB_ERR_DEVICE, "%s",
+                          device->lost)
                : HOB_OK;
 }
 
@@ -511,18 +522,18 @@ static hob_status choose(struct ccu_device *device,
 
     ccu_instance_open(instance);
     if (instance->problem[0])
-        return ccu_say(host, out_message, HOB_ERR_DEVICE, "%s",
-                       instance->problem);
+        return cube_say(host, out_message, HOB_ERR_DEVICE, "%s",
+                        instance->problem);
     if (ordinal >= instance->count)
-        return ccu_say(host, out_message, HOB_ERR_DEVICE,
-                       "there is no device %" PRIu32 "; CUDA has %" PRIu32
-                       ", counted from 0",
-                       ordinal, instance->count);
+        return cube_say(host, out_message, HOB_ERR_DEVICE,
+                        "there is no device %" PRIu32 "; CUDA has %" PRIu32
+                        ", counted from 0",
+                        ordinal, instance->count);
     physical = &instance->devices[ordinal];
     if (physical->lacks[0])
-        return ccu_say(host, out_message, HOB_ERR_UNSUPPORTED,
-                       "%s cannot be used; it lacks %s", physical->name,
-                       physical->lacks);
+        return cube_say(host, out_message, HOB_ERR_UNSUPPORTED,
+                        "%s cannot be used; it lacks %s", physical->name,
+                        physical->lacks);
     device->instance = instance;
     device->driver = &instance->driver;
     device->physical = physical;
@@ -578,8 +589,8 @@ hob_status ccu_device_open(void *opened, uint32_t ordinal, const char *options,
     else
         device->has_lock = 1;
     if (!status && !read_options(device, options, reason))
-        status = ccu_say(host, out_message, HOB_ERR_ARGUMENT, "cube-cuda: %s",
-                         reason);
+        status = cube_say(host, out_message, HOB_ERR_ARGUMENT, "cube-cuda: %s",
+                          reason);
     if (!status)
         status = choose(device, instance, ordinal, out_message);
     if (!status)

@@ -70,6 +70,10 @@ hob_status ccu_end(struct ccu_device *device, int is_pushed, hob_status status,
 /* ccu_memory_take(), once more after a trim where the driver has no more. */
 int ccu_take(struct ccu_device *device, uint64_t bytes,
              ccu_address *out_address);
+/* WHAT of the driver's failed with RESULT: cube_say() with the status that
+ * RESULT stands for. */
+hob_status ccu_say_result(struct ccu_device *device, char **out_message,
+                          const char *what, int result);
 /* Wait for all work. */
 hob_status ccu_wait(struct ccu_device *device, char **out_message);
 

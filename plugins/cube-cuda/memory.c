@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "device.h"
 
-#include "message.h"
-
 #include <stdlib.h>
 #include <string.h>
 

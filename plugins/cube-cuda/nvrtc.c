@@ -2,7 +2,8 @@
 #include "nvrtc.h"
 
 #include "device.h"
-#include "message.h"
+
+#include <cube/message.h>
 
 #include <stdio.h>
 #include <string.h>
@@ -78,18 +79,18 @@ static hob_status say_log(struct ccu_device *device,
     const struct hob_host *host = device->cube.host;
     size_t bytes = 0;
     char *log = NULL;
+    hob_status status;
 
     if (!nvrtc->log_size(program, &bytes) && bytes)
         log = host->mem_alloc(host, bytes);
     if (log && nvrtc->log(program, log))
         log[0] = '\0';
-    if (out_message)
-        *out_message = cube_message(
-            host, "%s: kernel %s cannot be compiled (NVRTC %d): %s",
-            device->name, source->name, result,
-            log && log[0] ? log : "NVRTC does not say why");
+    status = cube_say(host, out_message, HOB_ERR_INTERNAL,
+                      "%s: kernel %s cannot be compiled (NVRTC %d): %s",
+                      device->name, source->name, result,
+                      log && log[0] ? log : "NVRTC does not say why");
     host->mem_free(host, log);
-    return HOB_ERR_INTERNAL;
+    return status;
 }
 
 /* PROGRAM's machine code as memory of the host's. */
@@ -132,15 +133,15 @@ hob_status ccu_compile(struct cube_device *opened,
     *out_bytes = 0;
     wait_for_library(&device->compiler);
     if (!device->compiler.is_open)
-        return ccu_say(opened->host, out_message, HOB_ERR_DEVICE, "%s: %s",
-                       device->name, device->compiler.problem);
+        return cube_say(opened->host, out_message, HOB_ERR_DEVICE, "%s: %s",
+                        device->name, device->compiler.problem);
     snprintf(architecture, sizeof(architecture), "--gpu-architecture=sm_%d%d",
              device->physical->major, device->physical->minor);
     result = nvrtc->create(&program, source->text, source->name, 0, NULL, NULL);
     if (result)
-        return ccu_say(opened->host, out_message, HOB_ERR_MEMORY,
-                       "%s: NVRTC cannot take kernel %s (NVRTC %d)",
-                       device->name, source->name, result);
+        return cube_say(opened->host, out_message, HOB_ERR_MEMORY,
+                        "%s: NVRTC cannot take kernel %s (NVRTC %d)",
+                        device->name, source->name, result);
     result = nvrtc->compile(program, sizeof(options) / sizeof(options[0]),
                             options);
     status = result ? say_log(device, program, source, result, out_message)

@@ -2,9 +2,9 @@
 #include "kernels.h"
 
 #include "cache.h"
+#include "message.h"
 
 #include <pthread.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,24 +19,6 @@ struct cube_kernels {
     struct cube_cache *cache; /* opened with the first compilation */
     int is_cache_open;
 };
-
-char *cube_message(const struct hob_host *host, const char *format, ...)
-{
-    va_list args;
-    char *message;
-    int bytes;
-
-    va_start(args, format);
-    bytes = vsnprintf(NULL, 0, format, args);
-    va_end(args);
-    message = bytes < 0 ? NULL : host->mem_alloc(host, (uint64_t)bytes + 1);
-    if (!message)
-        return NULL;
-    va_start(args, format);
-    vsnprintf(message, (size_t)bytes + 1, format, args);
-    va_end(args);
-    return message;
-}
 
 /* ---- the table ---- */
 
@@ -209,20 +191,17 @@ static hob_status check_dtypes(const struct cube_device *device,
              !device->limits.has_i64))
             bad = dtype;
     }
-    if (bad) {
-        *out_message = cube_message(
-            device->host, "%s: %s has no %s; cast the tensor",
-            variant->program->name, device->name, hob_dtype_name(bad));
-        return HOB_ERR_DTYPE;
-    }
-    if (variant->is_wide && !device->limits.has_i64) {
-        *out_message = cube_message(
-            device->host,
+    if (bad)
+        return cube_say(device->host, out_message, HOB_ERR_DTYPE,
+                        "%s: %s has no %s; cast the tensor",
+                        variant->program->name, device->name,
+                        hob_dtype_name(bad));
+    if (variant->is_wide && !device->limits.has_i64)
+        return cube_say(
+            device->host, out_message, HOB_ERR_DTYPE,
             "%s: %s has no 64-bit integers, so a tensor may have fewer than "
             "2^31 elements only",
             variant->program->name, device->name);
-        return HOB_ERR_DTYPE;
-    }
     return HOB_OK;
 }
 

@@ -35,8 +35,4 @@ cube_kernels_describe(struct cube_kernels *kernels,
                       const struct hob_cube_kernel *description,
                       char reason[CUBE_REASON]);
 
-/* A message as runtimes make them; NULL without memory. */
-char *cube_message(const struct hob_host *host, const char *format, ...)
-    HOB_PRINTF(2, 3);
-
 #endif

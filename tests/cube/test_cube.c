@@ -9,6 +9,7 @@
 
 #include <cube/cache.h>
 #include <cube/cube.h>
+#include <cube/message.h>
 #include <cube/spirv.h>
 
 #include <math.h>
@@ -273,10 +274,9 @@ static hob_status count_compile(struct cube_device *device,
     pthread_mutex_lock(&counting->lock);
     counting->compiled++;
     pthread_mutex_unlock(&counting->lock);
-    if (counting->compile_status) {
-        *out_message = cube_message(device->host, "line %d", 7);
-        return counting->compile_status;
-    }
+    if (counting->compile_status)
+        return cube_say(device->host, out_message, counting->compile_status,
+                        "line %d", 7);
     *out_bytes = source->bytes;
     *out_binary = device->host->mem_alloc(device->host, source->bytes);
     memcpy(*out_binary, source->text, source->bytes);
@@ -292,8 +292,7 @@ static hob_status count_open(struct cube_device *device,
 
     if (counting->refuses_binaries) {
         counting->refuses_binaries--;
-        *out_message = cube_message(device->host, "refused");
-        return HOB_ERR_DEVICE;
+        return cube_say(device->host, out_message, HOB_ERR_DEVICE, "refused");
     }
     ck_assert_uint_eq(bytes, source->bytes);
     ck_assert_mem_eq(binary, source->text, bytes);

@@ -4,8 +4,8 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-hob_status cvk_say(const struct hob_host *host, char **out_message,
-                   hob_status status, const char *format, ...)
+hob_status cube_say(const struct hob_host *host, char **out_message,
+                    hob_status status, const char *format, ...)
 {
     va_list list;
     int length;
