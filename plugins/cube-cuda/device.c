@@ -388,34 +388,6 @@ static hob_status launch(struct cube_device *opened, void *kernel_handle,
 
 /* ---- the runtime ---- */
 
-static hob_status runtime_alloc(struct cube_device *device, uint64_t bytes,
-                                void **out_data)
-{
-    return ccu_device_alloc(device, bytes, out_data);
-}
-
-static void runtime_free(struct cube_device *device, void *data, uint64_t bytes)
-{
-    ccu_device_free(device, data, bytes);
-}
-
-static hob_status runtime_upload(struct cube_device *device, void *data,
-                                 const void *host_data, uint64_t bytes)
-{
-    return ccu_device_upload(device, data, host_data, bytes);
-}
-
-static hob_status runtime_download(struct cube_device *device, void *host_data,
-                                   const void *data, uint64_t bytes)
-{
-    return ccu_device_download(device, host_data, data, bytes);
-}
-
-static hob_status runtime_wait(struct cube_device *device)
-{
-    return ccu_device_sync(device);
-}
-
 const struct cube_runtime ccu_runtime = {
     .selector = "cube-cuda",
     .language = CUBE_CUDA,
@@ -424,11 +396,11 @@ const struct cube_runtime ccu_runtime = {
     .kernel_open = kernel_open,
     .kernel_close = kernel_close,
     .launch = launch,
-    .alloc = runtime_alloc,
-    .free = runtime_free,
-    .upload = runtime_upload,
-    .download = runtime_download,
-    .wait = runtime_wait,
+    .alloc = ccu_device_alloc,
+    .free = ccu_device_free,
+    .upload = ccu_device_upload,
+    .download = ccu_device_download,
+    .wait = ccu_device_sync,
 };
 
 /* ---- opening ---- */

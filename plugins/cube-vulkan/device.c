@@ -114,34 +114,6 @@ static hob_status runtime_launch(struct cube_device *opened, void *kernel,
     return cvk_queue_launch(&device->queue, kernel, launch, out_message);
 }
 
-static hob_status runtime_alloc(struct cube_device *device, uint64_t bytes,
-                                void **out_data)
-{
-    return cvk_device_alloc(device, bytes, out_data);
-}
-
-static void runtime_free(struct cube_device *device, void *data, uint64_t bytes)
-{
-    cvk_device_free(device, data, bytes);
-}
-
-static hob_status runtime_upload(struct cube_device *device, void *data,
-                                 const void *host_data, uint64_t bytes)
-{
-    return cvk_device_upload(device, data, host_data, bytes);
-}
-
-static hob_status runtime_download(struct cube_device *device, void *host_data,
-                                   const void *data, uint64_t bytes)
-{
-    return cvk_device_download(device, host_data, data, bytes);
-}
-
-static hob_status runtime_wait(struct cube_device *device)
-{
-    return cvk_device_sync(device);
-}
-
 const struct cube_runtime cvk_runtime = {
     .selector = "cube-vulkan",
     .language = CUBE_GLSL,
@@ -150,11 +122,11 @@ const struct cube_runtime cvk_runtime = {
     .kernel_open = cvk_kernel_open,
     .kernel_close = cvk_kernel_close,
     .launch = runtime_launch,
-    .alloc = runtime_alloc,
-    .free = runtime_free,
-    .upload = runtime_upload,
-    .download = runtime_download,
-    .wait = runtime_wait,
+    .alloc = cvk_device_alloc,
+    .free = cvk_device_free,
+    .upload = cvk_device_upload,
+    .download = cvk_device_download,
+    .wait = cvk_device_sync,
 };
 
 /* ---- opening ---- */

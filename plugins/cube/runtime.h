@@ -90,18 +90,18 @@ struct cube_runtime {
     hob_status (*launch)(struct cube_device *device, void *kernel,
                          const struct cube_launch *launch, char **out_message);
 
-    hob_status (*alloc)(struct cube_device *device, uint64_t bytes,
-                        void **out_data);
+    /* As in struct hob_backend, and the very same functions. */
+    hob_status (*alloc)(void *device, uint64_t bytes, void **out_data);
     /* Work that was asked for before may still use DATA: it is given out
      * again to later work alone, or once that work is done. */
-    void (*free)(struct cube_device *device, void *data, uint64_t bytes);
+    void (*free)(void *device, void *data, uint64_t bytes);
     /* Before later work and after earlier work; HOST_DATA is read before it
      * returns. */
-    hob_status (*upload)(struct cube_device *device, void *data,
-                         const void *host_data, uint64_t bytes);
-    hob_status (*download)(struct cube_device *device, void *host_data,
-                           const void *data, uint64_t bytes);
-    hob_status (*wait)(struct cube_device *device);
+    hob_status (*upload)(void *device, void *data, const void *host_data,
+                         uint64_t bytes);
+    hob_status (*download)(void *device, void *host_data, const void *data,
+                           uint64_t bytes);
+    hob_status (*wait)(void *device);
 };
 
 /* The first member of a runtime's own device. */

@@ -108,23 +108,21 @@ static hob_status recorder_launch(struct cube_device *device, void *kernel,
     return HOB_OK;
 }
 
-static hob_status recorder_alloc(struct cube_device *device, uint64_t bytes,
-                                 void **out_data)
+static hob_status recorder_alloc(void *device, uint64_t bytes, void **out_data)
 {
     (void)device;
     *out_data = calloc(1, bytes ? bytes : 1);
     return *out_data ? HOB_OK : HOB_ERR_MEMORY;
 }
 
-static void recorder_free(struct cube_device *device, void *data,
-                          uint64_t bytes)
+static void recorder_free(void *device, void *data, uint64_t bytes)
 {
     (void)device;
     (void)bytes;
     free(data);
 }
 
-static hob_status recorder_upload(struct cube_device *device, void *data,
+static hob_status recorder_upload(void *device, void *data,
                                   const void *host_data, uint64_t bytes)
 {
     (void)device;
@@ -132,7 +130,7 @@ static hob_status recorder_upload(struct cube_device *device, void *data,
     return HOB_OK;
 }
 
-static hob_status recorder_download(struct cube_device *device, void *host_data,
+static hob_status recorder_download(void *device, void *host_data,
                                     const void *data, uint64_t bytes)
 {
     (void)device;
@@ -140,7 +138,7 @@ static hob_status recorder_download(struct cube_device *device, void *host_data,
     return HOB_OK;
 }
 
-static hob_status recorder_wait(struct cube_device *device)
+static hob_status recorder_wait(void *device)
 {
     (void)device;
     return HOB_OK;
