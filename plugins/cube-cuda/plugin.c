@@ -8,15 +8,6 @@
 #include <cube/compute.h>
 #include <cube/cube.h>
 
-#include <stdlib.h>
-
-/* The tables as the core reads them: constant once made. */
-struct tables {
-    struct hob_plugin plugin;
-    struct hob_backend backend;
-    struct hob_entry entries[];
-};
-
 static hob_status ccu_open(const struct hob_host *host, const char *options,
                            void **out_instance, char **out_message)
 {
@@ -56,26 +47,18 @@ static const struct hob_plugin plugin_head = {
 /* Kept by the process; see host->process_shared. */
 static void *make_tables(void)
 {
-    const uint32_t count = cube_entry_count();
-    struct tables *tables =
-        malloc(sizeof(*tables) + count * sizeof(tables->entries[0]));
+    struct cube_tables *tables = cube_tables_new(&plugin_head, &backend_head);
 
-    if (!tables)
-        return NULL;
-    cube_entries_copy(tables->entries);
-    ccu_matmul_install(tables->entries, count);
-    tables->plugin = plugin_head;
-    tables->backend = backend_head;
-    tables->backend.entries = tables->entries;
-    tables->backend.entry_count = count;
-    tables->plugin.backend = &tables->backend;
+    if (tables)
+        ccu_matmul_install(tables->entries, tables->backend.entry_count);
     return tables;
 }
 
 HOB_EXPORT const struct hob_plugin *
 hob_plugin_entry(const struct hob_host *host)
 {
-    struct tables *tables = host->process_shared("cube-cuda.tables", make_tables);
+    struct cube_tables *tables =
+        host->process_shared("cube-cuda.tables", make_tables);
 
     return tables ? &tables->plugin : NULL;
 }

@@ -46,6 +46,36 @@ extern const struct cube_entries cube_sort_entries;
 uint32_t cube_entry_count(void);
 void cube_entries_copy(struct hob_entry *out);
 
+/* A runtime's tables as the core reads them. */
+struct cube_tables {
+    struct hob_plugin plugin;
+    struct hob_backend backend;
+    struct hob_entry entries[];
+};
+
+/* PLUGIN with BACKEND, and that with all entries; NULL without memory. C cannot
+ * join the families' arrays at compile time, so a plugin's first entry does.
+ * Whoever made them may change entries before others see them. */
+struct cube_tables *cube_tables_new(const struct hob_plugin *plugin,
+                                    const struct hob_backend *backend);
+
+/* ---- numbers ---- */
+
+static inline int64_t cube_magnitude(int64_t x)
+{
+    return x < 0 ? -x : x;
+}
+
+/* The least power of two from VALUE on, at most MOST, one itself. */
+static inline uint32_t cube_power_from(int64_t value, uint32_t most)
+{
+    uint32_t power = 1;
+
+    while (power < most && power < value)
+        power *= 2;
+    return power;
+}
+
 /* ---- arguments ---- */
 
 /* DIM as a caller gives it, negative from the end; infer has checked it. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cube.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 static const struct cube_entries *const families[] = {
@@ -39,4 +40,22 @@ void cube_entries_copy(struct hob_entry *out)
         memcpy(out, families[i]->entries, families[i]->count * sizeof(*out));
         out += families[i]->count;
     }
+}
+
+struct cube_tables *cube_tables_new(const struct hob_plugin *plugin,
+                                    const struct hob_backend *backend)
+{
+    const uint32_t count = cube_entry_count();
+    struct cube_tables *tables =
+        malloc(sizeof(*tables) + count * sizeof(tables->entries[0]));
+
+    if (!tables)
+        return NULL;
+    cube_entries_copy(tables->entries);
+    tables->plugin = *plugin;
+    tables->backend = *backend;
+    tables->backend.entries = tables->entries;
+    tables->backend.entry_count = count;
+    tables->plugin.backend = &tables->backend;
+    return tables;
 }
