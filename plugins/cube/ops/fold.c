@@ -79,24 +79,9 @@ struct pass {
     int64_t parts, part_length;
 };
 
-static int64_t magnitude(int64_t x)
-{
-    return x < 0 ? -x : x;
-}
-
 static int64_t round_up(int64_t value, int64_t multiple)
 {
     return (value + multiple - 1) / multiple * multiple;
-}
-
-/* The least power of two from VALUE on, at most MOST. */
-static uint32_t power_from(int64_t value, uint32_t most)
-{
-    uint32_t power = 1;
-
-    while (power < most && power < value)
-        power *= 2;
-    return power;
 }
 
 /* ---- where elements lie ---- */
@@ -210,11 +195,12 @@ static uint32_t width_of(const struct pass *pass)
 static void split(struct pass *pass, int can_split)
 {
     const struct cube_space *space = &pass->space;
-    const int64_t near = space->rank > pass->outer
-                             ? magnitude(space->strides[0][space->rank - 1])
-                             : 0;
+    const int64_t near =
+        space->rank > pass->outer
+            ? cube_magnitude(space->strides[0][space->rank - 1])
+            : 0;
     const int64_t far = pass->outer > 0
-                            ? magnitude(space->strides[0][pass->outer - 1])
+                            ? cube_magnitude(space->strides[0][pass->outer - 1])
                             : INT64_MAX;
     uint32_t along;
     int64_t blocks, step, most;
@@ -222,11 +208,11 @@ static void split(struct pass *pass, int can_split)
     pass->is_rows = near < far;
     pass->wide = pass->is_rows ? width_of(pass) : 1;
     if (pass->is_rows)
-        along = power_from(pass->length / pass->wide, CUBE_GROUP_SIZE);
+        along = cube_power_from(pass->length / pass->wide, CUBE_GROUP_SIZE);
     else
         along = pass->count >= RESULTS_MANY
                     ? 1
-                    : power_from(pass->length / STEPS_LEAST, 8);
+                    : cube_power_from(pass->length / STEPS_LEAST, 8);
     pass->across = CUBE_GROUP_SIZE / along;
     blocks = (pass->count + pass->across - 1) / pass->across;
     step = (int64_t)along * pass->wide;

@@ -127,20 +127,6 @@ static int is_vector(const struct rows *rows, int64_t wide)
 
 /* ---- how the work is split: by sizes alone ---- */
 
-static int64_t magnitude(int64_t x)
-{
-    return x < 0 ? -x : x;
-}
-
-static uint32_t power_from(int64_t value, uint32_t most)
-{
-    uint32_t power = 1;
-
-    while (power < most && power < value)
-        power *= 2;
-    return power;
-}
-
 /* Neighbours of a group are lanes of a row, unless rows lie closer together
  * than their elements. */
 static int is_along(const struct rows *rows)
@@ -148,8 +134,8 @@ static int is_along(const struct rows *rows)
     const struct cube_space *space = &rows->space;
     const uint32_t last = space->rank - 1;
 
-    return last == 0 || magnitude(space->strides[X][last]) <=
-                            magnitude(space->strides[X][last - 1]);
+    return last == 0 || cube_magnitude(space->strides[X][last]) <=
+                            cube_magnitude(space->strides[X][last - 1]);
 }
 
 static void split(struct rows *rows)
@@ -172,13 +158,13 @@ static void split(struct rows *rows)
         most = LANES_MOST;
     vectors = rows->length / rows->wide;
     if (rows->is_rows)
-        rows->lanes = power_from((vectors + keep - 1) / keep, most);
+        rows->lanes = cube_power_from((vectors + keep - 1) / keep, most);
     else
         rows->lanes = rows->count >= COLUMNS_MANY
                           ? 1
-                          : power_from(rows->length / keep, COLUMN_LANES);
+                          : cube_power_from(rows->length / keep, COLUMN_LANES);
     vectors = (vectors + rows->lanes - 1) / rows->lanes;
-    rows->keep = vectors > keep ? 0 : power_from(vectors, (uint32_t)keep);
+    rows->keep = vectors > keep ? 0 : cube_power_from(vectors, (uint32_t)keep);
     rows->group_size =
         rows->lanes > CUBE_GROUP_SIZE ? rows->lanes : CUBE_GROUP_SIZE;
     rows->rows = rows->group_size / rows->lanes;
