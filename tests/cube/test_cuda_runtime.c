@@ -4,64 +4,15 @@
  * is missing, fails or is lost, and that nothing is left behind. Kernels are
  * run on real devices by the op tests.
  */
-#include "fake_cuda.h"
-#include "fake_host.h"
+#include "cuda_fixture.h"
 
-#include <cube-cuda/device.h>
 #include <cube-cuda/product.h>
 #include <cube/cube.h>
 
 #include <check.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-static struct fake_host host;
-static struct ccu_instance *instance;
-static char logged[1024];
-
-static void log_write(const struct hob_host *table, int32_t severity,
-                      const char *format, ...)
-{
-    va_list list;
-
-    (void)table;
-    (void)severity;
-    va_start(list, format);
-    vsnprintf(logged, sizeof(logged), format, list);
-    va_end(list);
-}
-
-static void setup(void)
-{
-    fake_cuda_reset();
-    fake_host_init(&host, 2);
-    host.table.log_write = log_write;
-    logged[0] = '\0';
-    instance = ccu_instance_new(&host.table);
-    ck_assert_ptr_nonnull(instance);
-    instance->find = fake_cuda_find;
-}
-
-static void teardown(void)
-{
-    ccu_instance_free(instance);
-    ck_assert_uint_eq(host.live_blocks, 0);
-    ck_assert(fake_cuda_is_clean());
-}
-
-static struct ccu_device *open_device(uint32_t ordinal, const char *options)
-{
-    void *opened = NULL;
-    char *message = NULL;
-
-    ck_assert_msg(!ccu_device_open(instance, ordinal, options, &opened,
-                                   &message),
-                  "%s", message);
-    ck_assert_ptr_null(message);
-    return opened;
-}
 
 /* Opening must fail with STATUS and say WORDS. */
 static void refuse(uint32_t ordinal, const char *options, hob_status status,
@@ -71,12 +22,13 @@ static void refuse(uint32_t ordinal, const char *options, hob_status status,
     char *message = NULL;
 
     ck_assert_int_eq(
-        ccu_device_open(instance, ordinal, options, &opened, &message), status);
+        ccu_device_open(cuda_instance, ordinal, options, &opened, &message),
+        status);
     ck_assert_ptr_null(opened);
     ck_assert_ptr_nonnull(message);
     ck_assert_msg(strstr(message, words) != NULL, "\"%s\" does not say \"%s\"",
                   message, words);
-    host.table.mem_free(&host.table, message);
+    cuda_host.table.mem_free(&cuda_host.table, message);
 }
 
 static struct cube_source source_of(const char *text)
@@ -100,20 +52,8 @@ static void *make_kernel(struct ccu_device *device, const char *text)
     ck_assert_msg(!ccu_runtime.kernel_open(&device->cube, &source, binary,
                                            bytes, &kernel, &message),
                   "%s", message);
-    host.table.mem_free(&host.table, binary);
+    cuda_host.table.mem_free(&cuda_host.table, binary);
     return kernel;
-}
-
-static hob_status launch(struct ccu_device *device, void *kernel, void *to,
-                         int count, const char *op_name, char **out_message)
-{
-    const struct fake_params params = {(ccu_address)(uintptr_t)to, count, 3};
-    const struct cube_launch work = {.op_name = op_name,
-                                     .groups = 7,
-                                     .params = &params,
-                                     .param_bytes = sizeof(params)};
-
-    return ccu_runtime.launch(&device->cube, kernel, &work, out_message);
 }
 
 /* ---- opening ---- */
@@ -123,12 +63,12 @@ START_TEST(test_cuda_tells_its_devices)
     struct hob_device_info info;
     uint32_t count = 0;
 
-    ck_assert_int_eq(ccu_device_count(instance, &count), HOB_OK);
+    ck_assert_int_eq(ccu_device_count(cuda_instance, &count), HOB_OK);
     ck_assert_uint_eq(count, 2);
-    ck_assert_int_eq(ccu_device_info(instance, 1, &info), HOB_OK);
+    ck_assert_int_eq(ccu_device_info(cuda_instance, 1, &info), HOB_OK);
     ck_assert_str_eq(info.name, "Fake 1");
     ck_assert_uint_eq(info.memory_bytes, (uint64_t)256 << 20);
-    ck_assert_int_eq(ccu_device_info(instance, 2, &info), HOB_ERR_DEVICE);
+    ck_assert_int_eq(ccu_device_info(cuda_instance, 2, &info), HOB_ERR_DEVICE);
     refuse(2, NULL, HOB_ERR_DEVICE, "there is no device 2");
 }
 END_TEST
@@ -138,7 +78,7 @@ START_TEST(test_cuda_without_devices)
     uint32_t count = 1;
 
     fake_cuda.devices = 0;
-    ck_assert_int_eq(ccu_device_count(instance, &count), HOB_OK);
+    ck_assert_int_eq(ccu_device_count(cuda_instance, &count), HOB_OK);
     ck_assert_uint_eq(count, 0);
     refuse(0, NULL, HOB_ERR_DEVICE, "sees no device");
 }
@@ -151,11 +91,11 @@ START_TEST(test_cuda_hidden_devices)
     char *before = visible ? strdup(visible) : NULL;
     uint32_t count = 1;
 
-    instance->find = NULL;
+    cuda_instance->find = NULL;
     ck_assert_int_eq(setenv("CUDA_VISIBLE_DEVICES", "", 1), 0);
-    ck_assert_int_eq(ccu_device_count(instance, &count), HOB_OK);
+    ck_assert_int_eq(ccu_device_count(cuda_instance, &count), HOB_OK);
     ck_assert_uint_eq(count, 0);
-    ck_assert_ptr_null(instance->driver.init);
+    ck_assert_ptr_null(cuda_instance->driver.init);
     refuse(0, NULL, HOB_ERR_DEVICE, "CUDA_VISIBLE_DEVICES is empty");
     if (before)
         (void)setenv("CUDA_VISIBLE_DEVICES", before, 1);
@@ -180,7 +120,7 @@ START_TEST(test_cuda_reads_options)
     refuse(0, "{\"fast\": \"yes\"}", HOB_ERR_ARGUMENT, "unknown option");
     refuse(0, "{\"blocking\" \"yes\"}", HOB_ERR_ARGUMENT, "no \":\"");
     refuse(0, "[]", HOB_ERR_ARGUMENT, "not a JSON object");
-    ccu_device_close(open_device(
+    ccu_device_close(cuda_open_device(
         0, "{\"blocking\": \"yes\", \"nvrtc_dir\": \"/a\\\\b\"}"));
 }
 END_TEST
@@ -220,11 +160,11 @@ START_TEST(test_cuda_opening_fails)
 
     fake_cuda.failing = opening[_i];
     fake_cuda.result = 999;
-    ck_assert_int_ne(ccu_device_open(instance, 0, NULL, &opened, &message),
+    ck_assert_int_ne(ccu_device_open(cuda_instance, 0, NULL, &opened, &message),
                      HOB_OK);
     ck_assert_ptr_null(opened);
     ck_assert_ptr_nonnull(message);
-    host.table.mem_free(&host.table, message);
+    cuda_host.table.mem_free(&cuda_host.table, message);
 }
 END_TEST
 
@@ -256,7 +196,7 @@ END_TEST
 
 START_TEST(test_cuda_memory_is_used_again)
 {
-    struct ccu_device *device = open_device(0, NULL);
+    struct ccu_device *device = cuda_open_device(0, NULL);
     struct hob_memory_stats stats = HOB_MEMORY_STATS_INIT;
     void *first = NULL, *second = NULL;
 
@@ -285,7 +225,7 @@ END_TEST
 
 START_TEST(test_cuda_out_of_memory)
 {
-    struct ccu_device *device = open_device(0, NULL);
+    struct ccu_device *device = cuda_open_device(0, NULL);
     const uint64_t most = (uint64_t)60 << 20;
     void *held[4], *more = NULL;
 
@@ -293,8 +233,8 @@ START_TEST(test_cuda_out_of_memory)
         ck_assert_int_eq(ccu_device_alloc(device, most, &held[i]), HOB_OK);
     ck_assert_int_eq(ccu_device_alloc(device, most, &more), HOB_ERR_MEMORY);
     ck_assert_ptr_null(more);
-    ck_assert_ptr_nonnull(strstr(logged, "no memory for 62914560 bytes"));
-    ck_assert_ptr_nonnull(strstr(logged, "251658240 bytes are in use"));
+    ck_assert_ptr_nonnull(strstr(cuda_logged, "no memory for 62914560 bytes"));
+    ck_assert_ptr_nonnull(strstr(cuda_logged, "251658240 bytes are in use"));
     /* What another size keeps is given back for this one. */
     ccu_device_free(device, held[0], most);
     ck_assert_int_eq(ccu_device_alloc(device, most / 2, &more), HOB_OK);
@@ -321,7 +261,7 @@ enum { SIZES = sizeof(sizes) / sizeof(sizes[0]) };
 
 START_TEST(test_cuda_copies)
 {
-    struct ccu_device *device = open_device(0, NULL);
+    struct ccu_device *device = cuda_open_device(0, NULL);
     const uint64_t bytes = sizes[_i];
     unsigned char *from = malloc(bytes + 1), *to = calloc(bytes + 1, 1);
     void *data = NULL;
@@ -349,7 +289,7 @@ enum { COPYING = sizeof(copying) / sizeof(copying[0]) };
 
 START_TEST(test_cuda_copies_fail)
 {
-    struct ccu_device *device = open_device(0, NULL);
+    struct ccu_device *device = cuda_open_device(0, NULL);
     const uint64_t bytes = 3 * CCU_SLOT_BYTES;
     char *memory = calloc(bytes, 1);
     hob_status up, down;
@@ -375,7 +315,7 @@ END_TEST
 
 START_TEST(test_cuda_runs_kernels)
 {
-    struct ccu_device *device = open_device(1, NULL);
+    struct ccu_device *device = cuda_open_device(1, NULL);
     void *kernel = make_kernel(device, "KERNEL");
     const int from[3] = {1, 2, 3};
     int to[3] = {0, 0, 0};
@@ -385,7 +325,8 @@ START_TEST(test_cuda_runs_kernels)
     ck_assert_int_eq(ccu_device_alloc(device, sizeof(from), &data), HOB_OK);
     ck_assert_int_eq(ccu_device_upload(device, data, from, sizeof(from)),
                      HOB_OK);
-    ck_assert_int_eq(launch(device, kernel, data, 3, "add", &message), HOB_OK);
+    ck_assert_int_eq(cuda_launch(device, kernel, data, 3, "add", &message),
+                     HOB_OK);
     ck_assert_uint_eq(fake_cuda.groups, 7);
     ck_assert_uint_eq(fake_cuda.group_size, 128);
     ck_assert_int_eq(ccu_device_sync(device), HOB_OK);
@@ -401,7 +342,7 @@ END_TEST
 
 START_TEST(test_cuda_says_what_does_not_compile)
 {
-    struct ccu_device *device = open_device(0, NULL);
+    struct ccu_device *device = cuda_open_device(0, NULL);
     const struct cube_source source = source_of("error");
     char *message = NULL;
     void *binary = NULL;
@@ -413,7 +354,7 @@ START_TEST(test_cuda_says_what_does_not_compile)
     ck_assert_ptr_nonnull(message);
     ck_assert_ptr_nonnull(strstr(message, "kernel add"));
     ck_assert_ptr_nonnull(strstr(message, "line 7"));
-    host.table.mem_free(&host.table, message);
+    cuda_host.table.mem_free(&cuda_host.table, message);
     ccu_device_close(device);
 }
 END_TEST
@@ -425,7 +366,7 @@ enum { COMPILING = sizeof(compiling) / sizeof(compiling[0]) };
 
 START_TEST(test_cuda_compiling_fails)
 {
-    struct ccu_device *device = open_device(0, NULL);
+    struct ccu_device *device = cuda_open_device(0, NULL);
     const struct cube_source source = source_of("KERNEL");
     char *message = NULL;
     void *binary = NULL;
@@ -437,7 +378,7 @@ START_TEST(test_cuda_compiling_fails)
                                          &bytes, &message),
                      HOB_OK);
     ck_assert_ptr_null(binary);
-    host.table.mem_free(&host.table, message);
+    cuda_host.table.mem_free(&cuda_host.table, message);
     ccu_device_close(device);
 }
 END_TEST
@@ -452,13 +393,13 @@ START_TEST(test_cuda_without_nvrtc)
     uint64_t bytes = 0;
 
     fake_cuda.missing = "nvrtcGetCUBIN";
-    device = open_device(0, NULL);
+    device = cuda_open_device(0, NULL);
     ck_assert_int_eq(ccu_runtime.compile(&device->cube, &source, &binary,
                                          &bytes, &message),
                      HOB_ERR_DEVICE);
     ck_assert_ptr_nonnull(message);
     ck_assert_ptr_nonnull(strstr(message, "nvrtcGetCUBIN"));
-    host.table.mem_free(&host.table, message);
+    cuda_host.table.mem_free(&cuda_host.table, message);
     ccu_device_close(device);
 }
 END_TEST
@@ -466,24 +407,24 @@ END_TEST
 /* A kernel that fails ends its device, with its op's name; not the other. */
 START_TEST(test_cuda_loses_a_device)
 {
-    struct ccu_device *device = open_device(0, NULL);
-    struct ccu_device *other = open_device(1, NULL);
+    struct ccu_device *device = cuda_open_device(0, NULL);
+    struct ccu_device *other = cuda_open_device(1, NULL);
     void *kernel = make_kernel(device, "crash");
     char *message = NULL;
     void *data = NULL;
 
-    ck_assert_int_eq(launch(device, kernel, NULL, 0, "gather", &message),
+    ck_assert_int_eq(cuda_launch(device, kernel, NULL, 0, "gather", &message),
                      HOB_OK);
     ck_assert_int_eq(ccu_device_sync(device), HOB_ERR_DEVICE);
-    ck_assert_ptr_nonnull(strstr(logged, "cube-cuda:0 is lost"));
-    ck_assert_ptr_nonnull(strstr(logged, "asked for gather"));
-    ck_assert_int_eq(launch(device, kernel, NULL, 0, "add", &message),
+    ck_assert_ptr_nonnull(strstr(cuda_logged, "cube-cuda:0 is lost"));
+    ck_assert_ptr_nonnull(strstr(cuda_logged, "asked for gather"));
+    ck_assert_int_eq(cuda_launch(device, kernel, NULL, 0, "add", &message),
                      HOB_ERR_DEVICE);
     ck_assert_ptr_nonnull(message);
     ck_assert_ptr_nonnull(strstr(message, "CUDA_ERROR_ILLEGAL_ADDRESS"));
     ck_assert_ptr_nonnull(strstr(message, "asked for gather"));
     ck_assert_ptr_null(strstr(message, "add"));
-    host.table.mem_free(&host.table, message);
+    cuda_host.table.mem_free(&cuda_host.table, message);
     ck_assert_int_eq(ccu_device_alloc(device, 1, &data), HOB_ERR_DEVICE);
     ck_assert_int_eq(ccu_device_alloc(other, 1, &data), HOB_OK);
     ck_assert_int_eq(ccu_device_sync(other), HOB_OK);
@@ -497,18 +438,19 @@ END_TEST
 /* With blocking=yes it is the very op that fails. */
 START_TEST(test_cuda_blocking_names_the_op)
 {
-    struct ccu_device *device = open_device(0, "{\"blocking\": \"yes\"}");
+    struct ccu_device *device = cuda_open_device(0, "{\"blocking\": \"yes\"}");
     void *good = make_kernel(device, "KERNEL");
     void *bad = make_kernel(device, "crash");
     char *message = NULL;
 
-    ck_assert_int_eq(launch(device, good, NULL, 0, "add", &message), HOB_OK);
-    ck_assert_int_eq(launch(device, bad, NULL, 0, "gather", &message),
+    ck_assert_int_eq(cuda_launch(device, good, NULL, 0, "add", &message),
+                     HOB_OK);
+    ck_assert_int_eq(cuda_launch(device, bad, NULL, 0, "gather", &message),
                      HOB_ERR_DEVICE);
     ck_assert_ptr_nonnull(message);
     ck_assert_ptr_nonnull(strstr(message, "asked for gather"));
     ck_assert_ptr_null(strstr(message, "add"));
-    host.table.mem_free(&host.table, message);
+    cuda_host.table.mem_free(&cuda_host.table, message);
     ccu_runtime.kernel_close(&device->cube, good);
     ccu_runtime.kernel_close(&device->cube, bad);
     ccu_device_close(device);
@@ -592,7 +534,7 @@ static void check_product(const struct hob_view *lhs,
 
 static void run_product(int index, uint32_t dtype, int products)
 {
-    struct ccu_device *device = open_device(0, NULL);
+    struct ccu_device *device = cuda_open_device(0, NULL);
     struct hob_entry entry = cube_matmul_entries.entries[0];
     const int64_t *a = layouts[index].lhs, *b = layouts[index].rhs;
     const int64_t shape[4] = {a[0] > b[0] ? a[0] : b[0],
@@ -616,7 +558,7 @@ static void run_product(int index, uint32_t dtype, int products)
                        layouts[index].gap);
     ccu_matmul_install(&entry, 1);
     for (int again = 0; again < 2; again++) {
-        fake_call_init(&fake, &host, "matmul");
+        fake_call_init(&fake, &cuda_host, "matmul");
         fake_call_view(&fake, &views[0]);
         fake_call_view(&fake, &views[1]);
         fake_call_result(&fake, dtype, 4, shape);
@@ -676,7 +618,7 @@ START_TEST(test_cuda_products_fail)
         fake_cuda.failing = multiplying[_i];
     fake_cuda.result = 13;
     fake_cuda.has_no_kernel = 1;
-    device = open_device(0, NULL);
+    device = cuda_open_device(0, NULL);
     is_pushed = ccu_enter(device);
     ck_assert_int_eq(ccu_blas_multiply(device, &product, &message),
                      HOB_ERR_UNSUPPORTED);
@@ -694,7 +636,7 @@ int main(void)
     SRunner *runner;
     int failed;
 
-    tcase_add_checked_fixture(tc, setup, teardown);
+    tcase_add_checked_fixture(tc, cuda_setup, cuda_teardown);
     tcase_add_test(tc, test_cuda_tells_its_devices);
     tcase_add_test(tc, test_cuda_without_devices);
     tcase_add_test(tc, test_cuda_hidden_devices);

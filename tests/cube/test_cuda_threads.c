@@ -3,68 +3,15 @@
  * The CUDA runtime under several threads, beside other users of CUDA, and when
  * something fails half way. A build with ThreadSanitizer finds more here.
  */
-#include "fake_cuda.h"
-#include "fake_host.h"
+#include "cuda_fixture.h"
 
-#include <cube-cuda/device.h>
 #include <cube-cuda/product.h>
 #include <cube/cube.h>
 
 #include <check.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-static struct fake_host host;
-static struct ccu_instance *instance;
-static char logged[1024];
-static pthread_mutex_t log_lock = PTHREAD_MUTEX_INITIALIZER;
-
-static void log_write(const struct hob_host *table, int32_t severity,
-                      const char *format, ...)
-{
-    va_list list;
-    size_t used;
-
-    (void)table;
-    (void)severity;
-    pthread_mutex_lock(&log_lock);
-    /* Threads that open libraries have something to say as well. */
-    used = strlen(logged);
-    va_start(list, format);
-    vsnprintf(logged + used, sizeof(logged) - used, format, list);
-    va_end(list);
-    pthread_mutex_unlock(&log_lock);
-}
-
-static void setup(void)
-{
-    fake_cuda_reset();
-    fake_host_init(&host, 2);
-    host.table.log_write = log_write;
-    logged[0] = '\0';
-    instance = ccu_instance_new(&host.table);
-    ck_assert_ptr_nonnull(instance);
-    instance->find = fake_cuda_find;
-}
-
-static void teardown(void)
-{
-    ccu_instance_free(instance);
-    ck_assert_uint_eq(host.live_blocks, 0);
-    ck_assert(fake_cuda_is_clean());
-}
-
-static struct ccu_device *open_device(const char *options)
-{
-    void *opened = NULL;
-    char *message = NULL;
-
-    ck_assert_msg(!ccu_device_open(instance, 0, options, &opened, &message),
-                  "%s", message);
-    return opened;
-}
 
 /* NULL if that failed. Called by several threads, so it asserts nothing. */
 static void *make_kernel(struct ccu_device *device, const char *text)
@@ -82,21 +29,9 @@ static void *make_kernel(struct ccu_device *device, const char *text)
     if (!ccu_runtime.compile(&device->cube, &source, &binary, &bytes, &message))
         (void)ccu_runtime.kernel_open(&device->cube, &source, binary, bytes,
                                       &kernel, &message);
-    host.table.mem_free(&host.table, binary);
-    host.table.mem_free(&host.table, message);
+    cuda_host.table.mem_free(&cuda_host.table, binary);
+    cuda_host.table.mem_free(&cuda_host.table, message);
     return kernel;
-}
-
-static hob_status launch(struct ccu_device *device, void *kernel, void *to,
-                         int count, const char *op_name, char **out_message)
-{
-    const struct fake_params params = {(ccu_address)(uintptr_t)to, count, 3};
-    const struct cube_launch work = {.op_name = op_name,
-                                     .groups = 1,
-                                     .params = &params,
-                                     .param_bytes = sizeof(params)};
-
-    return ccu_runtime.launch(&device->cube, kernel, &work, out_message);
 }
 
 /* ---- products ---- */
@@ -132,7 +67,7 @@ static hob_status multiply_on(struct ccu_device *device,
 
 static hob_status multiply(struct ccu_device *device, void *from, void *to)
 {
-    return multiply_on(device, &host, from, to);
+    return multiply_on(device, &cuda_host, from, to);
 }
 
 /* ---- several threads ---- */
@@ -159,7 +94,7 @@ static int add_round(struct worker *worker, void *kernel, uint32_t round)
         numbers[i] = i * 7 + (int)worker->number;
     if (ccu_device_alloc(worker->device, bytes, &data) ||
         ccu_device_upload(worker->device, data, numbers, bytes) ||
-        launch(worker->device, kernel, data, count, "add", &message) ||
+        cuda_launch(worker->device, kernel, data, count, "add", &message) ||
         ccu_device_download(worker->device, numbers, data, bytes))
         bad++;
     for (int i = 0; i < count; i++)
@@ -211,7 +146,7 @@ static void *work(void *context)
 
 START_TEST(test_cuda_threads_do_all_at_once)
 {
-    struct ccu_device *device = open_device(NULL);
+    struct ccu_device *device = cuda_open_device(0, NULL);
     struct hob_memory_stats stats = HOB_MEMORY_STATS_INIT;
     struct worker workers[THREADS];
 
@@ -235,7 +170,7 @@ END_TEST
 START_TEST(test_cuda_closes_at_once)
 {
     for (int i = 0; i < 50; i++)
-        ccu_device_close(open_device(NULL));
+        ccu_device_close(cuda_open_device(0, NULL));
 }
 END_TEST
 
@@ -247,7 +182,7 @@ START_TEST(test_cuda_gives_the_context_back)
     void *data = NULL;
 
     fake_cuda_make_current(1);
-    device = open_device(NULL);
+    device = cuda_open_device(0, NULL);
     ck_assert_int_eq(fake_cuda_current(), 1);
     ck_assert_int_eq(ccu_device_alloc(device, 64, &data), HOB_OK);
     ck_assert_int_eq(fake_cuda_current(), 1);
@@ -261,7 +196,7 @@ END_TEST
  * in the context that happens to be current. */
 START_TEST(test_cuda_context_is_gone)
 {
-    struct ccu_device *device = open_device(NULL);
+    struct ccu_device *device = cuda_open_device(0, NULL);
     float numbers[AREA] = {0};
     void *data = NULL;
 
@@ -273,8 +208,8 @@ START_TEST(test_cuda_context_is_gone)
     ck_assert_int_eq(ccu_device_alloc(device, 64, &data), HOB_ERR_DEVICE);
     ck_assert_int_eq(fake_cuda.blocks, 0);
     ck_assert_int_eq(multiply(device, numbers, numbers), HOB_ERR_DEVICE);
-    ck_assert_ptr_nonnull(strstr(logged, "cube-cuda:0 is lost"));
-    ck_assert_ptr_nonnull(strstr(logged, "cuCtxPushCurrent"));
+    ck_assert_ptr_nonnull(strstr(cuda_logged, "cube-cuda:0 is lost"));
+    ck_assert_ptr_nonnull(strstr(cuda_logged, "cuCtxPushCurrent"));
     fake_cuda.failing = NULL;
     ccu_device_close(device);
 }
@@ -284,28 +219,28 @@ END_TEST
 
 START_TEST(test_cuda_lost_device_multiplies_no_more)
 {
-    struct ccu_device *device = open_device(NULL);
+    struct ccu_device *device = cuda_open_device(0, NULL);
     float numbers[AREA] = {0};
 
     fake_cuda.failing = "cublasLtMatmul";
     fake_cuda.result = 13;
     ck_assert_int_eq(multiply(device, numbers, numbers), HOB_ERR_DEVICE);
-    ck_assert_ptr_nonnull(strstr(host.message, "cuBLASLt: status 13"));
+    ck_assert_ptr_nonnull(strstr(cuda_host.message, "cuBLASLt: status 13"));
     /* The same, but the driver says that it is worse. */
     ck_assert_int_eq(ccu_device_sync(device), HOB_OK);
     fake_cuda.lost[0] = CCU_ILLEGAL_ADDRESS;
     ck_assert_int_eq(multiply(device, numbers, numbers), HOB_ERR_DEVICE);
-    ck_assert_ptr_nonnull(strstr(host.message, "asked for matmul"));
+    ck_assert_ptr_nonnull(strstr(cuda_host.message, "asked for matmul"));
     fake_cuda.failing = NULL;
     ck_assert_int_eq(multiply(device, numbers, numbers), HOB_ERR_DEVICE);
-    ck_assert_ptr_nonnull(strstr(host.message, "cube-cuda:0 is lost"));
+    ck_assert_ptr_nonnull(strstr(cuda_host.message, "cube-cuda:0 is lost"));
     ccu_device_close(device);
 }
 END_TEST
 
 START_TEST(test_cuda_blocking_waits_for_products)
 {
-    struct ccu_device *device = open_device("{\"blocking\": \"yes\"}");
+    struct ccu_device *device = cuda_open_device(0, "{\"blocking\": \"yes\"}");
     float numbers[AREA] = {0};
 
     ck_assert_int_eq(multiply(device, numbers, numbers), HOB_OK);
@@ -319,7 +254,7 @@ END_TEST
 START_TEST(test_cuda_workspace_comes_later)
 {
     const uint64_t most = (uint64_t)240 << 20;
-    struct ccu_device *device = open_device(NULL);
+    struct ccu_device *device = cuda_open_device(0, NULL);
     float numbers[AREA] = {0};
     void *held = NULL;
 
@@ -338,7 +273,7 @@ END_TEST
 START_TEST(test_cuda_workspace_takes_from_the_lists)
 {
     const uint64_t each = (uint64_t)60 << 20;
-    struct ccu_device *device = open_device(NULL);
+    struct ccu_device *device = cuda_open_device(0, NULL);
     float numbers[AREA] = {0};
     void *held[4];
 
@@ -356,7 +291,7 @@ END_TEST
 START_TEST(test_cuda_failed_wait_frees_no_slot)
 {
     const uint64_t bytes = (uint64_t)CCU_SLOTS * CCU_SLOT_BYTES;
-    struct ccu_device *device = open_device(NULL);
+    struct ccu_device *device = cuda_open_device(0, NULL);
     char *numbers = calloc(bytes, 1);
     void *data = NULL;
 
@@ -384,25 +319,25 @@ static char *waiting_message;
 static void launch_meanwhile(void)
 {
     fake_cuda.waiting = NULL;
-    (void)launch(waiting_device, waiting_kernel, NULL, 0, "gather",
-                 &waiting_message);
+    (void)cuda_launch(waiting_device, waiting_kernel, NULL, 0, "gather",
+                      &waiting_message);
 }
 
 START_TEST(test_cuda_wait_forgets_only_what_it_waited_for)
 {
     char *message = NULL;
 
-    waiting_device = open_device(NULL);
+    waiting_device = cuda_open_device(0, NULL);
     waiting_kernel = make_kernel(waiting_device, "crash");
     ck_assert_ptr_nonnull(waiting_kernel);
     fake_cuda.waiting = launch_meanwhile;
     ck_assert_int_eq(ccu_device_sync(waiting_device), HOB_OK);
     ck_assert_int_eq(
-        launch(waiting_device, waiting_kernel, NULL, 0, "add", &message),
+        cuda_launch(waiting_device, waiting_kernel, NULL, 0, "add", &message),
         HOB_ERR_DEVICE);
     ck_assert_ptr_nonnull(message);
     ck_assert_ptr_nonnull(strstr(message, "asked for gather, add"));
-    host.table.mem_free(&host.table, message);
+    cuda_host.table.mem_free(&cuda_host.table, message);
     ccu_runtime.kernel_close(&waiting_device->cube, waiting_kernel);
     ccu_device_close(waiting_device);
 }
@@ -415,7 +350,7 @@ int main(void)
     SRunner *runner;
     int failed;
 
-    tcase_add_checked_fixture(tc, setup, teardown);
+    tcase_add_checked_fixture(tc, cuda_setup, cuda_teardown);
     tcase_set_timeout(tc, 60);
     tcase_add_test(tc, test_cuda_threads_do_all_at_once);
     tcase_add_test(tc, test_cuda_closes_at_once);
