@@ -14,10 +14,9 @@
  */
 #include "../cube.h"
 #include "../lowest.h"
+#include "../splits.h"
 #include "../texts.h"
 #include "../window.h"
-
-#include <inttypes.h>
 
 enum {
     TILE_K = 16,
@@ -25,9 +24,6 @@ enum {
     FEW_CHANNELS = 4,
     /* The longest sum of one invocation alone. */
     SHORT_SUM = 1024,
-    SOME_PROCESSORS = 64,
-    MOST_SPLITS = 64,
-    SPLIT_LEAST = 256,
     /* Places in a plane are counted in 32 bits, sums of three such. */
     MOST_PLACES = 1 << 28
 };
@@ -77,13 +73,6 @@ static const struct cube_program direct_program = {
     .constants = {"IS_LONG", "HAS_BIAS"},
     .symbols = {"ACCUM"},
     .flags = CUBE_GROUPS,
-};
-
-static const struct cube_program sum_program = {
-    .name = "conv_sum",
-    .text = cube_text_matmul_sum,
-    .buffers = {{"out", CUBE_WRITTEN}, {"part", 0}},
-    .params = {{"count", CUBE_INDEX, 0}, {"splits", CUBE_INDEX, 0}},
 };
 
 /* As conv.cube has them; offsets of a and b count from their lowest element. */
@@ -165,12 +154,6 @@ struct tiling {
     int32_t m, n, thread;
 };
 
-static int64_t processors_of(const struct cube_device *device)
-{
-    return device->limits.processors ? device->limits.processors
-                                     : SOME_PROCESSORS;
-}
-
 static int64_t tiles_of(const struct product *product, struct tiling tiling)
 {
     return divide_up(product->m, tiling.m) * divide_up(product->n, tiling.n) *
@@ -193,7 +176,7 @@ static struct tiling tiling_of(const struct cube_device *device,
 
         if (bytes <= device->limits.shared_bytes && product->m > tiling.m / 2 &&
             product->n > tiling.n / 2 &&
-            tiles_of(product, tiling) >= processors_of(device))
+            tiles_of(product, tiling) >= cube_processors(device))
             break;
     }
     return tilings[i];
@@ -245,67 +228,23 @@ static hob_status run_direct(struct cube_device *device, struct hob_call *call,
         &job, is_long ? items : cube_groups(device, items, CUBE_GROUP_SIZE));
 }
 
-static hob_status run_sum(struct cube_device *device, struct hob_call *call,
-                          const struct product *product)
-{
-    const struct hob_view *out = hob_ret_view(call, 0);
-    const int64_t count = hob_view_count(out);
-    struct cube_job job;
-
-    cube_job_init(&job, device, call, &sum_program);
-    cube_job_memory(&job, out->data, out->dtype, count);
-    cube_job_memory(&job, product->out, product->out_dtype,
-                    count * product->splits);
-    cube_job_i64(&job, count);
-    cube_job_i64(&job, product->splits);
-    return cube_job_run(&job, cube_groups(device, count, CUBE_GROUP_SIZE));
-}
-
 /* ---- a product ---- */
-
-/* Split the sum, so that there are enough tiles for the device. The result is
- * then as many times as long, in the type of the sums. */
-static void split(const struct cube_device *device, struct product *product,
-                  struct tiling tiling)
-{
-    int64_t splits = 2 * processors_of(device) / tiles_of(product, tiling);
-
-    if (splits > product->k / SPLIT_LEAST)
-        splits = product->k / SPLIT_LEAST;
-    if (splits > MOST_SPLITS)
-        splits = MOST_SPLITS;
-    if (splits < 1)
-        splits = 1;
-    product->split_k =
-        divide_up(divide_up(product->k, splits), TILE_K) * TILE_K;
-    product->splits =
-        product->k ? divide_up(product->k, product->split_k) : 1;
-}
 
 static hob_status run_splits(struct cube_device *device, struct hob_call *call,
                              struct product *product, struct tiling tiling)
 {
-    const struct cube_runtime *runtime = device->runtime;
-    const int64_t count = hob_view_count(hob_ret_view(call, 0));
-    uint64_t bytes;
-    void *parts;
+    struct cube_parts parts;
     hob_status st;
 
     product->out_dtype = is_double(product) ? HOB_DTYPE_F64 : HOB_DTYPE_F32;
-    product->out_split = count;
-    bytes = (uint64_t)(count * product->splits) *
-            hob_dtype_size(product->out_dtype);
-    st = runtime->alloc(device, bytes, &parts);
+    st = cube_parts_take(&parts, device, call, product->out_dtype,
+                         product->splits);
     if (st)
-        return call->host->fail(
-            call, st, "%s: no memory for %" PRId64 " parts of the result",
-            call->op_name, product->splits);
-    product->out = parts;
-    st = run_tiles(device, call, product, tiling);
-    if (!st)
-        st = run_sum(device, call, product);
-    runtime->free(device, parts, bytes);
-    return st;
+        return st;
+    product->out = parts.data;
+    product->out_split = parts.count;
+    return cube_parts_add(&parts, device, call,
+                          run_tiles(device, call, product, tiling));
 }
 
 /* Run PRODUCT, which is all of result 0 unless IS_PART. */
@@ -328,7 +267,8 @@ static hob_status run(struct cube_device *device, struct hob_call *call,
         return run_direct(device, call, product);
     tiling = tiling_of(device, product);
     if (!is_part)
-        split(device, product, tiling);
+        cube_split(device, tiles_of(product, tiling), product->k, TILE_K,
+                   &product->splits, &product->split_k);
     return product->splits > 1 ? run_splits(device, call, product, tiling)
                                : run_tiles(device, call, product, tiling);
 }

@@ -11,9 +11,8 @@
  */
 #include "../cube.h"
 #include "../lowest.h"
+#include "../splits.h"
 #include "../texts.h"
-
-#include <inttypes.h>
 
 enum {
     /* A product of at most so many rows is bound by reading the other side. */
@@ -21,12 +20,7 @@ enum {
     ROWS_LANES = 32,
     ROWS_GROUP = 256,
     ROWS_WIDTH = 8,
-    TILE_WIDTH = 4,
-    /* What a device of unknown size is taken to have. */
-    SOME_PROCESSORS = 64,
-    MOST_SPLITS = 64,
-    /* The least length of a split of the inner dimension. */
-    SPLIT_LEAST = 256
+    TILE_WIDTH = 4
 };
 
 /* OUT[m, n] = the sum over k of A[m, k] B[k, n], for all places of a batch. */
@@ -79,13 +73,6 @@ static const struct cube_program rows_program = {
     .constants = {"RANK", "ROWS", "ALONG_K"},
     .symbols = {"ACCUM"},
     .flags = CUBE_SPACES,
-};
-
-static const struct cube_program sum_program = {
-    .name = "matmul_sum",
-    .text = cube_text_matmul_sum,
-    .buffers = {{"out", CUBE_WRITTEN}, {"part", 0}},
-    .params = {{"count", CUBE_INDEX, 0}, {"splits", CUBE_INDEX, 0}},
 };
 
 /* Sums of DTYPE: halves in f32, integers modulo 2^32 or 2^64. */
@@ -205,12 +192,6 @@ struct tiling {
     int32_t side, k, thread;
 };
 
-static int64_t processors_of(const struct cube_device *device)
-{
-    return device->limits.processors ? device->limits.processors
-                                     : SOME_PROCESSORS;
-}
-
 /* The largest tiles that are mostly full and enough for the device. */
 static struct tiling tiling_of(const struct cube_device *device,
                                const struct product *product)
@@ -228,27 +209,10 @@ static struct tiling tiling_of(const struct cube_device *device,
                               product->batch.count;
 
         if (bytes <= device->limits.shared_bytes && product->m > side / 2 &&
-            product->n > side / 2 && tiles >= processors_of(device))
+            product->n > side / 2 && tiles >= cube_processors(device))
             break;
     }
     return tilings[i];
-}
-
-/* Split the inner dimension into multiples of STEP, so that there are enough
- * of TILES for the device. */
-static void split(const struct cube_device *device, struct product *product,
-                  int64_t tiles, int64_t step)
-{
-    int64_t splits = 2 * processors_of(device) / tiles;
-
-    if (splits > product->k / SPLIT_LEAST)
-        splits = product->k / SPLIT_LEAST;
-    if (splits > MOST_SPLITS)
-        splits = MOST_SPLITS;
-    if (splits < 1)
-        splits = 1;
-    product->split_k = tiles_of(tiles_of(product->k, splits), step) * step;
-    product->splits = product->k ? tiles_of(product->k, product->split_k) : 1;
 }
 
 static hob_status run_tiles(struct cube_device *device, struct hob_call *call,
@@ -316,22 +280,6 @@ static hob_status run_rows(struct cube_device *device, struct hob_call *call,
     cube_job_symbol(&job, accum_of(product->dtype)->type);
     add_params(&job, product, 1, tiles_n, items);
     return cube_job_run(&job, items);
-}
-
-static hob_status run_sum(struct cube_device *device, struct hob_call *call,
-                          const struct product *product,
-                          const struct hob_view *out)
-{
-    const int64_t count = hob_view_count(out);
-    struct cube_job job;
-
-    cube_job_init(&job, device, call, &sum_program);
-    cube_job_memory(&job, out->data, out->dtype, count);
-    cube_job_memory(&job, product->out, product->out_dtype,
-                    count * product->splits);
-    cube_job_i64(&job, count);
-    cube_job_i64(&job, product->splits);
-    return cube_job_run(&job, cube_groups(device, count, CUBE_GROUP_SIZE));
 }
 
 /* ---- a product ---- */
@@ -422,28 +370,18 @@ static hob_status run_kernel(struct cube_device *device, struct hob_call *call,
 static hob_status run_splits(struct cube_device *device, struct hob_call *call,
                              struct product *product, struct tiling tiling)
 {
-    const struct cube_runtime *runtime = device->runtime;
-    const struct hob_view *out = hob_ret_view(call, 0);
-    const int64_t count = hob_view_count(out);
-    uint64_t bytes;
-    void *parts;
+    struct cube_parts parts;
     hob_status st;
 
     product->out_dtype = accum_of(product->dtype)->dtype;
-    product->out_split = count;
-    bytes = (uint64_t)(count * product->splits) *
-            hob_dtype_size(product->out_dtype);
-    st = runtime->alloc(device, bytes, &parts);
+    st = cube_parts_take(&parts, device, call, product->out_dtype,
+                         product->splits);
     if (st)
-        return call->host->fail(
-            call, st, "%s: no memory for %" PRId64 " parts of the result",
-            call->op_name, product->splits);
-    product->out = parts;
-    st = run_kernel(device, call, product, tiling);
-    if (!st)
-        st = run_sum(device, call, product, out);
-    runtime->free(device, parts, bytes);
-    return st;
+        return st;
+    product->out = parts.data;
+    product->out_split = parts.count;
+    return cube_parts_add(&parts, device, call,
+                          run_kernel(device, call, product, tiling));
 }
 
 static hob_status matmul(void *opened, struct hob_call *call)
@@ -469,7 +407,8 @@ static hob_status matmul(void *opened, struct hob_call *call)
                 tiles_of(product.n, tiling.side);
         step = tiling.k;
     }
-    split(device, &product, tiles * product.batch.count, step);
+    cube_split(device, tiles * product.batch.count, product.k, step,
+               &product.splits, &product.split_k);
     return product.splits > 1 ? run_splits(device, call, &product, tiling)
                               : run_kernel(device, call, &product, tiling);
 }
