@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * hob/ext/fusion.h - what a backend offers so that the decorator fusion can
+ * run many ops as one: the interface "fused.compute", version 1.
+ *
+ *   void *instance;
+ *   const struct hob_fused_compute *fused = host->interface(
+ *       below, HOB_FUSED_COMPUTE, HOB_FUSED_COMPUTE_VERSION, &instance);
+ *
+ * A backend without it is served op by op.
+ *
+ * A *program* is what a group of ops computes, told once for each element of
+ * an iteration space: a straight line of steps over registers. It says dtypes
+ * and which op follows which; sizes, strides, addresses and scalars come with
+ * each run, so one program serves all shapes.
+ *
+ * The space has RANK dimensions. Its last ROW_RANK ones make up a row: what a
+ * reduction goes over. Each register is one of
+ *
+ *   FULL  a value for each element of the space
+ *   ROW   a value for each row; the same for all elements of it
+ *
+ * A step whose operands are all ROW is ROW, a reduction too; every other one
+ * is FULL. Without reductions ROW_RANK is 0 and every register is FULL.
+ * A ROW register used by a FULL step is the same for the whole row, so
+ *
+ *   r0 = x            FULL, input
+ *   r1 = max  r0      ROW, reduction
+ *   r2 = sub  r0 r1   FULL
+ *   r3 = exp  r2      FULL
+ *   r4 = sum  r3      ROW, reduction
+ *   r5 = div  r3 r4   FULL, output
+ *
+ * is a softmax over the last ROW_RANK dimensions. An empty row gives what the
+ * op gives: 0 for sum, 1 for prod; the caller sends no other one.
+ *
+ * What a step is worth: exactly what the built-in op of its number gives on
+ * this backend for these values, rounded to its dtype; nothing is contracted
+ * across steps. So a value is bit for bit what the ops give one by one, whether
+ * it is stored or computed again. Only reductions may add in another order, and
+ * accumulate as the op does (f16 and bf16 in f32).
+ */
+#ifndef HOB_EXT_FUSION_H
+#define HOB_EXT_FUSION_H
+
+#include <hob/ext/plugin.h>
+
+HOB_BEGIN_DECLS
+
+#define HOB_FUSED_COMPUTE "fused.compute"
+enum { HOB_FUSED_COMPUTE_VERSION = 1 };
+
+/* The largest program. */
+enum {
+    HOB_FUSED_MAX_INPUTS = 16,
+    HOB_FUSED_MAX_OUTPUTS = 8,
+    HOB_FUSED_MAX_STEPS = 64,
+    HOB_FUSED_MAX_SCALARS = 64
+};
+
+/* An operand that a step does without. */
+enum { HOB_FUSED_NONE = 0xff };
+
+enum hob_fused_kind { HOB_FUSED_FULL = 0, HOB_FUSED_ROW = 1 };
+
+/*
+ * Register INPUT_COUNT + k is what step k gives; the inputs come first.
+ * Operands are earlier registers, in the order of the op's tensor parameters.
+ * The op's attributes, in the order of its signature, are scalars of the run:
+ * SCALAR is where its first one lies, SCALAR_COUNT how many it has; an absent
+ * one has the tag HOB_TAG_ABSENT. Those that choose what is computed (a dtype,
+ * an enum) are in VARIANT instead, as there is at most one: the enum's index;
+ * a dtype is the step's. The dimensions of a reduction are the row.
+ */
+struct hob_fused_step {
+    uint16_t op;          /* number of a built-in op, HOB_OP_... */
+    uint8_t dtype;        /* of its value */
+    uint8_t kind;         /* enum hob_fused_kind */
+    uint8_t is_reduction; /* over the row: of HOB_OP_SUM_DIM and so on */
+    uint8_t args[3];      /* registers, or HOB_FUSED_NONE */
+    uint8_t scalar;
+    uint8_t scalar_count;
+    uint16_t variant;
+};
+
+struct hob_fused_input {
+    uint8_t dtype;
+    uint8_t kind; /* enum hob_fused_kind: a ROW one has no stride in a row */
+    uint16_t reserved;
+};
+
+struct hob_fused_program {
+    uint32_t struct_size;
+    uint16_t step_size; /* bytes of one step */
+    uint8_t rank;       /* of the space, at least row_rank */
+    uint8_t row_rank;   /* 0: no reductions */
+    uint8_t input_count;
+    uint8_t output_count;
+    uint8_t step_count;
+    uint8_t scalar_count;
+    const struct hob_fused_input *inputs;
+    const struct hob_fused_step *steps;
+    const uint8_t *outputs; /* registers of steps, each at most once */
+};
+
+/* Where an operand's elements lie: of the element with index i of the space,
+ * at data + sum of i[k] * strides[k] elements. A broadcast dimension has stride
+ * 0, a ROW operand in all dimensions of the row; a flipped one is negative. */
+struct hob_fused_operand {
+    void *data; /* host pointer or device address */
+    int64_t strides[HOB_MAX_RANK];
+};
+
+/*
+ * One run. An output may lie exactly over a FULL input of as large a dtype and
+ * the same strides: what an element reads, it reads before it is written. No
+ * other memory is shared between outputs and anything else. The space has no
+ * size 0, except in a row whose reductions are worth something then.
+ */
+struct hob_fused_run {
+    uint32_t struct_size;
+    uint32_t reserved;
+    int64_t shape[HOB_MAX_RANK];             /* of the space */
+    const struct hob_fused_operand *inputs;  /* input_count */
+    const struct hob_fused_operand *outputs; /* output_count */
+    const hob_value *scalars;                /* scalar_count */
+    const char *name; /* for messages and profilers, as in "mul+add+relu" */
+};
+
+struct hob_fused_stats {
+    uint32_t struct_size;
+    uint32_t reserved;
+    uint64_t compiled;   /* kernels made by a compiler in this process */
+    uint64_t disk_hits;  /* kernels that were found on disk */
+    uint64_t compile_ns; /* time that compilers took */
+    uint64_t not_ready;  /* runs answered with HOB_ERR_BUSY */
+};
+
+/* INSTANCE comes with the table. All functions may be called from several
+ * threads at once, also run and release of different programs. */
+struct hob_fused_compute {
+    uint32_t struct_size;
+    uint32_t version;
+
+    /*
+     * Nonzero if STEP may be part of a program: its op with these dtypes.
+     * ARG_DTYPES holds one a register of args that is there. The answer
+     * depends on op, dtypes, is_reduction and variant only, so it may be kept.
+     */
+    int32_t (*supports)(void *instance, const struct hob_fused_step *step,
+                        const uint8_t *arg_dtypes);
+    /*
+     * PROGRAM, which is the caller's, as something that run takes. It is cheap:
+     * compilers wait for the first run or work on threads of their own.
+     * HOB_ERR_UNSUPPORTED, without a message, where the ops one by one are
+     * better: too many registers, a layout that is never good.
+     */
+    hob_status (*compile)(void *instance,
+                          const struct hob_fused_program *program,
+                          void **out_kernel, char **out_message);
+    void (*release)(void *instance, void *kernel);
+    /*
+     * Run it; work on a device is only asked for, in order with other calls.
+     * HOB_ERR_BUSY, without a message and with nothing done, while a compiler
+     * works on another thread: the caller runs the ops one by one meanwhile.
+     * HOB_ERR_UNSUPPORTED likewise where these shapes and strides are better
+     * off that way. Anything else is a failure of the whole group; then the
+     * outputs are undefined, and an input that lies under one too.
+     */
+    hob_status (*run)(void *instance, void *kernel,
+                      const struct hob_fused_run *run, char **out_message);
+    /* Let run wait for compilers instead of answering BUSY, while WAITS is
+     * nonzero: for tests and benchmarks. NULL: it never answers BUSY. */
+    void (*set_waits)(void *instance, int32_t waits);
+    /* struct_size is set. NULL: nothing is counted. */
+    void (*stats)(void *instance, struct hob_fused_stats *out);
+};
+
+HOB_END_DECLS
+
+#endif
