@@ -5,8 +5,8 @@
 #include "device.h"
 #include "product.h"
 
-#include <cube/compute.h>
 #include <cube/cube.h>
+#include <cube/interface.h>
 
 static hob_status ccu_open(const struct hob_host *host, const char *options,
                            void **out_instance, char **out_message)
@@ -33,7 +33,7 @@ static const struct hob_backend backend_head = {
     .upload = ccu_device_upload,
     .download = ccu_device_download,
     .sync = ccu_device_sync,
-    .interface = cube_compute_find,
+    .interface = cube_interface_find,
     .memory_stats = ccu_device_memory_stats,
     .memory_reset_peak = ccu_device_reset_peak,
     .memory_trim = ccu_device_trim,
