@@ -57,6 +57,8 @@ void ccu_leave(struct ccu_device *device, int is_pushed);
  */
 hob_status ccu_check(struct ccu_device *device, const char *what, int result,
                      char **out_message);
+/* HOB_OK, or HOB_ERR_DEVICE and why DEVICE is lost. */
+hob_status ccu_check_lost(struct ccu_device *device, char **out_message);
 /*
  * Around each request of work for OP_NAME: a lost device refuses, and the name
  * is kept for what ccu_check() says. ccu_begin() makes the context current, and
