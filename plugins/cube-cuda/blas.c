@@ -367,7 +367,7 @@ static int run_locked(struct ccu_device *device, const struct ccu_plan *plan,
         is_double ? (const void *)&zero64 : &zero, product->c, plan->c,
         product->c, plan->c, plan->heuristic.algorithm,
         (void *)(uintptr_t)blas->workspace,
-        blas->workspace ? CCU_WORKSPACE_BYTES : 0, device->stream);
+        blas->workspace ? CCU_WORKSPACE_BYTES : 0, ccu_stream(device));
 }
 
 /* Memory to work in, taken with the first product; while there is none, kernels

@@ -134,7 +134,7 @@ hob_status ccu_begin(struct ccu_device *device, const char *op_name,
     status = ccu_check_lost(device, out_message);
     if (status)
         ccu_leave(device, *out_is_pushed);
-    else
+    else if (!ccu_is_recording(device))
         note_op(device, op_name);
     return status;
 }
@@ -142,6 +142,10 @@ hob_status ccu_begin(struct ccu_device *device, const char *op_name,
 hob_status ccu_end(struct ccu_device *device, int is_pushed, hob_status status,
                    char **out_message)
 {
+    if (ccu_is_recording(device)) {
+        ccu_leave(device, is_pushed);
+        return status;
+    }
     pthread_mutex_lock(&device->lock);
     device->asking--;
     pthread_mutex_unlock(&device->lock);

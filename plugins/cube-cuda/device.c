@@ -44,6 +44,8 @@ static hob_status open_in_context(struct ccu_device *device, char **out_message)
         status = ccu_staging_init(&device->staging, device);
     if (!status)
         status = ccu_compiler_init(device);
+    if (!status)
+        status = ccu_recorder_init(device);
     if (!status && device->options.has_blas)
         status = ccu_blas_init(device);
     if (status)
@@ -131,6 +133,7 @@ static void destroy(struct ccu_device *device)
         cube_kernels_free(device->cube.kernels);
         ccu_blas_release(device);
         ccu_compiler_release(device);
+        ccu_recorder_release(device);
         ccu_staging_release(&device->staging);
         if (device->memory.device)
             ccu_memory_release(&device->memory);

@@ -87,8 +87,8 @@ static hob_status launch(struct cube_device *opened, void *kernel_handle,
     for (uint32_t i = 0; i < launch->place_count; i++)
         parameters[i] = params + launch->places[i];
     result = device->driver->launch(kernel->function, launch->groups, 1, 1,
-                                    kernel->group_size, 1, 1, 0, device->stream,
-                                    parameters, NULL);
+                                    kernel->group_size, 1, 1, 0,
+                                    ccu_stream(device), parameters, NULL);
     status = ccu_check(device, launch->op_name, result, out_message);
     return ccu_end(device, is_pushed, status, out_message);
 }
@@ -106,4 +106,5 @@ const struct cube_runtime ccu_runtime = {
     .upload = ccu_device_upload,
     .download = ccu_device_download,
     .wait = ccu_device_sync,
+    .flag_later = ccu_flag_later,
 };

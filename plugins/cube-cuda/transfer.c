@@ -47,7 +47,10 @@ hob_status ccu_device_alloc(void *opened, uint64_t bytes, void **out_data)
     *out_data = NULL;
     if (!status)
         status = ccu_check(device, "cuMemAllocFromPoolAsync",
-                           ccu_take(device, bytes, &address), NULL);
+                           ccu_is_recording(device)
+                               ? ccu_graph_take(device, bytes, &address)
+                               : ccu_take(device, bytes, &address),
+                           NULL);
     if (!status)
         *out_data = (void *)(uintptr_t)address;
     ccu_leave(device, is_pushed);
@@ -59,7 +62,9 @@ void ccu_device_free(void *opened, void *data, uint64_t bytes)
     struct ccu_device *device = opened;
     const int is_pushed = ccu_enter(device);
 
-    ccu_memory_give(&device->memory, (ccu_address)(uintptr_t)data, bytes);
+    if (!ccu_is_recording(device) ||
+        !ccu_graph_give(device, (ccu_address)(uintptr_t)data))
+        ccu_memory_give(&device->memory, (ccu_address)(uintptr_t)data, bytes);
     ccu_leave(device, is_pushed);
 }
 
@@ -67,9 +72,13 @@ hob_status ccu_device_upload(void *opened, void *data, const void *host_data,
                              uint64_t bytes)
 {
     struct ccu_device *device = opened;
-    const int is_pushed = ccu_enter(device);
-    hob_status status = ccu_check_lost(device, NULL);
+    hob_status status;
+    int is_pushed;
 
+    if (ccu_is_recording(device))
+        return ccu_refuse(device, "copies elements from the host");
+    is_pushed = ccu_enter(device);
+    status = ccu_check_lost(device, NULL);
     if (!status)
         status = ccu_staging_upload(
             &device->staging, (ccu_address)(uintptr_t)data, host_data, bytes);
@@ -81,12 +90,40 @@ hob_status ccu_device_download(void *opened, void *host_data, const void *data,
                                uint64_t bytes)
 {
     struct ccu_device *device = opened;
-    const int is_pushed = ccu_enter(device);
-    hob_status status = ccu_check_lost(device, NULL);
+    hob_status status;
+    int is_pushed;
 
+    if (ccu_is_recording(device))
+        return ccu_refuse(device, "reads elements");
+    is_pushed = ccu_enter(device);
+    status = ccu_check_lost(device, NULL);
     if (!status)
         status = ccu_staging_download(&device->staging, host_data,
                                       (ccu_address)(uintptr_t)data, bytes);
+    if (!status)
+        status = ccu_look_at_checks(device);
+    ccu_leave(device, is_pushed);
+    return status;
+}
+
+hob_status ccu_device_copy(void *opened, void *data, void *from_opened,
+                           const void *from_data, uint64_t bytes)
+{
+    struct ccu_device *device = opened;
+    hob_status status;
+    int is_pushed;
+
+    if (opened != from_opened)
+        return HOB_ERR_UNSUPPORTED;
+    is_pushed = ccu_enter(device);
+    status = ccu_check_lost(device, NULL);
+    if (!status)
+        status =
+            ccu_check(device, "cuMemcpyDtoDAsync",
+                      device->driver->copy((ccu_address)(uintptr_t)data,
+                                           (ccu_address)(uintptr_t)from_data,
+                                           (size_t)bytes, ccu_stream(device)),
+                      NULL);
     ccu_leave(device, is_pushed);
     return status;
 }
@@ -94,11 +131,17 @@ hob_status ccu_device_download(void *opened, void *host_data, const void *data,
 hob_status ccu_device_sync(void *opened)
 {
     struct ccu_device *device = opened;
-    const int is_pushed = ccu_enter(device);
-    hob_status status = ccu_check_lost(device, NULL);
+    hob_status status;
+    int is_pushed;
 
+    if (ccu_is_recording(device))
+        return ccu_refuse(device, "waits for the device, as reading does");
+    is_pushed = ccu_enter(device);
+    status = ccu_check_lost(device, NULL);
     if (!status)
         status = ccu_wait(device, NULL);
+    if (!status)
+        status = ccu_look_at_checks(device);
     ccu_leave(device, is_pushed);
     return status;
 }

@@ -102,6 +102,13 @@ struct cube_runtime {
     hob_status (*download)(void *device, void *host_data, const void *data,
                            uint64_t bytes);
     hob_status (*wait)(void *device);
+
+    /* Where the calling thread records (hob/ext/capture.h) no flag (flag.h)
+     * can be read: *OUT_DATA is one that is looked at after each replay, for
+     * OP_NAME's sake; NULL if it does not record. NULL: this runtime never
+     * does. */
+    hob_status (*flag_later)(struct cube_device *device, const char *op_name,
+                             void **out_data);
 };
 
 /* The first member of a runtime's own device. */
