@@ -12,6 +12,7 @@
 #include <hob/ext/capture.h>
 #include <hob/ext/cube.h>
 #include <hob/ext/flex.h>
+#include <hob/ext/fusion.h>
 #include <hob/ext/plugin.h>
 
 #include "unit/abi_layout.h"
