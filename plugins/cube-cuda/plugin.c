@@ -3,6 +3,7 @@
  * plugin.c - the entry of the CUDA backend and its tables.
  */
 #include "device.h"
+#include "linear.h"
 #include "product.h"
 
 #include <cube/compute.h>
@@ -60,7 +61,7 @@ static const struct hob_plugin plugin_head = {
 /* Kept by the process; see host->process_shared. */
 static void *make_tables(void)
 {
-    struct cube_tables *tables = cube_tables_new(&plugin_head, &backend_head);
+    struct cube_tables *tables = cube_tables_new(&plugin_head, &backend_head, &ccu_linear_entries);
 
     if (tables)
         ccu_matmul_install(tables->entries, tables->backend.entry_count);
