@@ -20,6 +20,8 @@ typedef uint64_t ccu_address; /* CUdeviceptr */
 struct CUctx_st;
 struct CUstream_st;
 struct CUevent_st;
+struct CUgraph_st;
+struct CUgraphExec_st;
 struct CUmod_st;
 struct CUfunc_st;
 struct CUmemPoolHandle_st;
@@ -57,6 +59,7 @@ enum {
 
     CCU_COMPUTE_MODE_PROHIBITED = 2,
     CCU_STREAM_NON_BLOCKING = 1,
+    CCU_CAPTURE_RELAXED = 2, /* CUstreamCaptureMode */
     CCU_EVENT_DISABLE_TIMING = 2
 };
 

@@ -46,7 +46,7 @@ static const struct hob_plugin plugin_head = {
 /* Kept by the process; see host->process_shared. */
 static void *make_tables(void)
 {
-    return cube_tables_new(&plugin_head, &backend_head);
+    return cube_tables_new(&plugin_head, &backend_head, NULL);
 }
 
 HOB_EXPORT const struct hob_plugin *

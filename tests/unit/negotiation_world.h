@@ -13,6 +13,7 @@
 #include "plugin.h"
 
 #include <hob/ext/autodiff.h>
+#include <hob/ext/capture.h>
 #include <hob/ext/cube.h>
 #include <hob/ext/flex.h>
 #include <hob/ext/fusion.h>
