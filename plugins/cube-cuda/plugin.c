@@ -6,8 +6,8 @@
 #include "linear.h"
 #include "product.h"
 
-#include <cube/compute.h>
 #include <cube/cube.h>
+#include <cube/interface.h>
 
 #include <hob/ext/capture.h>
 
@@ -32,7 +32,7 @@ static const void *ccu_interface(void *device, const char *name,
 {
     if (!strcmp(name, HOB_CAPTURE_INTERFACE))
         return version == HOB_CAPTURE_INTERFACE_VERSION ? &ccu_capture : NULL;
-    return cube_compute_find(device, name, version);
+    return cube_interface_find(device, name, version);
 }
 
 static const struct hob_backend backend_head = {

@@ -8,6 +8,8 @@
  *   spirv.c                what GLSL cannot say
  *   launch.c, space.c, scalar.c   a call's arguments as a launch
  *   compute.c, described.c   kernels of extensions
+ *   fuse/                  groups of ops as one kernel
+ *   interface.c            what of this others find
  *   entries.c              all families as one table
  *
  * DEVICE in an entry's execute is a struct cube_device.
