@@ -194,7 +194,7 @@ static int is_ours(const struct hob_call *call, uint32_t index)
 {
     const hob_value *value = &call->args[index];
     const hob_tensor *tensor = value->u.tensor;
-    const struct hob_storage *storage;
+    struct hob_storage *storage;
 
     if (value->tag != HOB_TAG_TENSOR || !(value->flags & HOB_VALUE_MOVE) ||
         !tensor->view.storage || (tensor->view.flags & HOB_VIEW_READ_ONLY))
@@ -202,9 +202,7 @@ static int is_ours(const struct hob_call *call, uint32_t index)
     storage = tensor->view.storage;
     return atomic_load_explicit(&tensor->refs, memory_order_acquire) == 1 &&
            atomic_load_explicit(&storage->refs, memory_order_acquire) == 1 &&
-           (atomic_load_explicit(&storage->flags, memory_order_acquire) &
-            ~(uint32_t)HOB__STORAGE_SMALL) == HOB__STORAGE_POOL &&
-           !shares_storage(call, index);
+           hob__storage_is_ours(storage) && !shares_storage(call, index);
 }
 
 /* Whether result META may be written over argument INDEX: ours, and the same

@@ -10,7 +10,7 @@
 
 #include "error.h"
 #include "process.h"
-#include "runtime.h"
+#include "recording.h"
 
 #include <hob/ops.h>
 
@@ -510,6 +510,8 @@ static hob_status run(struct hob_call *call, const hob_value *args,
         status = hob__call_fail(call, HOB_ERR_DEVICE,
                                 "the tensors belong to another runtime than "
                                 "the scope");
+    if (!status && hob__recording_here(scope->runtime))
+        status = hob__recording_see(call);
     if (!status)
         status = hob__check_scalars(call);
     if (!status)

@@ -206,6 +206,7 @@ static void runtime_free(hob_runtime *runtime)
         hob__generator_unref(runtime->generator);
     hob__loader_close(runtime->loader);
     pthread_mutex_destroy(&runtime->lock);
+    pthread_mutex_destroy(&runtime->record_lock);
     free(runtime);
 }
 
@@ -243,6 +244,7 @@ hob_status hob_runtime_open(const struct hob_runtime_options *given,
                given->struct_size < sizeof(options) ? given->struct_size
                                                     : sizeof(options));
     pthread_mutex_init(&runtime->lock, NULL);
+    pthread_mutex_init(&runtime->record_lock, NULL);
     hob__process_watch_forks();
     atomic_init(&runtime->forks, hob__process_forks());
     runtime->serial = hob__process_serial();

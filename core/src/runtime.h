@@ -17,6 +17,8 @@
 
 #include <pthread.h>
 
+struct hob__recording;
+
 /* An opened plugin of this runtime. */
 struct hob__instance {
     struct hob__instance *next; /* opened before this one */
@@ -43,6 +45,9 @@ struct hob_runtime {
     struct hob__slab tensors;        /* handles, but for error tensors */
     atomic_int_fast64_t live_scopes;
     atomic_int_fast64_t live_grads;
+    atomic_uintptr_t recorder; /* the thread that records a step; 0: none */
+    struct hob__recording *recording; /* its own; see recording.h */
+    pthread_mutex_t record_lock;      /* held by that thread */
 };
 
 /*

@@ -20,7 +20,9 @@ enum hob__storage_flags {
     HOB__STORAGE_POOL = 1,     /* from the base's allocator */
     HOB__STORAGE_EXPORTED = 2, /* somebody outside holds it too */
     HOB__STORAGE_READ_ONLY = 4,
-    HOB__STORAGE_SMALL = 8 /* in the handle: not the allocator's to free */
+    HOB__STORAGE_SMALL = 8,     /* in the handle: not the allocator's to free */
+    HOB__STORAGE_RECORDED = 16, /* made in a step that is recorded */
+    HOB__STORAGE_LENT = 32      /* to such a step, which may write over it */
 };
 
 struct hob_storage {
@@ -64,6 +66,16 @@ static inline int hob__refs_drop(atomic_uint *refs)
 {
     return atomic_load_explicit(refs, memory_order_acquire) == 1 ||
            atomic_fetch_sub_explicit(refs, 1, memory_order_acq_rel) == 1;
+}
+
+/* Whether who holds the only reference to STORAGE may write to it. */
+static inline int hob__storage_is_ours(struct hob_storage *storage)
+{
+    const uint32_t flags =
+        atomic_load_explicit(&storage->flags, memory_order_acquire);
+
+    return (flags & (HOB__STORAGE_POOL | HOB__STORAGE_LENT)) &&
+           !(flags & (HOB__STORAGE_EXPORTED | HOB__STORAGE_READ_ONLY));
 }
 
 static inline void hob__storage_ref(struct hob_storage *storage)

@@ -5,7 +5,7 @@
 #include "dispatch.h"
 #include "error.h"
 #include "infer/util.h"
-#include "runtime.h"
+#include "recording.h"
 #include "view.h"
 
 #include <hob/ext/quant.h>
@@ -206,6 +206,9 @@ hob_status hob__tensor_alloc(hob_device *device, const struct hob_meta *meta,
             handle_free(tensor);
             return status;
         }
+        if (hob__recording_here(device->runtime))
+            atomic_fetch_or_explicit(&tensor->own.flags, HOB__STORAGE_RECORDED,
+                                     memory_order_relaxed);
         own_begins(tensor);
     }
     *out_tensor = tensor;

@@ -10,6 +10,7 @@
 #define CCU_DEVICE_H
 
 #include "blas.h"
+#include "graph.h"
 #include "instance.h"
 #include "memory.h"
 #include "nvrtc.h"
@@ -27,18 +28,22 @@ struct ccu_device {
     const struct ccu_physical *physical; /* the same */
     const struct ccu_driver *driver;     /* the same */
     struct CUctx_st *context;
-    struct CUstream_st *stream; /* all work, in order */
+    struct CUstream_st *stream; /* all work but recordings, in order */
     struct ccu_options options;
     struct ccu_memory memory;
     struct ccu_staging staging;
     struct ccu_compiler compiler;
     struct ccu_blas blas;
+    struct ccu_recorder recorder;
     pthread_mutex_t lock; /* of what follows */
     uint32_t has_lock;
+    uint32_t ordinal;
+    _Atomic uint64_t peers; /* ordinals that may use this one's memory */
     _Atomic uint32_t is_lost;
     const char *op_name; /* of the last launch; only compared */
     uint64_t asked;      /* launches so far */
     uint32_t asking;     /* threads that launch just now */
+    struct ccu_graph *checked; /* graphs with checks of elements */
     char ops[CCU_OPS];   /* names of the ops since the last wait */
     char lost[2 * CCU_REASON]; /* why */
     char name[40];             /* as in "cube-cuda:0" */
@@ -57,6 +62,8 @@ void ccu_leave(struct ccu_device *device, int is_pushed);
  */
 hob_status ccu_check(struct ccu_device *device, const char *what, int result,
                      char **out_message);
+/* HOB_OK, or HOB_ERR_DEVICE and why DEVICE is lost. */
+hob_status ccu_check_lost(struct ccu_device *device, char **out_message);
 /*
  * Around each request of work for OP_NAME: a lost device refuses, and the name
  * is kept for what ccu_check() says. ccu_begin() makes the context current, and
@@ -89,6 +96,8 @@ hob_status ccu_device_upload(void *device, void *data, const void *host_data,
                              uint64_t bytes);
 hob_status ccu_device_download(void *device, void *host_data, const void *data,
                                uint64_t bytes);
+hob_status ccu_device_copy(void *device, void *data, void *from_device,
+                           const void *from_data, uint64_t bytes);
 hob_status ccu_device_sync(void *device);
 void ccu_device_memory_stats(void *device, struct hob_memory_stats *out);
 void ccu_device_reset_peak(void *device);

@@ -57,8 +57,8 @@ int ccu_driver_open(struct ccu_driver *out, ccu_find_fn find,
     out->member = (int(*) parameters)find_in(library, find, #name);            \
     if (!out->member) {                                                        \
         snprintf(reason, CCU_REASON,                                           \
-                 "NVIDIA's driver lacks %s; it must be of version 450 "        \
-                 "(CUDA 11.2) or later",                                       \
+                 "NVIDIA's driver lacks %s; it must be of version 470 "        \
+                 "(CUDA 11.4) or later",                                       \
                  #name);                                                       \
         return 0;                                                              \
     }

@@ -3,10 +3,15 @@
  * plugin.c - the entry of the CUDA backend and its tables.
  */
 #include "device.h"
+#include "linear.h"
 #include "product.h"
 
-#include <cube/compute.h>
 #include <cube/cube.h>
+#include <cube/interface.h>
+
+#include <hob/ext/capture.h>
+
+#include <string.h>
 
 static hob_status ccu_open(const struct hob_host *host, const char *options,
                            void **out_instance, char **out_message)
@@ -22,6 +27,14 @@ static void ccu_close(void *instance)
     ccu_instance_free(instance);
 }
 
+static const void *ccu_interface(void *device, const char *name,
+                                 uint32_t version)
+{
+    if (!strcmp(name, HOB_CAPTURE_INTERFACE))
+        return version == HOB_CAPTURE_INTERFACE_VERSION ? &ccu_capture : NULL;
+    return cube_interface_find(device, name, version);
+}
+
 static const struct hob_backend backend_head = {
     HOB_BACKEND_INIT_HEAD,
     .device_count = ccu_device_count,
@@ -33,10 +46,11 @@ static const struct hob_backend backend_head = {
     .upload = ccu_device_upload,
     .download = ccu_device_download,
     .sync = ccu_device_sync,
-    .interface = cube_compute_find,
+    .interface = ccu_interface,
     .memory_stats = ccu_device_memory_stats,
     .memory_reset_peak = ccu_device_reset_peak,
     .memory_trim = ccu_device_trim,
+    .copy = ccu_device_copy,
 };
 
 static const struct hob_plugin plugin_head = {
@@ -47,7 +61,7 @@ static const struct hob_plugin plugin_head = {
 /* Kept by the process; see host->process_shared. */
 static void *make_tables(void)
 {
-    struct cube_tables *tables = cube_tables_new(&plugin_head, &backend_head);
+    struct cube_tables *tables = cube_tables_new(&plugin_head, &backend_head, &ccu_linear_entries);
 
     if (tables)
         ccu_matmul_install(tables->entries, tables->backend.entry_count);

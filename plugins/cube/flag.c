@@ -8,8 +8,16 @@ hob_status cube_flag_begin(struct cube_flag *flag, struct cube_device *device,
 {
     static const uint32_t none = CUBE_FLAG_NONE;
     const struct cube_runtime *runtime = device->runtime;
-    hob_status st = runtime->alloc(device, sizeof(none), &flag->data);
+    hob_status st = HOB_OK;
 
+    flag->data = NULL;
+    if (runtime->flag_later)
+        st = runtime->flag_later(device, call->op_name, &flag->data);
+    flag->is_later = flag->data != NULL;
+    if (flag->is_later)
+        return HOB_OK;
+    if (!st)
+        st = runtime->alloc(device, sizeof(none), &flag->data);
     if (st)
         return cube_fail(device, call, st, NULL);
     st = runtime->upload(device, flag->data, &none, sizeof(none));
@@ -26,6 +34,8 @@ hob_status cube_flag_end(struct cube_flag *flag, struct cube_device *device,
     const struct cube_runtime *runtime = device->runtime;
 
     *out_value = CUBE_FLAG_NONE;
+    if (flag->is_later)
+        return st;
     if (!st) {
         st = runtime->download(device, out_value, flag->data,
                                sizeof(*out_value));

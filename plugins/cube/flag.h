@@ -4,7 +4,7 @@
  *
  * The flag is a buffer of one u32 that is CUBE_FLAG_NONE at first; kernels
  * lower it with ATOMIC_MIN(flag, 0, uint(i)) to the first element that is bad.
- * Reading it waits for the device.
+ * Reading it waits for the device; of a recording it is read after each replay.
  */
 #ifndef CUBE_FLAG_H
 #define CUBE_FLAG_H
@@ -15,6 +15,7 @@
 
 struct cube_flag {
     void *data; /* of the device; for cube_job_memory(.., HOB_DTYPE_U32, 1) */
+    uint32_t is_later; /* it belongs to a recording, which reads it */
 };
 
 hob_status cube_flag_begin(struct cube_flag *flag, struct cube_device *device,

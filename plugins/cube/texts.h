@@ -18,6 +18,8 @@ extern const char cube_text_maths64[];
 extern const char cube_text_circular64[];
 extern const char cube_text_special64[];
 extern const char cube_text_space[];
+extern const char cube_text_functions[];
+extern const char cube_text_fuse_rows[];
 
 /* Kernels. */
 extern const char cube_text_adam[];
@@ -27,6 +29,7 @@ extern const char cube_text_circular[];
 extern const char cube_text_circular64[];
 extern const char cube_text_conv[];
 extern const char cube_text_conv_direct[];
+extern const char cube_text_cross_entropy[];
 extern const char cube_text_fill[];
 extern const char cube_text_map[];
 extern const char cube_text_mask[];
@@ -47,6 +50,7 @@ extern const char cube_text_reduce[];
 extern const char cube_text_rows[];
 extern const char cube_text_scan[];
 extern const char cube_text_scatter_add[];
+extern const char cube_text_sgd[];
 extern const char cube_text_sort_finish[];
 extern const char cube_text_sort_merge[];
 extern const char cube_text_sort_tile[];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "fake_cuda.h"
+#include "fake_cuda_parts.h"
 
 #include <cube-cuda/blas.h>
 
@@ -9,14 +9,8 @@
 
 struct fake_cuda fake_cuda;
 
-struct CUctx_st {
-    int device;
-};
-struct CUstream_st {
-    int device;
-};
 struct CUevent_st {
-    int unused;
+    int device; /* of the stream that it was recorded in */
 };
 struct CUmod_st {
     int crashes;
@@ -30,20 +24,10 @@ struct CUmemPoolHandle_st {
 struct _nvrtcProgram {
     const char *text;
 };
-struct cublasLtContext {
-    int unused;
-};
-
-/* A description of a product, a layout or a preference. */
-struct blas_object {
-    int turned[2];
-    int type, count;
-    int64_t rows, columns, stride, batch;
-};
 
 static struct CUctx_st contexts[FAKE_CUDA_DEVICES] = {{0}, {1}};
 static struct CUfunc_st functions[2] = {{0}, {1}};
-static _Thread_local struct CUctx_st *current;
+_Thread_local struct CUctx_st *fake_current;
 /* What was current before each push. */
 static _Thread_local struct CUctx_st *below[8];
 static _Thread_local int depth;
@@ -54,18 +38,18 @@ void fake_cuda_reset(void)
     fake_cuda.devices = FAKE_CUDA_DEVICES;
     fake_cuda.major = 9;
     fake_cuda.memory_bytes = (size_t)256 << 20;
-    current = NULL;
+    fake_current = NULL;
     depth = 0;
 }
 
 void fake_cuda_make_current(int device)
 {
-    current = device < 0 ? NULL : &contexts[device];
+    fake_current = device < 0 ? NULL : &contexts[device];
 }
 
 int fake_cuda_current(void)
 {
-    return current ? current->device : -1;
+    return fake_current ? fake_current->device : -1;
 }
 
 int fake_cuda_is_clean(void)
@@ -73,11 +57,10 @@ int fake_cuda_is_clean(void)
     return !fake_cuda.contexts && !fake_cuda.streams && !fake_cuda.events &&
            !fake_cuda.pools && !fake_cuda.modules && !fake_cuda.programs &&
            !fake_cuda.pins && !fake_cuda.blocks && !fake_cuda.depth &&
-           !fake_cuda.handles && !fake_cuda.layouts;
+           !fake_cuda.handles && !fake_cuda.layouts && !fake_cuda.graphs;
 }
 
-/* What NAME is to answer instead of doing its work; 0: nothing. */
-static int fault(const char *name)
+int fake_fault(const char *name)
 {
     const char *const failing = fake_cuda.failing;
 
@@ -89,23 +72,6 @@ static int fault(const char *name)
     }
     return fake_cuda.result;
 }
-
-#define FAULT(name)                                                            \
-    do {                                                                       \
-        const int result_ = fault(name);                                       \
-        if (result_)                                                           \
-            return result_;                                                    \
-    } while (0)
-
-/* A call in the current context: it must be there, and not be lost. */
-#define IN_CONTEXT(name)                                                       \
-    do {                                                                       \
-        if (!current)                                                          \
-            return 201; /* CUDA_ERROR_INVALID_CONTEXT */                       \
-        if (fake_cuda.lost[current->device])                                   \
-            return fake_cuda.lost[current->device];                            \
-        FAULT(name);                                                           \
-    } while (0)
 
 /* ---- the driver ---- */
 
@@ -210,23 +176,23 @@ static int fake_context_release(int device)
 
 static int fake_context_current(struct CUctx_st **context)
 {
-    *context = current;
+    *context = fake_current;
     return 0;
 }
 
 static int fake_context_push(struct CUctx_st *context)
 {
     FAULT("cuCtxPushCurrent_v2");
-    below[depth++] = current;
+    below[depth++] = fake_current;
     fake_cuda.depth++;
-    current = context;
+    fake_current = context;
     return 0;
 }
 
 static int fake_context_pop(struct CUctx_st **context)
 {
-    *context = current;
-    current = below[--depth];
+    *context = fake_current;
+    fake_current = below[--depth];
     fake_cuda.depth--;
     return 0;
 }
@@ -235,8 +201,8 @@ static int fake_stream_create(struct CUstream_st **stream, unsigned int flags)
 {
     (void)flags;
     IN_CONTEXT("cuStreamCreate");
-    *stream = malloc(sizeof(**stream));
-    (*stream)->device = current->device;
+    *stream = calloc(1, sizeof(**stream));
+    (*stream)->device = fake_current->device;
     fake_cuda.streams++;
     return 0;
 }
@@ -250,8 +216,9 @@ static int fake_stream_destroy(struct CUstream_st *stream)
 
 static int fake_stream_wait(struct CUstream_st *stream)
 {
-    (void)stream;
     IN_CONTEXT("cuStreamSynchronize");
+    if (stream->written)
+        return FAKE_CAPTURE_UNSUPPORTED;
     fake_cuda.waits++;
     if (fake_cuda.waiting)
         fake_cuda.waiting();
@@ -277,9 +244,8 @@ static int fake_event_destroy(struct CUevent_st *event)
 static int fake_event_record(struct CUevent_st *event,
                              struct CUstream_st *stream)
 {
-    (void)event;
-    (void)stream;
     IN_CONTEXT("cuEventRecord");
+    event->device = stream->device;
     return 0;
 }
 
@@ -309,19 +275,76 @@ static int fake_host_free(void *memory)
 static int fake_copy_up(ccu_address to, const void *from, size_t bytes,
                         struct CUstream_st *stream)
 {
-    (void)stream;
     IN_CONTEXT("cuMemcpyHtoDAsync_v2");
-    memcpy((void *)(uintptr_t)to, from, bytes);
-    return 0;
+    return fake_copy((void *)(uintptr_t)to, from, bytes, stream);
 }
 
 static int fake_copy_down(void *to, ccu_address from, size_t bytes,
                           struct CUstream_st *stream)
 {
-    (void)stream;
     IN_CONTEXT("cuMemcpyDtoHAsync_v2");
-    memcpy(to, (const void *)(uintptr_t)from, bytes);
+    return fake_copy(to, (const void *)(uintptr_t)from, bytes, stream);
+}
+
+static int fake_stream_wait_event(struct CUstream_st *stream,
+                                  struct CUevent_st *event, unsigned int flags)
+{
+    IN_CONTEXT("cuStreamWaitEvent");
+    if (flags)
+        return 1;
+    fake_cuda.waits_between += stream->device != event->device;
     return 0;
+}
+
+static int fake_copy_within(ccu_address to, ccu_address from, size_t bytes,
+                            struct CUstream_st *stream)
+{
+    IN_CONTEXT("cuMemcpyDtoDAsync_v2");
+    fake_cuda.copies++;
+    return fake_copy((void *)(uintptr_t)to, (const void *)(uintptr_t)from,
+                     bytes, stream);
+}
+
+static int fake_copy_peer(ccu_address to, struct CUctx_st *to_context,
+                          ccu_address from, struct CUctx_st *from_context,
+                          size_t bytes, struct CUstream_st *stream)
+{
+    IN_CONTEXT("cuMemcpyPeerAsync");
+    if (to_context != fake_current || from_context == to_context ||
+        stream->device != to_context->device)
+        return 1; /* CUDA_ERROR_INVALID_VALUE */
+    fake_cuda.peer_copies++;
+    return fake_copy((void *)(uintptr_t)to, (const void *)(uintptr_t)from,
+                     bytes, stream);
+}
+
+static int fake_can_access(int *can, int device, int peer)
+{
+    FAULT("cuDeviceCanAccessPeer");
+    *can = device != peer;
+    return 0;
+}
+
+static int fake_pool_access(struct CUmemPoolHandle_st *pool,
+                            const struct ccu_access *list, size_t count)
+{
+    IN_CONTEXT("cuMemPoolSetAccess");
+    if (count != 1 || list->location_id == pool->device || list->flags != 3)
+        return 1;
+    fake_cuda.pools_open++;
+    return 0;
+}
+
+static int fake_fill(ccu_address to, unsigned int value, size_t count,
+                     struct CUstream_st *stream)
+{
+    const struct fake_work work = {.kind = FAKE_FILL,
+                                   .to = (void *)(uintptr_t)to,
+                                   .bytes = count,
+                                   .value = value};
+
+    IN_CONTEXT("cuMemsetD32Async");
+    return fake_do(stream, &work);
 }
 
 static int fake_pool_create(struct CUmemPoolHandle_st **pool,
@@ -381,8 +404,9 @@ static int fake_alloc(ccu_address *address, size_t bytes,
     char *block;
 
     (void)pool;
-    (void)stream;
     IN_CONTEXT("cuMemAllocFromPoolAsync");
+    if (stream->written)
+        return FAKE_CAPTURE_UNSUPPORTED;
     fake_cuda.calls_alloc++;
     if (fake_cuda.bytes + bytes > fake_cuda.memory_bytes)
         return CCU_OUT_OF_MEMORY;
@@ -441,26 +465,17 @@ static int fake_launch(struct CUfunc_st *function, unsigned int groups_x,
                        struct CUstream_st *stream, void **parameters,
                        void **extra)
 {
-    struct fake_params params;
-    int *to;
+    struct fake_work work = {.kind = FAKE_ADD};
 
     (void)shared_bytes;
-    (void)stream;
     IN_CONTEXT("cuLaunchKernel");
     if (groups_y * groups_z * size_y * size_z != 1 || extra)
         return 1; /* CUDA_ERROR_INVALID_VALUE */
     fake_cuda.groups = groups_x;
     fake_cuda.group_size = size_x;
-    if (function->crashes) {
-        /* Seen by the next call, as with a real device. */
-        fake_cuda.lost[current->device] = CCU_ILLEGAL_ADDRESS;
-        return 0;
-    }
-    memcpy(&params, parameters[0], sizeof(params));
-    to = (int *)(uintptr_t)params.to;
-    for (int i = 0; i < params.count; i++)
-        to[i] += params.step;
-    return 0;
+    work.crashes = function->crashes;
+    memcpy(&work.params, parameters[0], sizeof(work.params));
+    return fake_do(stream, &work);
 }
 
 /* ---- NVRTC ---- */
@@ -538,182 +553,6 @@ static int fake_cubin(struct _nvrtcProgram *program, char *cubin)
     return 0;
 }
 
-/* ---- cuBLASLt ---- */
-
-static int fake_blas_create(struct cublasLtContext **handle)
-{
-    IN_CONTEXT("cublasLtCreate");
-    *handle = malloc(sizeof(**handle));
-    fake_cuda.handles++;
-    return 0;
-}
-
-static int fake_blas_destroy(struct cublasLtContext *handle)
-{
-    free(handle);
-    fake_cuda.handles--;
-    return 0;
-}
-
-static int new_object(void **out, const char *name)
-{
-    FAULT(name);
-    *out = calloc(1, sizeof(struct blas_object));
-    fake_cuda.layouts++;
-    return 0;
-}
-
-static int free_object(void *object)
-{
-    free(object);
-    fake_cuda.layouts--;
-    return 0;
-}
-
-static int fake_desc_create(void **desc, int compute_type, int scale_type)
-{
-    (void)scale_type;
-    if (compute_type != 68 && compute_type != 70 && compute_type != 77)
-        return 7; /* CUBLAS_STATUS_INVALID_VALUE */
-    return new_object(desc, "cublasLtMatmulDescCreate");
-}
-
-static int fake_desc_set(void *desc, int attribute, const void *value,
-                         size_t bytes)
-{
-    struct blas_object *object = desc;
-    int turned;
-
-    FAULT("cublasLtMatmulDescSetAttribute");
-    if (bytes != sizeof(turned) || (attribute != 3 && attribute != 4))
-        return 7;
-    memcpy(&turned, value, sizeof(turned));
-    object->turned[attribute - 3] = turned;
-    return 0;
-}
-
-static int fake_layout_create(void **layout, int type, uint64_t rows,
-                              uint64_t columns, int64_t stride)
-{
-    const int result = new_object(layout, "cublasLtMatrixLayoutCreate");
-    struct blas_object *object = *layout;
-
-    if (result)
-        return result;
-    if (stride < (int64_t)rows)
-        return 7;
-    object->type = type;
-    object->rows = (int64_t)rows;
-    object->columns = (int64_t)columns;
-    object->stride = stride;
-    object->count = 1;
-    return 0;
-}
-
-static int fake_layout_set(void *layout, int attribute, const void *value,
-                           size_t bytes)
-{
-    struct blas_object *object = layout;
-
-    FAULT("cublasLtMatrixLayoutSetAttribute");
-    if (attribute == 5 && bytes == sizeof(object->count))
-        memcpy(&object->count, value, bytes);
-    else if (attribute == 6 && bytes == sizeof(object->batch))
-        memcpy(&object->batch, value, bytes);
-    else
-        return 7;
-    return 0;
-}
-
-static int fake_preference_create(void **preference)
-{
-    return new_object(preference, "cublasLtMatmulPreferenceCreate");
-}
-
-static int fake_preference_set(void *preference, int attribute,
-                               const void *value, size_t bytes)
-{
-    uint64_t workspace;
-
-    (void)preference;
-    FAULT("cublasLtMatmulPreferenceSetAttribute");
-    if (attribute == 1 && bytes == sizeof(workspace)) {
-        memcpy(&workspace, value, bytes);
-        fake_cuda.workspace_bytes = workspace;
-    }
-    return bytes == (attribute == 1 ? 8u : 4u) ? 0 : 7;
-}
-
-static int fake_heuristic(struct cublasLtContext *handle, void *desc, void *a,
-                          void *b, void *c, void *d, void *preference,
-                          int wanted, void *results, int *found)
-{
-    (void)handle;
-    (void)desc;
-    (void)a;
-    (void)b;
-    (void)d;
-    (void)c;
-    (void)preference;
-    FAULT("cublasLtMatmulAlgoGetHeuristic");
-    fake_cuda.heuristics++;
-    memset(results, 0, 96 * (size_t)wanted);
-    *found = !fake_cuda.has_no_kernel;
-    return 0;
-}
-
-static double element(const void *data, const struct blas_object *layout,
-                      int turned, int64_t batch, int64_t row, int64_t column)
-{
-    const int64_t at = batch * layout->batch +
-                       (turned ? row * layout->stride + column
-                               : column * layout->stride + row);
-
-    return layout->type == 1 ? ((const double *)data)[at]
-                             : (double)((const float *)data)[at];
-}
-
-/* Column-major, as the library is: d = a b. */
-static int fake_matmul(struct cublasLtContext *handle, void *desc,
-                       const void *alpha, const void *a, void *a_layout,
-                       const void *b, void *b_layout, const void *beta,
-                       const void *c, void *c_layout, void *d, void *d_layout,
-                       const void *algorithm, void *workspace,
-                       size_t workspace_bytes, struct CUstream_st *stream)
-{
-    const struct blas_object *product = desc, *to = d_layout;
-    const struct blas_object *left = a_layout;
-    const int64_t inner = product->turned[0] ? left->rows : left->columns;
-
-    (void)handle;
-    (void)alpha;
-    (void)beta;
-    (void)c;
-    (void)c_layout;
-    (void)algorithm;
-    (void)stream;
-    IN_CONTEXT("cublasLtMatmul");
-    if (workspace_bytes && !workspace)
-        return 7;
-    fake_cuda.products++;
-    for (int64_t batch = 0; batch < to->count; batch++)
-        for (int64_t i = 0; i < to->rows; i++)
-            for (int64_t j = 0; j < to->columns; j++) {
-                const int64_t at = batch * to->batch + j * to->stride + i;
-                double sum = 0;
-
-                for (int64_t k = 0; k < inner; k++)
-                    sum += element(a, left, product->turned[0], batch, i, k) *
-                           element(b, b_layout, product->turned[1], batch, k,
-                                   j);
-                if (to->type == 1)
-                    ((double *)d)[at] = sum;
-                else
-                    ((float *)d)[at] = (float)sum;
-            }
-    return 0;
-}
-
 /* ---- by name ---- */
 
 ccu_any_fn fake_cuda_find(const char *name)
@@ -743,6 +582,18 @@ ccu_any_fn fake_cuda_find(const char *name)
         .event_wait = fake_event_wait,
         .host_alloc = fake_host_alloc,
         .host_free = fake_host_free,
+        .stream_wait_event = fake_stream_wait_event,
+        .stream_begin_capture = fake_stream_begin_capture,
+        .stream_end_capture = fake_stream_end_capture,
+        .graph_instantiate = fake_graph_instantiate,
+        .graph_destroy = fake_graph_destroy,
+        .graph_launch = fake_graph_launch,
+        .graph_exec_destroy = fake_graph_exec_destroy,
+        .copy = fake_copy_within,
+        .copy_peer = fake_copy_peer,
+        .can_access = fake_can_access,
+        .pool_access = fake_pool_access,
+        .fill = fake_fill,
         .copy_up = fake_copy_up,
         .copy_down = fake_copy_down,
         .pool_create = fake_pool_create,
@@ -767,22 +618,6 @@ ccu_any_fn fake_cuda_find(const char *name)
         .cubin_size = fake_cubin_size,
         .cubin = fake_cubin,
     };
-    const struct ccu_cublas cublas = {
-        .create = fake_blas_create,
-        .destroy = fake_blas_destroy,
-        .desc_create = fake_desc_create,
-        .desc_destroy = free_object,
-        .desc_set = fake_desc_set,
-        .layout_create = fake_layout_create,
-        .layout_destroy = free_object,
-        .layout_set = fake_layout_set,
-        .preference_create = fake_preference_create,
-        .preference_destroy = free_object,
-        .preference_set = fake_preference_set,
-        .heuristic = fake_heuristic,
-        .matmul = fake_matmul,
-    };
-
     if (missing && !strcmp(name, missing))
         return NULL;
 #define CCU_DRIVER(member, symbol, parameters)                                 \
@@ -791,9 +626,6 @@ ccu_any_fn fake_cuda_find(const char *name)
 #define CCU_NVRTC(member, symbol, parameters)                                  \
     if (!strcmp(name, #symbol))                                                \
         return (ccu_any_fn)nvrtc.member;
-#define CCU_CUBLAS(member, symbol, parameters)                                 \
-    if (!strcmp(name, #symbol))                                                \
-        return (ccu_any_fn)cublas.member;
 #include <cube-cuda/symbols.def>
-    return NULL;
+    return fake_cublas_find(name);
 }

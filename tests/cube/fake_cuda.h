@@ -30,6 +30,10 @@ struct fake_cuda {
     _Atomic int calls_alloc, calls_free, waits;
     _Atomic int handles, layouts;     /* of cuBLASLt; layouts and their like */
     _Atomic int heuristics, products; /* asked for so far */
+    _Atomic int graphs;               /* written down, or ready to launch */
+    _Atomic int peer_copies, pools_open; /* between devices; for others */
+    _Atomic int waits_between; /* of a stream for another device's event */
+    _Atomic int graph_launches, copies; /* of the latter those on a device */
     int has_no_kernel;        /* the heuristic finds none */
     _Atomic int lost[FAKE_CUDA_DEVICES]; /* the sticky result of each */
     _Atomic unsigned int groups, group_size;
@@ -51,9 +55,10 @@ int fake_cuda_current(void);
 /* Nonzero if nothing is held. */
 int fake_cuda_is_clean(void);
 
-/* The parameters of the only kernel there is: to[i] += step. Its cubin is the
- * text of the source. A source with "error" in it does not compile, one with
- * "crash" loses the device. */
+/* The parameters of the only kernel there is: to[i] += step. With a COUNT
+ * below 0 it lowers the flag TO to -COUNT - 1. Its cubin is the text of the
+ * source. A source with "error" in it does not compile, one with "crash" loses
+ * the device. */
 struct fake_params {
     ccu_address to;
     int count;

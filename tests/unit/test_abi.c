@@ -9,8 +9,10 @@
 #include "../support/hob_check.h"
 
 #include <hob/ext/autodiff.h>
+#include <hob/ext/capture.h>
 #include <hob/ext/cube.h>
 #include <hob/ext/flex.h>
+#include <hob/ext/fusion.h>
 #include <hob/ext/plugin.h>
 
 #include "unit/abi_layout.h"

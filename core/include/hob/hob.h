@@ -7,6 +7,7 @@
  *   tensor.h    tensors from and to host memory
  *   ops.h       the operations, generated from core/ops/
  *   autodiff.h  gradients
+ *   capture.h   steps that are recorded once and replayed
  *   random.h    generators
  *   io.h        NPY, safetensors, DLPack
  */
@@ -14,6 +15,7 @@
 #define HOB_HOB_H
 
 #include <hob/autodiff.h>
+#include <hob/capture.h>
 #include <hob/io.h>
 #include <hob/ops.h>
 #include <hob/random.h>

@@ -98,6 +98,7 @@ struct hob_fused_program {
     uint8_t output_count;
     uint8_t step_count;
     uint8_t scalar_count;
+    uint32_t reserved;
     const struct hob_fused_input *inputs;
     const struct hob_fused_step *steps;
     const uint8_t *outputs; /* registers of steps, each at most once */

@@ -214,6 +214,13 @@ struct hob_backend {
     void (*memory_reset_peak)(void *device);
     /* Give what is kept for reuse back to the system. NULL: none is kept. */
     void (*memory_trim)(void *device);
+
+    /* Copy from FROM_DEVICE, the same device or another one of this plugin in
+     * this runtime, after what was asked of either before and before what is
+     * asked of either later. HOB_ERR_UNSUPPORTED for a pair of devices that
+     * cannot, NULL where none can: copies go through the host then. */
+    hob_status (*copy)(void *device, void *data, void *from_device,
+                       const void *from_data, uint64_t bytes);
 };
 
 #define HOB_BACKEND_INIT_HEAD                                                  \

@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * launch.c - kernels: machine code as functions, and their launches.
+ */
+#include "device.h"
+#include "linear.h"
+
+#include <cube/cube.h>
+
+#include <string.h>
+
+struct ccu_kernel {
+    struct CUmod_st *module;
+    struct CUfunc_st *function;
+    uint32_t group_size;
+    uint32_t reserved;
+};
+
+static hob_status kernel_open(struct cube_device *opened,
+                              const struct cube_source *source,
+                              const void *binary, uint64_t bytes,
+                              void **out_kernel, char **out_message)
+{
+    struct ccu_device *device = (struct ccu_device *)opened;
+    const struct hob_host *host = opened->host;
+    struct ccu_kernel *kernel = host->mem_alloc(host, sizeof(*kernel));
+    hob_status status;
+    int is_pushed, result;
+
+    (void)bytes; /* a cubin knows its length */
+    *out_kernel = NULL;
+    if (!kernel)
+        return HOB_ERR_MEMORY;
+    is_pushed = ccu_enter(device);
+    status = ccu_check_lost(device, out_message);
+    if (status) {
+        ccu_leave(device, is_pushed);
+        host->mem_free(host, kernel);
+        return status;
+    }
+    memset(kernel, 0, sizeof(*kernel));
+    kernel->group_size = source->group_size;
+    result = device->driver->module_load(&kernel->module, binary);
+    if (!result) {
+        result = device->driver->module_function(&kernel->function,
+                                                 kernel->module, source->name);
+        if (result)
+            (void)device->driver->module_unload(kernel->module);
+    }
+    ccu_leave(device, is_pushed);
+    if (result) {
+        host->mem_free(host, kernel);
+        return ccu_check(device, source->name, result, out_message);
+    }
+    *out_kernel = kernel;
+    return HOB_OK;
+}
+
+static void kernel_close(struct cube_device *opened, void *closed)
+{
+    struct ccu_device *device = (struct ccu_device *)opened;
+    struct ccu_kernel *kernel = closed;
+    const int is_pushed = ccu_enter(device);
+
+    (void)device->driver->module_unload(kernel->module);
+    ccu_leave(device, is_pushed);
+    opened->host->mem_free(opened->host, kernel);
+}
+
+static hob_status launch(struct cube_device *opened, void *kernel_handle,
+                         const struct cube_launch *launch, char **out_message)
+{
+    struct ccu_device *device = (struct ccu_device *)opened;
+    const struct ccu_kernel *kernel = kernel_handle;
+    void *parameters[CUBE_MAX_BUFFERS + CUBE_MAX_PARAMS];
+    unsigned char *params;
+    hob_status status;
+    int is_pushed, result;
+
+    if (!launch->groups)
+        return HOB_OK;
+    status = ccu_begin(device, launch->op_name, &is_pushed, out_message);
+    if (status)
+        return status;
+    /* The driver copies them; its prototype has no const. */
+    memcpy(&params, &launch->params, sizeof(params));
+    parameters[0] = params;
+    for (uint32_t i = 0; i < launch->place_count; i++)
+        parameters[i] = params + launch->places[i];
+    result = device->driver->launch(kernel->function, launch->groups, 1, 1,
+                                    kernel->group_size, 1, 1, 0,
+                                    ccu_stream(device), parameters, NULL);
+    status = ccu_check(device, launch->op_name, result, out_message);
+    return ccu_end(device, is_pushed, status, out_message);
+}
+
+const struct cube_runtime ccu_runtime = {
+    .selector = "cube-cuda",
+    .language = CUBE_CUDA,
+    .identity = ccu_compile_identity,
+    .compile = ccu_compile,
+    .kernel_open = kernel_open,
+    .kernel_close = kernel_close,
+    .launch = launch,
+    .alloc = ccu_device_alloc,
+    .free = ccu_device_free,
+    .upload = ccu_device_upload,
+    .download = ccu_device_download,
+    .wait = ccu_device_sync,
+    .gemm = ccu_gemm,
+    .flag_later = ccu_flag_later,
+};
