@@ -36,6 +36,15 @@ uint32_t cube_entry_count(void)
     return count;
 }
 
+const struct hob_entry *cube_entry_find(const char *op)
+{
+    for (uint32_t i = 0; i < FAMILIES; i++)
+        for (uint32_t k = 0; k < families[i]->count; k++)
+            if (!strcmp(families[i]->entries[k].op, op))
+                return &families[i]->entries[k];
+    return NULL;
+}
+
 void cube_entries_copy(struct hob_entry *out)
 {
     for (uint32_t i = 0; i < FAMILIES; i++) {
