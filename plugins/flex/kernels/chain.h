@@ -3,7 +3,7 @@
  * chain.h - many cheap elementwise steps in one go, values in registers.
  *
  * A chain is a list of *links* that are run one after the other on a tile of
- * some vectors, the accumulator, then on the next tile. Each does what the
+ * eight vectors, the accumulator, then on the next tile. Each does what the
  * kernel of its op does, with the same roundings.
  */
 #ifndef FLEX_CHAIN_H
@@ -50,6 +50,8 @@ struct flex_link {
     uint8_t is_single; /* x is one element for all */
     uint16_t value;    /* x is at this place of the table */
 };
+
+enum { FLEX_CHAIN_MOST = 320 }; /* links of one chain: 5 a step */
 
 /* Run COUNT links on N elements each; AT is the table of operands. */
 typedef void (*flex_chain_fn)(const struct flex_link *links, int64_t count,

@@ -23,6 +23,13 @@
 
 #include "chain_half.h"
 
+/* Names of a link's functions and its number; LINK may be a macro. */
+#define PASTE_(a, b) a##b
+#define PASTE(a, b) PASTE_(a, b)
+#define FUNCTION(link) PASTE(NAME(link_), link)
+#define SINGLE(link) PASTE(NAME(single_), link)
+#define CODE(link) PASTE(FLEX_LINK_, link)
+
 #define TYPE float
 #define BITS int32_t
 #define LANES (VECTOR_BYTES / 4)
@@ -59,5 +66,11 @@
 #define STREAM(p, v) _mm_stream_pd(p, (__m128d)(v))
 #endif
 #include "chain_tmpl.h"
+
+#undef PASTE
+#undef PASTE_
+#undef FUNCTION
+#undef SINGLE
+#undef CODE
 
 const struct flex_chain_kernels TABLE = {.f32 = f32_chain, .f64 = f64_chain};

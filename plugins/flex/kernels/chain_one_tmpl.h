@@ -1,9 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The same as chain_link_tmpl.h for a link without an operand: EXPR(a). */
-case 2 * LINK:
-#pragma GCC unroll 8
-    for (int j = 0; j < VECTORS; j++)
-        v[j] = EXPR(v[j]);
-    break;
+/* A link without an operand, of chain_list_tmpl.h, as a function. */
+static void FUNCTION(LINK)(PARAMETERS)
+{
+    v0 = EXPR(v0);
+    v1 = EXPR(v1);
+    v2 = EXPR(v2);
+    v3 = EXPR(v3);
+    v4 = EXPR(v4);
+    v5 = EXPR(v5);
+    v6 = EXPR(v6);
+    v7 = EXPR(v7);
+    GO_ON;
+}
+
 #undef LINK
 #undef EXPR
