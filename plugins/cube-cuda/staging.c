@@ -5,7 +5,7 @@
 
 /* One thread copies memory slower than the bus does; pieces are worth handing
  * out from here on. */
-enum { COPY_GRAIN = 1 << 20 };
+enum { COPY_GRAIN = 128 << 10 };
 
 struct copy {
     char *to;

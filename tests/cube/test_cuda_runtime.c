@@ -33,8 +33,11 @@ static void refuse(uint32_t ordinal, const char *options, hob_status status,
 
 static struct cube_source source_of(const char *text)
 {
-    struct cube_source source = {
-        "add", text, strlen(text), 128, sizeof(struct fake_params), 0, 0};
+    struct cube_source source = {.name = "add",
+                                 .text = text,
+                                 .bytes = strlen(text),
+                                 .group_size = 128,
+                                 .param_bytes = sizeof(struct fake_params)};
 
     return source;
 }
