@@ -317,6 +317,51 @@ static void run_training(int64_t batch)
     hob_scope_close(root);
 }
 
+/* ---- G4 ---- */
+
+static hob_status product(hob_scope *scope, struct work *work)
+{
+    (void)hob_matmul(scope, work->in[0], work->in[1]);
+    return HOB_OK;
+}
+
+static hob_status with_bias(hob_scope *scope, struct work *work)
+{
+    (void)hob_linear(scope, work->in[0], work->in[1], work->in[2]);
+    return HOB_OK;
+}
+
+static hob_status with_relu(hob_scope *scope, struct work *work)
+{
+    (void)layer(scope, work->in[0], work->in[1], work->in[2], 0);
+    return HOB_OK;
+}
+
+/* A product by itself, with a bias, and with relu after that. */
+static void run_epilogues(int64_t n)
+{
+    static const struct {
+        const char *name;
+        hob_status (*run)(hob_scope *scope, struct work *work);
+    } cases[] = {{"alone", product},
+                 {"bias", with_bias},
+                 {"bias, relu", with_relu}};
+    const int64_t shape[2] = {n, n};
+    hob_scope *root = hob_scope_open(runtime);
+    struct work work = {.count = 3};
+    char name[64];
+
+    for (int i = 0; i < 3; i++)
+        work.in[i] = hob_random_uniform(root, shape, i < 2 ? 2 : 1, -1, 1,
+                                        device, HOB_DTYPE_BF16);
+    for (int i = 0; i < 3; i++) {
+        work.run = cases[i].run;
+        snprintf(name, sizeof(name), "G4 bf16 %d, %s", (int)n, cases[i].name);
+        say(name, 1e3 * seconds(root, &work, NULL), "ms");
+    }
+    hob_scope_close(root);
+}
+
 /* ---- memory, copies ---- */
 
 static hob_status up(hob_scope *scope, struct work *work)
@@ -335,9 +380,9 @@ static hob_status down(hob_scope *scope, struct work *work)
 
 static void run_copies(void)
 {
-    static const int64_t sizes[] = {1 << 10, 1 << 20, 1 << 27, 1 << 30};
+    static const int64_t sizes[] = {1 << 10, 1 << 20, 1 << 27};
 
-    for (int i = 0; i < 4; i++) {
+    for (int i = 0; i < 3; i++) {
         hob_scope *root = hob_scope_open(runtime);
         struct work work = {.run = up, .bytes = (uint64_t)sizes[i]};
         char name[64];
@@ -404,7 +449,7 @@ int main(int argc, char **argv)
 
     options.policy = HOB_POLICY_REPORT;
     if (argc < 2) {
-        fprintf(stderr, "usage: steps DEVICE [start|launches|training|copies...]\n");
+        fprintf(stderr, "usage: steps DEVICE [start|launches|training|epilogues|copies...]\n");
         return 2;
     }
     snprintf(spec, sizeof(spec), "autodiff(%s)", argv[1]);
@@ -427,6 +472,10 @@ int main(int argc, char **argv)
         run_training(256);
         run_training(8192);
         run_memory();
+    }
+    if (is_asked_for("epilogues", argc, argv)) {
+        run_epilogues(4096);
+        run_epilogues(8192);
     }
     if (is_asked_for("copies", argc, argv))
         run_copies();

@@ -302,6 +302,7 @@ static int fake_stream_wait_event(struct CUstream_st *stream,
     IN_CONTEXT("cuStreamWaitEvent");
     if (flags)
         return 1;
+    fake_cuda.event_waits++;
     fake_cuda.waits_between += stream->device != event->device;
     return 0;
 }
