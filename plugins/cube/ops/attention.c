@@ -84,9 +84,9 @@ static hob_status attention_backward(void *device, struct hob_call *call)
 
 static const uint32_t masks[] = {REAL, REAL, REAL, HOB_MASK_BOOL, REAL};
 
-/* f16 and bf16 come as f32: they could not hold lse. */
-static const uint32_t backward_masks[] = {SINGLE, SINGLE, SINGLE, HOB_MASK_BOOL,
-                                          SINGLE, SINGLE, SINGLE, SINGLE};
+/* lse and delta are f32, which infer sees to. */
+static const uint32_t backward_masks[] = {REAL, REAL,   REAL,   HOB_MASK_BOOL,
+                                          REAL, SINGLE, SINGLE, REAL};
 
 #undef REAL
 #undef SINGLE
@@ -105,7 +105,7 @@ static const struct hob_entry entries[] = {
     {
         .op = "attention_backward",
         .signature = "(query: Float, key: Float, value: Float, mask: Bool?, "
-                     "bias: Float?, lse: Float, delta: Float, grad: Float, "
+                     "bias: Float?, lse: Num, delta: Num, grad: Float, "
                      "scale: f64?, softcap: f64?, causal: bool = false, "
                      "bias_grad: bool = false) -> (d_query: query, "
                      "d_key: query, d_value: query, d_bias: query?)",
