@@ -9,6 +9,7 @@
 #include "dispatch.h"
 #include "error.h"
 #include "half.h"
+#include "lazy.h"
 #include "runtime.h"
 #include "scope.h"
 #include "size.h"
@@ -56,7 +57,9 @@ static hob_status elements_measure(hob_tensor *tensor,
     hob_status st;
 
     memset(out_elements, 0, sizeof(*out_elements));
-    st = hob__tensor_check(tensor, error);
+    st = hob__tensor_settle(tensor, 0, error);
+    if (!st)
+        st = hob__tensor_check(tensor, error);
     if (st)
         return st;
     out_elements->meta = hob__tensor_meta(tensor);

