@@ -5,6 +5,7 @@
  *   fused.c        the interface's functions
  *   fused_ops.c    what flex knows of an op: its kernel, its operands
  *   fused_plan.c   a program as passes of instructions over values
+ *   fused_chain.c  cheap steps as one instruction
  *   fused_slots.c  where values lie in a thread's arena
  *   fused_job.c    one run: operands as loops, sizes of blocks, scalars
  *   fused_block.c  instructions run on one block
@@ -12,11 +13,12 @@
  *
  * A program is run a block of elements at a time: a *pass* goes through all
  * instructions of the block, each a kernel that also runs the op alone, so
- * results are the same bits. What an instruction gives stays in a *slot* of
- * the thread's arena, in the first-level cache, or goes to the output where it
- * lies. A reduction ends a pass: what depends on its result is computed in the
- * next one, from the inputs again, or from values that were kept for the row.
- * Short rows are computed some at a time, in one block.
+ * results are the same bits; cheap steps that follow each other are one, whose
+ * values do not leave the processor's registers. What an instruction gives
+ * stays in a *slot* of the thread's arena, in the first-level cache, or goes to
+ * the output where it lies. A reduction ends a pass: what depends on its result
+ * is computed in the next one, from the inputs again, or from values that were
+ * kept for the row. Short rows are computed some at a time, in one block.
  *
  * f16 and bf16 are f32 in slots, rounded after each step that is not exact.
  */
@@ -42,7 +44,8 @@ enum {
     FUSED_NEAR = 20 << 10,
     FUSED_BLOCK_LEAST = 64,
     FUSED_LONG = 1 << 18, /* elements of a long row */
-    FUSED_GROUP = 128     /* rows of a block at most */
+    FUSED_GROUP = 128,    /* rows of a block at most */
+    FUSED_COLUMNS = 512   /* the same of columns */
 };
 
 /* ---- ops ---- */
@@ -257,6 +260,7 @@ struct fused_job {
     int64_t n;      /* elements of a row */
     int64_t block;  /* elements at most */
     int64_t group;  /* rows of a block; 0: a row has several blocks */
+    int64_t places; /* of columns: elements of each row in a block */
     int64_t pitch;  /* rows that there is room for */
     int64_t limit;  /* elements of a filled slot */
     int64_t row;    /* blocks end at multiples of it; 0: anywhere */
@@ -268,7 +272,8 @@ struct fused_job {
     uint64_t kept_bytes; /* of scratch */
     int32_t failed;      /* set from any thread */
     uint8_t has_rows;
-    uint8_t is_long; /* threads share the passes of a row */
+    uint8_t is_long;    /* threads share the passes of a row */
+    uint8_t is_columns; /* neighbours are in neighbouring rows */
 };
 
 /* Whether ROWS rows of N elements are few and long. Then plans must keep
@@ -277,6 +282,10 @@ static inline int fused_is_long(int64_t rows, int64_t n)
 {
     return rows <= FUSED_BLOCK_LEAST && n >= FUSED_LONG;
 }
+
+/* Whether neighbouring elements are those of neighbouring rows. */
+int fused_is_columns(const struct hob_fused_program *program,
+                     const struct hob_fused_run *run);
 
 /* Describe a run of PLAN; HOB_ERR_UNSUPPORTED if its blocks would be too
  * small. */
@@ -310,7 +319,8 @@ void fused_fetch(struct fused_thread *thread, uint32_t inputs, int64_t first,
 /* Let what is kept be that of a block at element AT of the row. */
 void fused_kept(struct fused_thread *thread, int64_t at);
 /* The instructions FIRST .. END - 1 on N elements, which for folds are rows of
- * ROW elements; JOINS: more of the one row before. */
+ * ROW elements, or of columns so many places of ROW rows; JOINS: more of the
+ * row or rows before. */
 struct fused_rows_part {
     int64_t row;
     int joins;

@@ -73,8 +73,8 @@ line=$(sed -n 's/^\([0-9]*\) passed, \([0-9]*\) failed, \([0-9]*\) skipped$/\1 \
 # shellcheck disable=SC2086
 add conformance ${line:-0 1 0}
 
-for program in test_bodies test_bodies_nd test_bodies_nn \
-    test_bodies_decompose test_autodiff test_autodiff_rules \
+for program in test_bodies test_bodies_attention test_bodies_nd \
+    test_bodies_nn test_bodies_decompose test_autodiff test_autodiff_rules \
     test_quant test_quant_products test_traps test_differential; do
     run_program "$program"
 done
