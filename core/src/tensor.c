@@ -96,7 +96,7 @@ int hob__meta_is_sound(const struct hob_meta *meta)
 int hob__tensor_has_state(const hob_tensor *tensor)
 {
     for (int32_t k = 0; k < tensor->device->depth; k++)
-        if (tensor->state[k])
+        if (hob__tensor_state(tensor, k + 1))
             return 1;
     return 0;
 }
@@ -141,8 +141,7 @@ static hob_tensor *handle_new(hob_device *device)
     tensor->view.data = NULL;
     tensor->view.storage = NULL;
     tensor->view.scheme = 0;
-    for (int32_t i = 0; device && i < device->depth; i++)
-        tensor->state[i] = NULL;
+    atomic_init(&tensor->levels, 0);
     return tensor;
 }
 
@@ -230,12 +229,12 @@ static void retain_states(hob_tensor *tensor, const hob_tensor *source,
 {
     for (int32_t k = 1; k <= levels; k++) {
         const hob_device *layer = source->device->at[k];
-        /* A decorator may be giving the source its word just now. */
-        void *state = __atomic_load_n(&source->state[k - 1], __ATOMIC_ACQUIRE);
+        void *state = hob__tensor_state(source, k);
 
         if (state && layer->decorator->state_retain)
-            tensor->state[k - 1] =
-                layer->decorator->state_retain(layer->instance, state);
+            hob__tensor_set_state(
+                tensor, k,
+                layer->decorator->state_retain(layer->instance, state));
     }
 }
 
@@ -276,8 +275,10 @@ static void drop_states(hob_tensor *tensor)
 {
     const hob_device *device = tensor->device;
 
-    for (int32_t k = device ? device->depth : 0; k > 0; k--) {
-        void *state = tensor->state[k - 1];
+    if (!hob__tensor_levels(tensor))
+        return;
+    for (int32_t k = device->depth; k > 0; k--) {
+        void *state = hob__tensor_state(tensor, k);
 
         if (!state)
             continue;
