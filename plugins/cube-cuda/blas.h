@@ -46,9 +46,19 @@ struct ccu_matrix {
     int64_t batch;       /* stride of the batch */
 };
 
+/* What becomes of a product before it is stored. */
+enum ccu_epilogue {
+    CCU_BIAS = 1, /* a bias is added to each row */
+    CCU_RELU = 2,
+    CCU_GELU_TANH = 4, /* the approximation by tanh, which the op gelu is not */
+    CCU_SUM_B = 8 /* alone: the sum of b's rows is written to bias besides */
+};
+
 /* c (m x n, row-major, ldc = n) = a (m x k) b (k x n), COUNT times. */
 struct ccu_product {
-    uint32_t dtype; /* F32, F16, BF16 or F64 */
+    uint32_t dtype;    /* F32, F16, BF16 or F64 */
+    uint32_t epilogue; /* enum ccu_epilogue, or'ed; COUNT is 1 then */
+    const void *bias;  /* n elements one after the other */
     int64_t m, n, k, count;
     struct ccu_matrix a, b;
     void *c;
@@ -59,9 +69,14 @@ struct ccu_product {
 hob_status ccu_blas_init(struct ccu_device *device);
 void ccu_blas_release(struct ccu_device *device);
 
+/* Whether it multiplies elements of DTYPE. */
+int ccu_blas_takes_dtype(uint32_t dtype);
 /* Whether cuBLASLt can be given MATRIX of ROWS by COLUMNS as it lies. */
 int ccu_blas_takes(const struct ccu_matrix *matrix, int64_t rows,
                    int64_t columns);
+/* Whether cuBLASLt is there and has a kernel for PRODUCT. The context is
+ * current. */
+int ccu_blas_has(struct ccu_device *device, const struct ccu_product *product);
 /*
  * Ask for PRODUCT, whose sizes are above 0 and whose operands are taken. The
  * context is current. HOB_ERR_UNSUPPORTED: cuBLASLt is not there or has no

@@ -3,6 +3,7 @@
  * launch.c - kernels: machine code as functions, and their launches.
  */
 #include "device.h"
+#include "linear.h"
 
 #include <cube/cube.h>
 
@@ -106,5 +107,6 @@ const struct cube_runtime ccu_runtime = {
     .upload = ccu_device_upload,
     .download = ccu_device_download,
     .wait = ccu_device_sync,
+    .gemm = ccu_gemm,
     .flag_later = ccu_flag_later,
 };

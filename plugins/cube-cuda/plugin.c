@@ -3,10 +3,11 @@
  * plugin.c - the entry of the CUDA backend and its tables.
  */
 #include "device.h"
+#include "linear.h"
 #include "product.h"
 
-#include <cube/compute.h>
 #include <cube/cube.h>
+#include <cube/interface.h>
 
 #include <hob/ext/capture.h>
 
@@ -31,7 +32,7 @@ static const void *ccu_interface(void *device, const char *name,
 {
     if (!strcmp(name, HOB_CAPTURE_INTERFACE))
         return version == HOB_CAPTURE_INTERFACE_VERSION ? &ccu_capture : NULL;
-    return cube_compute_find(device, name, version);
+    return cube_interface_find(device, name, version);
 }
 
 static const struct hob_backend backend_head = {
@@ -60,7 +61,7 @@ static const struct hob_plugin plugin_head = {
 /* Kept by the process; see host->process_shared. */
 static void *make_tables(void)
 {
-    struct cube_tables *tables = cube_tables_new(&plugin_head, &backend_head);
+    struct cube_tables *tables = cube_tables_new(&plugin_head, &backend_head, &ccu_linear_entries);
 
     if (tables)
         ccu_matmul_install(tables->entries, tables->backend.entry_count);

@@ -12,17 +12,12 @@
  * so many. */
 enum { MOST_PRODUCTS = 64 };
 
-static const uint32_t blas_dtypes =
-    HOB_DTYPE_BIT(HOB_DTYPE_F32) | HOB_DTYPE_BIT(HOB_DTYPE_F64) |
-    HOB_DTYPE_BIT(HOB_DTYPE_F16) | HOB_DTYPE_BIT(HOB_DTYPE_BF16);
-
 static hob_status portable(void *device, struct hob_call *call)
 {
     return cube_matmul_entries.entries[0].execute(device, call);
 }
 
-/* VIEW's last two dimensions. What has one row or column lies as we like. */
-static struct ccu_matrix matrix_of(const struct hob_view *view)
+struct ccu_matrix ccu_matrix_of(const struct hob_view *view)
 {
     const int64_t rows = view->shape[view->rank - 2];
     const int64_t columns = view->shape[view->rank - 1];
@@ -66,15 +61,15 @@ static int product_init(struct ccu_product *product,
     product->n = out->shape[out->rank - 1];
     product->k = lhs->shape[lhs->rank - 1];
     product->count = batch->rank ? batch->sizes[last] : 1;
-    product->a = matrix_of(lhs);
-    product->b = matrix_of(hob_arg_view(call, 1));
+    product->a = ccu_matrix_of(lhs);
+    product->b = ccu_matrix_of(hob_arg_view(call, 1));
     product->c = out->data;
     product->c_batch = product->m * product->n;
     if (batch->rank) {
         product->a.batch = batch->strides[0][last];
         product->b.batch = batch->strides[1][last];
     }
-    return product->k > 0 && (HOB_DTYPE_BIT(out->dtype) & blas_dtypes) &&
+    return product->k > 0 && ccu_blas_takes_dtype(out->dtype) &&
            product->a.batch >= 0 && product->b.batch >= 0 &&
            batch->count / product->count <= MOST_PRODUCTS &&
            ccu_blas_takes(&product->a, product->m, product->k) &&

@@ -4,8 +4,8 @@
  */
 #include "device.h"
 
-#include <cube/compute.h>
 #include <cube/cube.h>
+#include <cube/interface.h>
 
 static hob_status plugin_open(const struct hob_host *host, const char *options,
                               void **out_instance, char **out_message)
@@ -32,7 +32,7 @@ static const struct hob_backend backend_head = {
     .upload = cvk_device_upload,
     .download = cvk_device_download,
     .sync = cvk_device_sync,
-    .interface = cube_compute_find,
+    .interface = cube_interface_find,
     .memory_stats = cvk_device_memory_stats,
     .memory_reset_peak = cvk_device_reset_peak,
     .memory_trim = cvk_device_trim,
@@ -46,7 +46,7 @@ static const struct hob_plugin plugin_head = {
 /* Kept by the process; see host->process_shared. */
 static void *make_tables(void)
 {
-    return cube_tables_new(&plugin_head, &backend_head);
+    return cube_tables_new(&plugin_head, &backend_head, NULL);
 }
 
 HOB_EXPORT const struct hob_plugin *

@@ -136,6 +136,18 @@ static void add_single(struct cube_text *text, const char *name,
                    storage->value, name, storage->value, value);
 }
 
+void cube_round_function(struct cube_text *text, uint32_t dtype)
+{
+    const struct storage *storage = &storages[dtype];
+    char value[EXPRESSION], stored[EXPRESSION];
+
+    fill(stored, storage->word_encode ? storage->word_encode : "%s", "v");
+    fill(value, storage->word_decode ? storage->word_decode : "%s", stored);
+    cube_text_addf(text, "FN %s round_to_%s(%s v) { return %s; }\n",
+                   storage->value, hob_dtype_name(dtype), storage->value,
+                   value);
+}
+
 /* ---- vectors ---- */
 
 /* What is moved at once. */

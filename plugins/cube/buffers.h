@@ -17,5 +17,8 @@ void cube_buffer_names(struct cube_text *text,
 /* What LOAD(x, i), STORE(x, i, v) and so on call. */
 void cube_buffer_functions(struct cube_text *text,
                            const struct cube_variant *variant, uint32_t index);
+/* round_to_f16() and so on: what a value is after it was stored as DTYPE and
+ * loaded. */
+void cube_round_function(struct cube_text *text, uint32_t dtype);
 
 #endif

@@ -438,6 +438,7 @@ static const struct hob_cube_compute compute = {
     .memory_take = memory_take,
     .memory_give = memory_give,
     .read = read_memory,
+    .gemm = cube_gemm,
 };
 
 const void *cube_compute_find(void *device, const char *name, uint32_t version)

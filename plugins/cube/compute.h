@@ -8,4 +8,8 @@
 /* As hob_backend.interface; DEVICE is a struct cube_device. */
 const void *cube_compute_find(void *device, const char *name, uint32_t version);
 
+/* Its gemm; INSTANCE is a struct cube_device. */
+hob_status cube_gemm(void *instance, struct hob_call *call,
+                     const struct hob_cube_gemm *gemm);
+
 #endif

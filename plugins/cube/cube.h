@@ -8,6 +8,8 @@
  *   spirv.c                what GLSL cannot say
  *   launch.c, space.c, scalar.c   a call's arguments as a launch
  *   compute.c, described.c   kernels of extensions
+ *   fuse/                  groups of ops as one kernel
+ *   interface.c            what of this others find
  *   entries.c              all families as one table
  *
  * DEVICE in an entry's execute is a struct cube_device.
@@ -55,9 +57,11 @@ struct cube_tables {
 
 /* PLUGIN with BACKEND, and that with all entries; NULL without memory. C cannot
  * join the families' arrays at compile time, so a plugin's first entry does.
- * Whoever made them may change entries before others see them. */
+ * OWN are entries of this runtime alone, or NULL. Whoever made them may change
+ * entries before others see them. */
 struct cube_tables *cube_tables_new(const struct hob_plugin *plugin,
-                                    const struct hob_backend *backend);
+                                    const struct hob_backend *backend,
+                                    const struct cube_entries *own);
 
 /* ---- numbers ---- */
 

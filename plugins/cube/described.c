@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-_Static_assert((int)HOB_CUBE_MAX_BUFFERS == (int)CUBE_MAX_BUFFERS &&
+_Static_assert((int)HOB_CUBE_MAX_BUFFERS <= (int)CUBE_MAX_BUFFERS &&
                    (int)HOB_CUBE_MAX_PARAMS == (int)CUBE_MAX_PARAMS &&
                    (int)HOB_CUBE_MAX_SHARED == (int)CUBE_MAX_SHARED &&
                    (int)HOB_CUBE_MAX_CONSTANTS == (int)CUBE_MAX_CONSTANTS,
@@ -45,7 +45,7 @@ static int take_buffers(struct cube_described *made, char reason[CUBE_REASON])
     const struct hob_cube_buffer *from = made->kernel.buffers;
     uint32_t i;
 
-    for (i = 0; i < CUBE_MAX_BUFFERS && from[i].name; i++) {
+    for (i = 0; i < HOB_CUBE_MAX_BUFFERS && from[i].name; i++) {
         if (!is_word(from[i].name))
             return refuse(reason, "a buffer has no C name:", from[i].name);
         if (from[i].flags & ~(uint32_t)(CUBE_WRITTEN | CUBE_ATOMIC))

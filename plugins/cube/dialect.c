@@ -32,7 +32,7 @@ void cube_variant_init(struct cube_variant *variant,
     memset(variant->widths, 1, sizeof(variant->widths));
 }
 
-enum cube_type cube_type_of(const struct cube_variant *variant, uint32_t type)
+enum cube_type cube_value_type(uint32_t dtype)
 {
     static const uint8_t values[HOB_DTYPE_COUNT_] = {
         [HOB_DTYPE_F64] = CUBE_F64,  [HOB_DTYPE_F32] = CUBE_F32,
@@ -44,8 +44,13 @@ enum cube_type cube_type_of(const struct cube_variant *variant, uint32_t type)
         [HOB_DTYPE_BOOL] = CUBE_U32,
     };
 
+    return values[dtype];
+}
+
+enum cube_type cube_type_of(const struct cube_variant *variant, uint32_t type)
+{
     if (type >= CUBE_VALUE)
-        return values[variant->dtypes[type - CUBE_VALUE]];
+        return cube_value_type(variant->dtypes[type - CUBE_VALUE]);
     if (type == CUBE_INDEX)
         return variant->is_wide ? CUBE_I64 : CUBE_I32;
     return type;
@@ -54,6 +59,11 @@ enum cube_type cube_type_of(const struct cube_variant *variant, uint32_t type)
 uint32_t cube_type_size(enum cube_type type)
 {
     return types[type].size;
+}
+
+const char *cube_type_name(enum cube_type type)
+{
+    return types[type].name;
 }
 
 uint32_t cube_param_count(const struct cube_variant *variant,
@@ -337,6 +347,11 @@ static void add_portable_text(struct cube_text *text,
     add_param_names(text, program);
     if (program->flags & CUBE_SPACES)
         add_file(text, target, cube_text_space);
+    if (program->flags & CUBE_FUNCTIONS) {
+        cube_text_add(text, "#define T VALUE(a)\n#define KIND_T KIND_a\n"
+                            "#define BITS_T BITS_a\n");
+        add_file(text, target, cube_text_functions);
+    }
     cube_text_add(text, "#line 1\n");
     add_file(text, target, program->text);
     if (!is_glsl)

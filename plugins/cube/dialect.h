@@ -15,7 +15,7 @@
 #include "runtime.h"
 
 enum {
-    CUBE_MAX_BUFFERS = 12,
+    CUBE_MAX_BUFFERS = 24,
     CUBE_MAX_PARAMS = 32,
     CUBE_MAX_SHARED = 6,
     CUBE_MAX_CONSTANTS = 12,
@@ -55,7 +55,8 @@ enum cube_program_flags {
     CUBE_GROUPS = 4,    /* group_sum and so on of type ACCUM, a symbol */
     CUBE_USES_I64 = 8,  /* besides where a buffer or parameter has the type */
     CUBE_USES_F64 = 16,
-    CUBE_SPACES = 32 /* unravel and OFFSET, see space.h */
+    CUBE_SPACES = 32,   /* unravel and OFFSET, see space.h */
+    CUBE_FUNCTIONS = 64 /* map_add and its like, of the type of buffer a */
 };
 
 /* What a program's text is. */
@@ -128,6 +129,10 @@ void cube_layout_init(struct cube_layout *layout,
 /* What CUBE_INDEX and CUBE_VALUE_OF() are in VARIANT; other types stay. */
 enum cube_type cube_type_of(const struct cube_variant *variant, uint32_t type);
 uint32_t cube_type_size(enum cube_type type);
+/* As in "float". */
+const char *cube_type_name(enum cube_type type);
+/* The type in which elements of DTYPE are computed. */
+enum cube_type cube_value_type(uint32_t dtype);
 /* How many numbers PARAM has in VARIANT. */
 uint32_t cube_param_count(const struct cube_variant *variant,
                           const struct cube_param *param);

@@ -43,15 +43,20 @@ void cube_entries_copy(struct hob_entry *out)
 }
 
 struct cube_tables *cube_tables_new(const struct hob_plugin *plugin,
-                                    const struct hob_backend *backend)
+                                    const struct hob_backend *backend,
+                                    const struct cube_entries *own)
 {
-    const uint32_t count = cube_entry_count();
+    const uint32_t shared = cube_entry_count();
+    const uint32_t count = shared + (own ? own->count : 0);
     struct cube_tables *tables =
         malloc(sizeof(*tables) + count * sizeof(tables->entries[0]));
 
     if (!tables)
         return NULL;
     cube_entries_copy(tables->entries);
+    if (own)
+        memcpy(tables->entries + shared, own->entries,
+               own->count * sizeof(own->entries[0]));
     tables->plugin = *plugin;
     tables->backend = *backend;
     tables->backend.entries = tables->entries;

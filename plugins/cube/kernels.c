@@ -2,6 +2,7 @@
 #include "kernels.h"
 
 #include "cache.h"
+#include "fuse/fuse.h"
 #include "message.h"
 
 #include <pthread.h>
@@ -18,6 +19,7 @@ struct cube_kernels {
     struct cube_described *described; /* a list */
     struct cube_cache *cache; /* opened with the first compilation */
     int is_cache_open;
+    struct cube_fusion *fusion;
 };
 
 /* ---- the table ---- */
@@ -80,9 +82,10 @@ static const struct cube_kernel *find(struct cube_kernels *kernels,
     return kernel;
 }
 
-static void close_kernel(struct cube_kernels *kernels,
-                         struct cube_kernel *kernel)
+void cube_kernel_close(struct cube_kernels *kernels, struct cube_kernel *kernel)
 {
+    if (!kernel)
+        return;
     kernels->device->runtime->kernel_close(kernels->device, kernel->handle);
     free(kernel);
 }
@@ -110,7 +113,7 @@ static const struct cube_kernel *insert(struct cube_kernels *kernels,
     pthread_mutex_unlock(&kernels->lock);
     if (has_room && !there)
         return kernel;
-    close_kernel(kernels, kernel);
+    cube_kernel_close(kernels, kernel);
     return there;
 }
 
@@ -150,7 +153,8 @@ static int open_cached(struct cube_kernels *kernels,
 
 static hob_status open_source(struct cube_kernels *kernels,
                               const struct cube_source *source,
-                              void **out_handle, char **out_message)
+                              void **out_handle, int *out_is_cached,
+                              char **out_message)
 {
     struct cube_device *device = kernels->device;
     const struct cube_runtime *runtime = device->runtime;
@@ -159,12 +163,14 @@ static hob_status open_source(struct cube_kernels *kernels,
     uint64_t bytes = 0;
     hob_status st;
 
+    *out_is_cached = 0;
     if (source->is_binary)
         return runtime->kernel_open(device, source, source->text, source->bytes,
                                     out_handle, out_message);
     cube_cache_key_init(&key, runtime->identity(device), source->name,
                         source->text, source->bytes);
-    if (open_cached(kernels, source, &key, out_handle))
+    *out_is_cached = open_cached(kernels, source, &key, out_handle);
+    if (*out_is_cached)
         return HOB_OK;
     st = runtime->compile(device, source, &binary, &bytes, out_message);
     if (st)
@@ -205,10 +211,10 @@ static hob_status check_dtypes(const struct cube_device *device,
     return HOB_OK;
 }
 
-static hob_status make_kernel(struct cube_kernels *kernels,
-                              const struct cube_variant *variant,
-                              struct cube_kernel **out_kernel,
-                              char **out_message)
+hob_status cube_kernel_make(struct cube_kernels *kernels,
+                            const struct cube_variant *variant,
+                            struct cube_kernel **out_kernel, int *out_is_cached,
+                            char **out_message)
 {
     struct cube_device *device = kernels->device;
     const struct cube_target target = {device->runtime->language,
@@ -236,7 +242,8 @@ static hob_status make_kernel(struct cube_kernels *kernels,
         source.text = source.is_binary ? program->text : text;
     }
     if (source.text)
-        st = open_source(kernels, &source, &kernel->handle, out_message);
+        st = open_source(kernels, &source, &kernel->handle, out_is_cached,
+                         out_message);
     free(text);
     if (st) {
         free(kernel);
@@ -252,6 +259,7 @@ hob_status cube_kernels_get(struct cube_kernels *kernels,
                             char **out_message)
 {
     struct cube_kernel *made;
+    int is_cached;
     hob_status st;
 
     *out_kernel = find(kernels, variant);
@@ -259,7 +267,7 @@ hob_status cube_kernels_get(struct cube_kernels *kernels,
         return HOB_OK;
     st = check_dtypes(kernels->device, variant, out_message);
     if (!st)
-        st = make_kernel(kernels, variant, &made, out_message);
+        st = cube_kernel_make(kernels, variant, &made, &is_cached, out_message);
     if (st)
         return st;
     *out_kernel = insert(kernels, made);
@@ -308,6 +316,11 @@ cube_kernels_describe(struct cube_kernels *kernels,
 
 /* ---- life cycle ---- */
 
+struct cube_fusion *cube_kernels_fusion(struct cube_kernels *kernels)
+{
+    return kernels->fusion;
+}
+
 struct cube_kernels *cube_kernels_new(struct cube_device *device)
 {
     struct cube_kernels *kernels = calloc(1, sizeof(*kernels));
@@ -319,6 +332,11 @@ struct cube_kernels *cube_kernels_new(struct cube_device *device)
         free(kernels);
         return NULL;
     }
+    kernels->fusion = cube_fusion_new(device);
+    if (!kernels->fusion) {
+        cube_kernels_free(kernels);
+        return NULL;
+    }
     return kernels;
 }
 
@@ -326,9 +344,10 @@ void cube_kernels_free(struct cube_kernels *kernels)
 {
     if (!kernels)
         return;
+    cube_fusion_free(kernels->fusion);
     for (uint64_t i = 0; i < kernels->slot_count; i++)
         if (kernels->slots[i])
-            close_kernel(kernels, kernels->slots[i]);
+            cube_kernel_close(kernels, kernels->slots[i]);
     while (kernels->described) {
         struct cube_described *next = kernels->described->next;
 

@@ -10,6 +10,8 @@
 
 #include "described.h"
 
+struct cube_fusion;
+
 struct cube_kernel {
     struct cube_variant variant;
     struct cube_layout layout;
@@ -27,6 +29,18 @@ hob_status cube_kernels_get(struct cube_kernels *kernels,
                             const struct cube_variant *variant,
                             const struct cube_kernel **out_kernel,
                             char **out_message);
+
+/* The same made anew, for the caller alone; *OUT_IS_CACHED says whether its
+ * binary was on disk. Slow: it may compile. */
+hob_status cube_kernel_make(struct cube_kernels *kernels,
+                            const struct cube_variant *variant,
+                            struct cube_kernel **out_kernel, int *out_is_cached,
+                            char **out_message);
+void cube_kernel_close(struct cube_kernels *kernels,
+                       struct cube_kernel *kernel); /* accepts NULL */
+
+/* What fuses groups of ops on the device, fuse/fuse.h. */
+struct cube_fusion *cube_kernels_fusion(struct cube_kernels *kernels);
 
 /* DESCRIPTION as a program, made once. NULL with REASON, or without memory and
  * with an empty one. */

@@ -231,35 +231,43 @@ static uint32_t places_of(const struct cube_kernel *kernel,
     return count;
 }
 
-hob_status cube_job_run(struct cube_job *job, int64_t groups)
+hob_status cube_job_launch(struct cube_job *job,
+                           const struct cube_kernel *kernel, int64_t groups,
+                           const char *op_name, char **out_message)
 {
     struct cube_device *device = job->device;
     _Alignas(16) unsigned char block[CUBE_MAX_PARAM_BYTES];
     uint16_t places[CUBE_MAX_BUFFERS + CUBE_MAX_PARAMS];
-    const struct cube_kernel *kernel;
-    struct cube_launch launch = {.op_name = job->call->op_name,
+    struct cube_launch launch = {.op_name = op_name,
                                  .range_count = job->range_count,
                                  .ranges = job->ranges,
                                  .params = block,
                                  .places = places};
+
+    launch.groups = groups < device->limits.groups ? (uint32_t)groups
+                                                   : device->limits.groups;
+    assert(kernel->layout.bytes <= sizeof(block));
+    pack(job, &kernel->layout, block);
+    launch.param_bytes = kernel->layout.bytes;
+    launch.place_count = places_of(kernel, places);
+    return kernel->layout.bytes > device->limits.param_bytes
+               ? launch_far(job, kernel, &launch, block, out_message)
+               : device->runtime->launch(device, kernel->handle, &launch,
+                                         out_message);
+}
+
+hob_status cube_job_run(struct cube_job *job, int64_t groups)
+{
+    struct cube_device *device = job->device;
+    const struct cube_kernel *kernel;
     char *message = NULL;
     hob_status st;
 
     if (groups <= 0)
         return HOB_OK;
-    launch.groups = groups < device->limits.groups ? (uint32_t)groups
-                                                   : device->limits.groups;
     st = cube_kernels_get(device->kernels, &job->variant, &kernel, &message);
-    if (st)
-        return cube_fail(device, job->call, st, message);
-    assert(kernel->layout.bytes <= sizeof(block));
-    pack(job, &kernel->layout, block);
-    launch.param_bytes = kernel->layout.bytes;
-    launch.place_count = places_of(kernel, places);
-    st = kernel->layout.bytes > device->limits.param_bytes
-             ? launch_far(job, kernel, &launch, block, &message)
-             : device->runtime->launch(device, kernel->handle, &launch,
-                                       &message);
+    if (!st)
+        st = cube_job_launch(job, kernel, groups, job->call->op_name, &message);
     return st ? cube_fail(device, job->call, st, message) : HOB_OK;
 }
 

@@ -18,14 +18,14 @@
 #include "kernels.h"
 
 /* Numbers that all parameters of a launch have, arrays laid flat. */
-enum { CUBE_MAX_NUMBERS = 160 };
+enum { CUBE_MAX_NUMBERS = 384 };
 
 /* The group size of kernels that have no reason for another one. */
 enum { CUBE_GROUP_SIZE = 256 };
 
 struct cube_job {
     struct cube_device *device;
-    struct hob_call *call; /* for messages */
+    struct hob_call *call; /* for messages; NULL where cube_job_launch tells */
     struct cube_variant variant;
     const void *data[CUBE_MAX_BUFFERS];
     struct cube_range ranges[CUBE_MAX_BUFFERS];
@@ -68,6 +68,12 @@ void cube_job_reach(struct cube_job *job, int64_t count);
  * device takes; 0 groups are no work. Failures are put on the call.
  */
 hob_status cube_job_run(struct cube_job *job, int64_t groups);
+
+/* The same of KERNEL, made of this job's program for these dtypes, for OP_NAME:
+ * on failure *OUT_MESSAGE says why, if there is memory for it. */
+hob_status cube_job_launch(struct cube_job *job,
+                           const struct cube_kernel *kernel, int64_t groups,
+                           const char *op_name, char **out_message);
 
 /*
  * Groups for COUNT elements, PER_GROUP of them at a time: as many as the

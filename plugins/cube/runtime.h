@@ -13,6 +13,7 @@
 #ifndef CUBE_RUNTIME_H
 #define CUBE_RUNTIME_H
 
+#include <hob/ext/cube.h>
 #include <hob/ext/plugin.h>
 
 struct cube_kernels; /* compiled kernels in memory, kernels.h */
@@ -102,6 +103,11 @@ struct cube_runtime {
     hob_status (*download)(void *device, void *host_data, const void *data,
                            uint64_t bytes);
     hob_status (*wait)(void *device);
+
+    /* As in struct hob_cube_compute; what is asked for has been checked. NULL:
+     * there is no library. */
+    hob_status (*gemm)(struct cube_device *device, struct hob_call *call,
+                       const struct hob_cube_gemm *gemm);
 
     /* Where the calling thread records (hob/ext/capture.h) no flag (flag.h)
      * can be read: *OUT_DATA is one that is looked at after each replay, for

@@ -7,7 +7,8 @@
 void cube_space_init(struct cube_space *space, uint32_t rank,
                      const int64_t *shape)
 {
-    memset(space, 0, sizeof(*space));
+    /* Operands are as they are added. */
+    space->operand_count = 0;
     space->rank = rank;
     space->count = 1;
     for (uint32_t i = 0; i < rank; i++) {
@@ -24,6 +25,7 @@ void cube_space_add(struct cube_space *space, const struct hob_view *view)
     assert(index < CUBE_MAX_OPERANDS && view->rank <= space->rank);
     space->data[index] = view->data;
     space->dtypes[index] = view->dtype;
+    memset(space->strides[index], 0, sizeof(space->strides[index]));
     for (uint32_t i = 0; i < view->rank; i++)
         if (view->shape[i] != 1)
             space->strides[index][missing + i] = view->strides[i];
@@ -83,20 +85,21 @@ int cube_space_is_single(const struct cube_space *space, uint32_t index)
     return 1;
 }
 
-/* The offsets of operand INDEX's least and greatest element. */
-static void reach_of(const struct cube_space *space, uint32_t index,
-                     int64_t *low, int64_t *high)
+void cube_space_reach(const struct cube_space *space, uint32_t index,
+                      int64_t *out_low, int64_t *out_high)
 {
-    *low = 0;
-    *high = 0;
+    int64_t low = 0, high = 0;
+
     for (uint32_t d = 0; d < space->rank; d++) {
         const int64_t reach = (space->sizes[d] - 1) * space->strides[index][d];
 
         if (reach < 0)
-            *low += reach;
+            low += reach;
         else
-            *high += reach;
+            high += reach;
     }
+    *out_low = low;
+    *out_high = high;
 }
 
 void cube_job_operand(struct cube_job *job, const struct cube_space *space,
@@ -105,7 +108,7 @@ void cube_job_operand(struct cube_job *job, const struct cube_space *space,
     const uint32_t dtype = space->dtypes[index];
     int64_t low, high;
 
-    reach_of(space, index, &low, &high);
+    cube_space_reach(space, index, &low, &high);
     cube_job_memory(job,
                     (const char *)space->data[index] +
                         low * (int64_t)hob_dtype_size(dtype),
@@ -117,7 +120,7 @@ void cube_job_strides(struct cube_job *job, const struct cube_space *space,
 {
     int64_t low, high;
 
-    reach_of(space, index, &low, &high);
+    cube_space_reach(space, index, &low, &high);
     cube_job_i64(job, -low);
     cube_job_i64s(job, space->strides[index], space->rank);
 }

@@ -16,7 +16,7 @@
 
 #include "launch.h"
 
-enum { CUBE_MAX_OPERANDS = 6 };
+enum { CUBE_MAX_OPERANDS = CUBE_MAX_BUFFERS };
 
 struct cube_space {
     uint32_t rank;
@@ -55,6 +55,9 @@ int cube_space_is_single(const struct cube_space *space, uint32_t index);
 
 /* The numbers of CUBE_SPACE_PARAMS. */
 void cube_job_space(struct cube_job *job, const struct cube_space *space);
+/* The offsets of operand INDEX's least and greatest element. */
+void cube_space_reach(const struct cube_space *space, uint32_t index,
+                      int64_t *out_low, int64_t *out_high);
 /* Operand INDEX as the next buffer, the lowest element at offset 0. */
 void cube_job_operand(struct cube_job *job, const struct cube_space *space,
                       uint32_t index);

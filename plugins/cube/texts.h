@@ -18,6 +18,8 @@ extern const char cube_text_maths64[];
 extern const char cube_text_circular64[];
 extern const char cube_text_special64[];
 extern const char cube_text_space[];
+extern const char cube_text_functions[];
+extern const char cube_text_fuse_rows[];
 
 /* Kernels. */
 extern const char cube_text_adam[];

@@ -3,6 +3,8 @@
 
 #include "options.h"
 
+#include <hob/ext/fusion.h>
+
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -263,8 +265,10 @@ const void *flex_device_interface(void *device, const char *name,
                                   uint32_t version)
 {
     (void)device;
-    return version == FLEX_COMPUTE_VERSION &&
-                   strcmp(name, FLEX_COMPUTE_NAME) == 0
-               ? &compute
-               : NULL;
+    if (version == FLEX_COMPUTE_VERSION && strcmp(name, FLEX_COMPUTE_NAME) == 0)
+        return &compute;
+    if (version == HOB_FUSED_COMPUTE_VERSION &&
+        strcmp(name, HOB_FUSED_COMPUTE) == 0)
+        return &flex_fused_compute;
+    return NULL;
 }

@@ -7,6 +7,8 @@
  *   memory.c   the caching allocator
  *   parallel.c work on fewer threads than the host has
  *   scalar.c   scalar arguments
+ *   fold.c     accumulators of reductions
+ *   fused*.c   many ops as one: the interface fused.compute
  *   loop.c     views as loops: collapsing, gathering, scattering
  *   move.c     whole copies from one layout to another
  *   at.c       runs of elements at indices
@@ -98,6 +100,10 @@ hob_status flex_device_info(void *instance, uint32_t ordinal,
                             struct hob_device_info *out);
 const void *flex_device_interface(void *device, const char *name,
                                   uint32_t version);
+
+/* fused.c: the interface "fused.compute" of hob/ext/fusion.h, whose instance is
+ * the device. */
+extern const struct hob_fused_compute flex_fused_compute;
 
 /* ---- memory.c ---- */
 
@@ -216,6 +222,10 @@ static inline double flex_scalar_f64(const hob_value *value)
 /* scalar.c: write SCALAR as one element of DTYPE to OUT (8 bytes are enough). A
  * float goes to an integer dtype as cast does. */
 void flex_scalar_store(const hob_value *scalar, uint32_t dtype, void *out);
+
+/* The bound of DTYPE that never acts: infinite, or the end of an integer's
+ * range. */
+hob_value flex_scalar_bound(uint32_t dtype, int upper);
 
 /* ---- threads ---- */
 

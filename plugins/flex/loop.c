@@ -238,3 +238,18 @@ const void *flex_loop_fetch(const struct flex_loop *loop, int64_t first,
     flex_loop_gather(loop, first, count, buffer);
     return buffer;
 }
+
+int64_t flex_loop_repeat_key(const struct flex_loop *loop, int64_t first,
+                             int64_t n)
+{
+    const uint32_t inner = loop->rank - 1;
+
+    if (loop->rank == 0)
+        return 0;
+    if (loop->strides[inner] == 0 &&
+        first % loop->shape[inner] + n <= loop->shape[inner])
+        return first / loop->shape[inner];
+    if (loop->rank == 2 && loop->strides[0] == 0)
+        return first % loop->shape[1];
+    return -1;
+}

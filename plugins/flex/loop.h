@@ -57,6 +57,13 @@ int64_t flex_loop_offset(const struct flex_loop *loop, int64_t index);
 const void *flex_loop_fetch(const struct flex_loop *loop, int64_t first,
                             int64_t count, void *buffer);
 
+/*
+ * What N logical elements from FIRST on depend on, where LOOP repeats elements:
+ * equal keys, equal elements. -1 where it does not.
+ */
+int64_t flex_loop_repeat_key(const struct flex_loop *loop, int64_t first,
+                             int64_t n);
+
 /* Copy logical elements FIRST .. FIRST + COUNT - 1 to or from contiguous
  * memory. */
 void flex_loop_gather(const struct flex_loop *loop, int64_t first,

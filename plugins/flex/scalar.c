@@ -3,6 +3,7 @@
 
 #include "convert.h"
 
+#include <math.h>
 #include <string.h>
 
 /* Doubles outside the range give the nearest bound, NaN gives 0: as cast. */
@@ -47,6 +48,18 @@ static void store_bits(uint64_t bits, uint32_t size, void *out)
         memcpy(out, &b32, sizeof(b32));
     else
         memcpy(out, &bits, sizeof(bits));
+}
+
+hob_value flex_scalar_bound(uint32_t dtype, int upper)
+{
+    const uint32_t bits = hob_dtype_size(dtype) * 8;
+
+    if (HOB_DTYPE_BIT(dtype) & HOB_MASK_FLOAT)
+        return hob_f64(upper ? INFINITY : -INFINITY);
+    if (HOB_DTYPE_BIT(dtype) & HOB_MASK_UNSIGNED)
+        return hob_u64(upper ? UINT64_MAX : 0);
+    return hob_i64(upper ? (int64_t)(UINT64_MAX >> (65 - bits))
+                         : -(int64_t)(UINT64_MAX >> (65 - bits)) - 1);
 }
 
 void flex_scalar_store(const hob_value *scalar, uint32_t dtype, void *out)

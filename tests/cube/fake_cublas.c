@@ -3,6 +3,7 @@
 
 #include <cube-cuda/blas.h>
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -55,6 +56,14 @@ static int fake_desc_set(void *desc, int attribute, const void *value,
     int turned;
 
     FAULT("cublasLtMatmulDescSetAttribute");
+    if (attribute == 7 && bytes == sizeof(object->epilogue)) {
+        memcpy(&object->epilogue, value, bytes);
+        return 0;
+    }
+    if (attribute == 8 && bytes == sizeof(object->bias)) {
+        memcpy(&object->bias, value, bytes);
+        return 0;
+    }
     if (bytes != sizeof(turned) || (attribute != 3 && attribute != 4))
         return 7;
     memcpy(&turned, value, sizeof(turned));
@@ -143,6 +152,48 @@ static double element(const void *data, const struct fake_blas_object *layout,
                              : (double)((const float *)data)[at];
 }
 
+static double number_at(const void *data, int type, int64_t at)
+{
+    return type == 1 ? ((const double *)data)[at]
+                     : (double)((const float *)data)[at];
+}
+
+static void store(void *data, int type, int64_t at, double value)
+{
+    if (type == 1)
+        ((double *)data)[at] = value;
+    else
+        ((float *)data)[at] = (float)value;
+}
+
+/* The documented meaning of an epilogue, for row ROW of d. */
+static double finish(const struct fake_product *product, int64_t row, double x)
+{
+    const int epilogue = product->desc.epilogue;
+
+    if (epilogue < 256 && (epilogue & 4))
+        x += number_at(product->desc.bias, product->to.type, row);
+    if (epilogue < 256 && (epilogue & 2) && x < 0)
+        x = 0;
+    if (epilogue < 256 && (epilogue & 32))
+        x = x / 2 *
+            (1 + tanh(sqrt(2 / acos(-1)) * (x + 0.044715 * x * x * x)));
+    return x;
+}
+
+/* BGRADA: the sum of a along the inner dimension. */
+static void sum_rows(const struct fake_product *product, int64_t inner)
+{
+    for (int64_t i = 0; i < product->to.rows; i++) {
+        double sum = 0;
+
+        for (int64_t k = 0; k < inner; k++)
+            sum += element(product->a, &product->left, product->desc.turned[0],
+                           0, i, k);
+        store(product->desc.bias, product->to.type, i, sum);
+    }
+}
+
 void fake_multiply(const struct fake_product *product)
 {
     const struct fake_blas_object *to = &product->to;
@@ -162,11 +213,10 @@ void fake_multiply(const struct fake_product *product)
                                    i, k) *
                            element(product->b, &product->right, turned[1],
                                    batch, k, j);
-                if (to->type == 1)
-                    ((double *)product->d)[at] = sum;
-                else
-                    ((float *)product->d)[at] = (float)sum;
+                store(product->d, to->type, at, finish(product, i, sum));
             }
+    if (product->desc.epilogue == 256)
+        sum_rows(product, inner);
 }
 
 static int fake_matmul(struct cublasLtContext *handle, void *desc,

@@ -49,6 +49,8 @@ int fake_fault(const char *name);
 /* A description of a product, a layout or a preference. */
 struct fake_blas_object {
     int turned[2];
+    int epilogue; /* as the library numbers them; 0: none */
+    void *bias;
     int type, count;
     int64_t rows, columns, stride, batch;
 };

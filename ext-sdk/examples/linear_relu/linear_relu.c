@@ -99,6 +99,31 @@ static const struct hob_cube_kernel gpu_kernel = {
     .constants = {"TILE", "EACH", "DEPTH"},
 };
 
+/* By the runtime's library, where it has one. */
+static hob_status by_library(const struct hob_cube_compute *cube,
+                             void *instance, struct hob_call *call)
+{
+    const struct hob_view *w = hob_arg_view(call, 1);
+    struct hob_view x = *hob_arg_view(call, 0), y = *hob_ret_view(call, 0);
+    const struct hob_cube_gemm gemm = {HOB_CUBE_GEMM_INIT_HEAD,
+                                       .epilogue =
+                                           HOB_CUBE_BIAS | HOB_CUBE_RELU,
+                                       .a = &x,
+                                       .b = w,
+                                       .c = &y,
+                                       .bias = hob_arg_view(call, 2)};
+
+    /* No size of y is 0, w may still have no rows. */
+    if (!w->shape[0])
+        return HOB_ERR_UNSUPPORTED;
+    x.shape[0] = y.shape[0] = row_count(&x);
+    x.shape[1] = x.strides[0] = w->shape[0];
+    y.shape[1] = y.strides[0] = w->shape[1];
+    x.strides[1] = y.strides[1] = 1;
+    x.rank = y.rank = 2;
+    return hob_cube_gemm_run(cube, instance, call, &gemm);
+}
+
 /* Any float dtype: the dialect computes f16 and bf16 in f32. */
 hob_status nn_linear_relu_cube(void *device, struct hob_call *call)
 {
@@ -125,8 +150,14 @@ hob_status nn_linear_relu_cube(void *device, struct hob_call *call)
         .constant_count = 3,
     };
 
+    hob_status st;
+
     (void)device;
-    return cube ? cube->launch(instance, call, &launch) : HOB_ERR_PLUGIN;
+    if (!cube)
+        return HOB_ERR_PLUGIN;
+    st = by_library(cube, instance, call);
+    return st == HOB_ERR_UNSUPPORTED ? cube->launch(instance, call, &launch)
+                                     : st;
 }
 
 /* ---- the gradient ---- */

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "map.h"
 
+#include <hob/ops.h>
+
 #include <math.h>
 
 static const uint32_t num_num[] = {HOB_MASK_NUM, HOB_MASK_NUM};
@@ -82,40 +84,43 @@ static double number_of(const hob_value *value)
                                        : (double)value->u.i64;
 }
 
-/* The exponents that are a product or a quotient are exactly that: 2, -1 and
- * -2 for floats. 0 and 1 are exact in pow itself, and so is every integer. */
+enum cube_power cube_power_of(const hob_value *value, uint32_t dtype)
+{
+    const double exponent = number_of(value);
+
+    if (!(HOB_DTYPE_BIT(dtype) & HOB_MASK_FLOAT))
+        return CUBE_POWER_ANY;
+    return exponent == 2    ? CUBE_POWER_SQUARE
+           : exponent == -1 ? CUBE_POWER_RECIP
+           : exponent == -2 ? CUBE_POWER_RECIP_SQUARE
+                            : CUBE_POWER_ANY;
+}
+
 static hob_status run_pow_scalar(struct cube_device *device,
                                  struct hob_call *call,
                                  const struct cube_map *map)
 {
-    static const struct cube_map square = PLAIN("map_square");
-    static const struct cube_map recip = MATHS("map_recip");
-    static const struct cube_map recip_square = MATHS("map_recip_square");
-    const uint32_t dtype = hob_arg_view(call, 0)->dtype;
-    const double exponent = number_of(&call->args[1]);
+    static const struct cube_map powers[] = {
+        [CUBE_POWER_SQUARE] = PLAIN("map_square"),
+        [CUBE_POWER_RECIP] = MATHS("map_recip"),
+        [CUBE_POWER_RECIP_SQUARE] = MATHS("map_recip_square")};
+    const enum cube_power power =
+        cube_power_of(&call->args[1], hob_arg_view(call, 0)->dtype);
 
-    if (!(HOB_DTYPE_BIT(dtype) & HOB_MASK_FLOAT))
-        return run_scalar(device, call, map);
-    if (exponent == 2)
-        return run_unary(device, call, &square);
-    if (exponent == -1)
-        return run_unary(device, call, &recip);
-    if (exponent == -2)
-        return run_unary(device, call, &recip_square);
-    return run_scalar(device, call, map);
+    return power == CUBE_POWER_ANY ? run_scalar(device, call, map)
+                                   : run_unary(device, call, &powers[power]);
 }
 
-/* The bound that never acts: infinite, or the end of an integer's range. */
-static struct cube_operand open_bound(uint32_t dtype, int is_upper)
+hob_value cube_open_bound(uint32_t dtype, int is_upper)
 {
     const uint32_t bits = hob_dtype_size(dtype) * 8;
     const int64_t most = (int64_t)(UINT64_MAX >> (65 - bits));
 
     if (HOB_DTYPE_BIT(dtype) & HOB_MASK_FLOAT)
-        return cube_operand_number(hob_f64(is_upper ? INFINITY : -INFINITY));
+        return hob_f64(is_upper ? INFINITY : -INFINITY);
     if (HOB_DTYPE_BIT(dtype) & HOB_MASK_UNSIGNED)
-        return cube_operand_number(hob_u64(is_upper ? UINT64_MAX : 0));
-    return cube_operand_number(hob_i64(is_upper ? most : -most - 1));
+        return hob_u64(is_upper ? UINT64_MAX : 0);
+    return hob_i64(is_upper ? most : -most - 1);
 }
 
 static hob_status run_clamp(struct cube_device *device, struct hob_call *call,
@@ -126,9 +131,9 @@ static hob_status run_clamp(struct cube_device *device, struct hob_call *call,
 
     operands[0] = cube_operand_view(x);
     for (uint32_t i = 1; i < 3; i++)
-        operands[i] = cube_arg_absent(call, i)
-                          ? open_bound(x->dtype, i == 2)
-                          : cube_operand_number(call->args[i]);
+        operands[i] = cube_operand_number(
+            cube_arg_absent(call, i) ? cube_open_bound(x->dtype, i == 2)
+                                     : call->args[i]);
     return cube_map_run(device, call, map, hob_ret_view(call, 0), operands, 3);
 }
 
@@ -207,26 +212,19 @@ static hob_status run_glu(struct cube_device *device, struct hob_call *call,
     return cube_map_run(device, call, map, out, operands, 2);
 }
 
+/* By kind, in the order of the op's enum. */
+const struct cube_activation cube_activations[CUBE_ACTIVATIONS] = {
+    {MATHS("map_silu_backward"), 2},     {MATHS("map_mish_backward"), 2},
+    {MATHS("map_softplus_backward"), 3}, {MATHS("map_log_sigmoid_backward"), 2},
+    {MATHS("map_softsign_backward"), 2}, {PLAIN("map_leaky_relu_backward"), 3},
+    {MATHS("map_elu_backward"), 3},      {MATHS("map_celu_backward"), 3},
+    {MATHS("map_selu_backward"), 2},     {MATHS("map_hard_swish_backward"), 2},
+};
+
 static hob_status run_activation_backward(struct cube_device *device,
                                           struct hob_call *call,
                                           const struct cube_map *map)
 {
-    /* By kind, in the order of the op's enum, and the operands of each. */
-    static const struct {
-        struct cube_map map;
-        uint32_t count;
-    } kinds[] = {
-        {MATHS("map_silu_backward"), 2},
-        {MATHS("map_mish_backward"), 2},
-        {MATHS("map_softplus_backward"), 3},
-        {MATHS("map_log_sigmoid_backward"), 2},
-        {MATHS("map_softsign_backward"), 2},
-        {PLAIN("map_leaky_relu_backward"), 3},
-        {MATHS("map_elu_backward"), 3},
-        {MATHS("map_celu_backward"), 3},
-        {MATHS("map_selu_backward"), 2},
-        {MATHS("map_hard_swish_backward"), 2},
-    };
     const int64_t kind = cube_arg_i64(call, 2);
     const struct cube_operand operands[] = {
         cube_operand_view(hob_arg_view(call, 0)),
@@ -234,26 +232,43 @@ static hob_status run_activation_backward(struct cube_device *device,
         cube_operand_wide(cube_arg_f64(call, 3))};
 
     (void)map;
-    return cube_map_run(device, call, &kinds[kind].map, hob_ret_view(call, 0),
-                        operands, kinds[kind].count);
+    return cube_map_run(device, call, &cube_activations[kind].map,
+                        hob_ret_view(call, 0), operands,
+                        cube_activations[kind].count);
 }
 
 /* ---- entries ---- */
 
+static hob_status (*const forms[])(struct cube_device *device,
+                                   struct hob_call *call,
+                                   const struct cube_map *map) = {
+    [CUBE_FORM_UNARY] = run_unary,
+    [CUBE_FORM_BINARY] = run_binary,
+    [CUBE_FORM_SCALAR] = run_scalar,
+    [CUBE_FORM_POW_SCALAR] = run_pow_scalar,
+    [CUBE_FORM_CLAMP] = run_clamp,
+    [CUBE_FORM_WHERE] = run_where,
+    [CUBE_FORM_MASK_FILL] = run_mask_fill,
+    [CUBE_FORM_ATTRIBUTES] = run_attributes,
+    [CUBE_FORM_PRELU] = run_prelu,
+    [CUBE_FORM_GLU] = run_glu,
+    [CUBE_FORM_ACTIVATION_BACKWARD] = run_activation_backward,
+};
+
 /* An entry's execute has no place for the kernel's name, so each op gets a
  * trampoline; a hundred of them by hand would be a list kept in step by
  * hand. */
-#define X(op, driver, map, signature, masks)                                   \
+#define X(number, op, form, map, signature, masks)                             \
     static hob_status execute_##op(void *device, struct hob_call *call)        \
     {                                                                          \
         static const struct cube_map of_op = map;                              \
                                                                                \
-        return driver(device, call, &of_op);                                   \
+        return forms[CUBE_FORM_##form](device, call, &of_op);                  \
     }
 #include "elementwise.def"
 #undef X
 
-#define X(name, driver, map, text, masks)                                      \
+#define X(number, name, form, map, text, masks)                                \
     {                                                                          \
         .op = #name,                                                           \
         .signature = text,                                                     \
@@ -269,3 +284,20 @@ static const struct hob_entry entries[] = {
 
 const struct cube_entries cube_elementwise_entries = {
     entries, sizeof(entries) / sizeof(entries[0])};
+
+/* ---- as steps of a fused kernel ---- */
+
+#define X(number, name, form, map, text, masks)                                \
+    {HOB_OP_##number, CUBE_FORM_##form, map, text, masks},
+static const struct cube_map_op map_ops[] = {
+#include "elementwise.def"
+};
+#undef X
+
+const struct cube_map_op *cube_map_op_find(uint32_t op)
+{
+    for (size_t i = 0; i < sizeof(map_ops) / sizeof(map_ops[0]); i++)
+        if (map_ops[i].op == op)
+            return &map_ops[i];
+    return NULL;
+}

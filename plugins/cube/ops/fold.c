@@ -40,6 +40,24 @@ static const struct cube_program mean_program =
     PROGRAM("reduce_mean", CUBE_MATHS);
 #undef PROGRAM
 
+enum cube_type cube_fold_accum(uint32_t kind, uint32_t is_mean,
+                               const struct cube_limits *limits, uint32_t dtype)
+{
+    const uint32_t bit = HOB_DTYPE_BIT(dtype);
+    const int is_wide = hob_dtype_size(dtype) == 8;
+
+    if (kind == CUBE_FOLD_ANY || kind == CUBE_FOLD_ALL)
+        return CUBE_U32;
+    /* Products leave the range of f32 on the way to results that do not. */
+    if (bit & HOB_MASK_FLOAT)
+        return is_wide || (kind == CUBE_FOLD_PRODUCT && limits->has_f64)
+                   ? CUBE_F64
+                   : CUBE_F32;
+    if (is_wide || (is_mean && limits->has_i64))
+        return bit & HOB_MASK_SIGNED ? CUBE_I64 : CUBE_U64;
+    return bit & HOB_MASK_SIGNED ? CUBE_I32 : CUBE_U32;
+}
+
 /* What is accumulated in: its type in the dialect and as memory. */
 struct accum {
     const char *type;
@@ -48,26 +66,14 @@ struct accum {
 
 static struct accum accum_of(const struct cube_fold *fold)
 {
-    static const struct accum of_float = {"float", HOB_DTYPE_F32};
-    static const struct accum of_double = {"double", HOB_DTYPE_F64};
-    static const struct accum of_int = {"int", HOB_DTYPE_I32};
-    static const struct accum of_uint = {"uint", HOB_DTYPE_U32};
-    static const struct accum of_i64 = {"i64", HOB_DTYPE_I64};
-    static const struct accum of_u64 = {"u64", HOB_DTYPE_U64};
-    const uint32_t dtype = fold->x.dtype, bit = HOB_DTYPE_BIT(dtype);
-    const int is_wide = hob_dtype_size(dtype) == 8;
+    static const uint8_t dtypes[] = {
+        [CUBE_F32] = HOB_DTYPE_F32, [CUBE_F64] = HOB_DTYPE_F64,
+        [CUBE_I32] = HOB_DTYPE_I32, [CUBE_U32] = HOB_DTYPE_U32,
+        [CUBE_I64] = HOB_DTYPE_I64, [CUBE_U64] = HOB_DTYPE_U64};
+    const enum cube_type type = cube_fold_accum(
+        fold->kind, fold->is_mean, &fold->device->limits, fold->x.dtype);
 
-    if (fold->kind == CUBE_FOLD_ANY || fold->kind == CUBE_FOLD_ALL)
-        return of_uint;
-    /* Products leave the range of f32 on the way to results that do not. */
-    if (bit & HOB_MASK_FLOAT)
-        return is_wide || (fold->kind == CUBE_FOLD_PRODUCT &&
-                           fold->device->limits.has_f64)
-                   ? of_double
-                   : of_float;
-    if (is_wide || (fold->is_mean && fold->device->limits.has_i64))
-        return bit & HOB_MASK_SIGNED ? of_i64 : of_u64;
-    return bit & HOB_MASK_SIGNED ? of_int : of_uint;
+    return (struct accum){cube_type_name(type), dtypes[type]};
 }
 
 /* One launch of the two that there may be. */

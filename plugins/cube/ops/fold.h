@@ -36,4 +36,10 @@ struct cube_fold {
 
 hob_status cube_fold_run(struct cube_fold *fold);
 
+/* The type in which a fold of KIND of elements of DTYPE is accumulated on a
+ * device of LIMITS. */
+enum cube_type cube_fold_accum(uint32_t kind, uint32_t is_mean,
+                               const struct cube_limits *limits,
+                               uint32_t dtype);
+
 #endif

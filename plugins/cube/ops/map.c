@@ -30,7 +30,8 @@ enum { RANK, ARITY, WIDE, HOW_A, B_NUMBERS = HOW_A + OPERANDS, C_NUMBERS };
                    {"c_number", CUBE_VALUE_OF(1), CUBE_LENGTH(C_NUMBERS)}},    \
         .constants = {"RANK",  "ARITY", "WIDE",      "HOW_a",                  \
                       "HOW_b", "HOW_c", "B_NUMBERS", "C_NUMBERS"},             \
-        .symbols = {"MAP", "IS_BAD"}, .flags = CUBE_SPACES | (flags_),         \
+        .symbols = {"MAP", "IS_BAD"},                                          \
+        .flags = CUBE_SPACES | CUBE_FUNCTIONS | (flags_),                      \
     }
 
 static const struct cube_program plain_program = PROGRAM("map", 0);

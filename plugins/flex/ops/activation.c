@@ -56,23 +56,24 @@ static hob_status glu(void *device, struct hob_call *call)
     return flex_map_run(device, call, FLEX_MAP_GLU, x->dtype, out, operands, 2);
 }
 
+const enum flex_map flex_backward_maps[FLEX_BACKWARD_COUNT] = {
+    FLEX_MAP_SILU_BACKWARD,     FLEX_MAP_MISH_BACKWARD,
+    FLEX_MAP_SOFTPLUS_BACKWARD, FLEX_MAP_LOG_SIGMOID_BACKWARD,
+    FLEX_MAP_SOFTSIGN_BACKWARD, FLEX_MAP_LEAKY_RELU_BACKWARD,
+    FLEX_MAP_ELU_BACKWARD,      FLEX_MAP_CELU_BACKWARD,
+    FLEX_MAP_SELU_BACKWARD,     FLEX_MAP_HARD_SWISH_BACKWARD,
+};
+
 static hob_status activation_backward(void *device, struct hob_call *call)
 {
-    /* By kind, in the order of the op's enum. */
-    static const enum flex_map maps[] = {
-        FLEX_MAP_SILU_BACKWARD,     FLEX_MAP_MISH_BACKWARD,
-        FLEX_MAP_SOFTPLUS_BACKWARD, FLEX_MAP_LOG_SIGMOID_BACKWARD,
-        FLEX_MAP_SOFTSIGN_BACKWARD, FLEX_MAP_LEAKY_RELU_BACKWARD,
-        FLEX_MAP_ELU_BACKWARD,      FLEX_MAP_CELU_BACKWARD,
-        FLEX_MAP_SELU_BACKWARD,     FLEX_MAP_HARD_SWISH_BACKWARD,
-    };
     const struct hob_view *x = hob_arg_view(call, 0);
     struct flex_operand operands[3];
 
     operands[0].view = x;
     operands[1].view = hob_arg_view(call, 1);
     flex_operand_wide(&operands[2], flex_arg_f64(call, 3), x->dtype);
-    return flex_map_run(device, call, maps[flex_arg_i64(call, 2)], x->dtype,
+    return flex_map_run(device, call,
+                        flex_backward_maps[flex_arg_i64(call, 2)], x->dtype,
                         hob_ret_view(call, 0), operands, 3);
 }
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "map.h"
 
-#include <math.h>
 #include <string.h>
 
 /* ---- masks and signatures ---- */
@@ -112,8 +111,14 @@ static hob_status run_scalar_first(struct flex_device *device,
                         operands, 2);
 }
 
-/* The exponents that are a product or a quotient are exactly that: 2, -1 and
- * -2 for floats. 0 and 1 are exact in pow itself, and so is every integer. */
+enum flex_map flex_power_map(double exponent)
+{
+    return exponent == 2    ? FLEX_MAP_SQUARE
+           : exponent == -1 ? FLEX_MAP_RECIP
+           : exponent == -2 ? FLEX_MAP_RECIP_SQUARE
+                            : FLEX_MAP_POW;
+}
+
 static hob_status run_pow_scalar(struct flex_device *device,
                                  struct hob_call *call, enum flex_map map)
 {
@@ -123,31 +128,11 @@ static hob_status run_pow_scalar(struct flex_device *device,
     int is_float = (HOB_DTYPE_BIT(a->dtype) & HOB_MASK_FLOAT) != 0;
     struct flex_operand operand = {.view = a};
 
-    if (is_float && exponent == 2)
-        map = FLEX_MAP_SQUARE;
-    else if (is_float && exponent == -1)
-        map = FLEX_MAP_RECIP;
-    else if (is_float && exponent == -2)
-        map = FLEX_MAP_RECIP_SQUARE;
-    else
+    if (is_float)
+        map = flex_power_map(exponent);
+    if (map == FLEX_MAP_POW)
         return run_scalar(device, call, map);
     return flex_map_run(device, call, map, a->dtype, out, &operand, 1);
-}
-
-/* The bound that never acts: infinite, or the end of an integer's range. */
-static void open_bound(struct flex_operand *operand, uint32_t dtype, int upper)
-{
-    uint32_t bits = hob_dtype_size(dtype) * 8;
-    hob_value value;
-
-    if (HOB_DTYPE_BIT(dtype) & HOB_MASK_FLOAT)
-        value = hob_f64(upper ? INFINITY : -INFINITY);
-    else if (HOB_DTYPE_BIT(dtype) & HOB_MASK_UNSIGNED)
-        value = hob_u64(upper ? UINT64_MAX : 0);
-    else
-        value = hob_i64(upper ? (int64_t)(UINT64_MAX >> (65 - bits))
-                              : -(int64_t)(UINT64_MAX >> (65 - bits)) - 1);
-    flex_operand_scalar(operand, &value, dtype);
 }
 
 static hob_status run_clamp(struct flex_device *device, struct hob_call *call,
@@ -158,10 +143,11 @@ static hob_status run_clamp(struct flex_device *device, struct hob_call *call,
 
     operands[0].view = a;
     for (uint32_t i = 1; i < 3; i++) {
-        if (flex_arg_absent(call, i))
-            open_bound(&operands[i], a->dtype, i == 2);
-        else
-            flex_operand_scalar(&operands[i], &call->args[i], a->dtype);
+        const hob_value bound = flex_arg_absent(call, i)
+                                    ? flex_scalar_bound(a->dtype, i == 2)
+                                    : call->args[i];
+
+        flex_operand_scalar(&operands[i], &bound, a->dtype);
     }
     return flex_map_run(device, call, map, a->dtype, hob_ret_view(call, 0),
                         operands, 3);

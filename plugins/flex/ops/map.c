@@ -57,23 +57,6 @@ static void note_bad(struct map_run *run, int64_t index)
     }
 }
 
-/* What N elements from FIRST on depend on, where the operand repeats: the same
- * key, the same elements. -1 where it does not. */
-static int64_t repeat_key(const struct flex_loop *loop, int64_t first,
-                          int64_t n)
-{
-    const uint32_t inner = loop->rank - 1;
-
-    if (loop->rank == 0)
-        return 0;
-    if (loop->strides[inner] == 0 &&
-        first % loop->shape[inner] + n <= loop->shape[inner])
-        return first / loop->shape[inner];
-    if (loop->rank == 2 && loop->strides[0] == 0)
-        return first % loop->shape[1];
-    return -1;
-}
-
 static const void *operand_block(const struct map_run *run, uint32_t i,
                                  int64_t first, int64_t n, struct piece *piece)
 {
@@ -89,7 +72,7 @@ static const void *operand_block(const struct map_run *run, uint32_t i,
     if (piece->part[i]) {
         data = piece->part[i] + (first - piece->first) * (int64_t)loop->size;
     } else {
-        key = repeat_key(loop, first, n);
+        key = flex_loop_repeat_key(loop, first, n);
         if (key < 0 || key != block->key || n > block->held) {
             data = flex_loop_fetch(loop, first, n, block->stored);
             block->key = data == block->stored ? key : -1;

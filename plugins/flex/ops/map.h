@@ -32,4 +32,12 @@ void flex_operand_scalar(struct flex_operand *operand, const hob_value *scalar,
 void flex_operand_wide(struct flex_operand *operand, double scalar,
                        uint32_t dtype);
 
+/* The kernel of floats to the power EXPONENT: powers that are a product or a
+ * quotient are exactly that. 0 and 1 are exact in pow itself. */
+enum flex_map flex_power_map(double exponent);
+
+/* The kernels of activation_backward by kind, in the order of the op's enum. */
+enum { FLEX_BACKWARD_COUNT = 10 };
+extern const enum flex_map flex_backward_maps[FLEX_BACKWARD_COUNT];
+
 #endif

@@ -8,6 +8,8 @@
  */
 #include "reduce.h"
 
+#include "fold.h"
+
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
@@ -21,72 +23,24 @@ enum {
     TOGETHER = 8 /* rows gone through at once */
 };
 
-/* An accumulator of any fold. */
-union cell {
-    double f64;
-    uint64_t u64;
-    uint8_t bytes[8];
-};
-
 struct fold_run {
-    const struct flex_kernels *kernels;
-    flex_fold_fn fold;         /* elements to a cell */
-    flex_fold_rows_fn rows;    /* elements to many accumulators */
-    flex_fold_rows_fn combine; /* accumulators to accumulators */
-    flex_cast_fn load;         /* f16, bf16 to f32, or NULL */
-    enum flex_fold kind;
-    uint32_t acc_dtype;
-    uint32_t acc_size;
-    int mean;
-    uint32_t dtype; /* of the elements */
-    uint32_t out_dtype;
+    struct flex_reduction is;
     struct flex_loop whole;
     struct flex_axis axis;
     char *out;
-    union cell *partials;
+    union flex_cell *partials;
 };
 
 /* ---- set-up ---- */
 
 static void fold_init(struct fold_run *run, const struct flex_device *device,
-                      enum flex_fold kind, const struct hob_view *x,
+                      enum flex_fold kind, int mean, const struct hob_view *x,
                       const struct hob_view *out)
 {
-    const struct flex_kernels *kernels = device->kernels;
-    uint32_t computed = kernels->load_f32[x->dtype] ? HOB_DTYPE_F32 : x->dtype;
-    int is_float = (HOB_DTYPE_BIT(computed) & HOB_MASK_FLOAT) != 0;
-
     memset(run, 0, sizeof(*run));
-    run->kernels = kernels;
-    run->kind = kind;
-    run->dtype = x->dtype;
-    run->out_dtype = out->dtype;
+    flex_reduction_init(&run->is, device->kernels, kind, mean, x->dtype,
+                        out->dtype);
     run->out = out->data;
-    run->load = kernels->load_f32[x->dtype];
-    run->fold = kernels->fold[kind][computed];
-    run->rows = kernels->fold_rows[kind][computed];
-    if (kind == FLEX_FOLD_ANY || kind == FLEX_FOLD_ALL)
-        run->acc_dtype = HOB_DTYPE_BOOL;
-    else if (kind == FLEX_FOLD_MAX || kind == FLEX_FOLD_MIN)
-        run->acc_dtype = computed;
-    else
-        run->acc_dtype = is_float ? HOB_DTYPE_F64 : HOB_DTYPE_U64;
-    run->acc_size = hob_dtype_size(run->acc_dtype);
-    run->combine = kernels->fold_rows[kind][run->acc_dtype];
-}
-
-/* The result of no elements; max and min have none. */
-static void fold_identity(const struct fold_run *run, union cell *out)
-{
-    out->u64 = 0;
-    if (run->kind == FLEX_FOLD_PROD) {
-        if (run->acc_dtype == HOB_DTYPE_F64)
-            out->f64 = 1;
-        else
-            out->u64 = 1;
-    } else if (run->kind == FLEX_FOLD_ALL) {
-        out->bytes[0] = 1;
-    }
 }
 
 /* ---- one result from a loop ---- */
@@ -95,11 +49,11 @@ static void fold_identity(const struct fold_run *run, union cell *out)
  * pairs and so on: bit i of the number of blocks done says whether stack[i]
  * holds the fold of 2^i blocks. */
 static void fold_range(const struct fold_run *run, const struct flex_loop *loop,
-                       int64_t first, int64_t last, union cell *out,
+                       int64_t first, int64_t last, union flex_cell *out,
                        struct flex_fold_buffer *buffer)
 {
-    union cell stack[64];
-    union cell cell;
+    union flex_cell stack[64];
+    union flex_cell cell;
     uint64_t done = 0;
     int any = 0;
 
@@ -108,9 +62,9 @@ static void fold_range(const struct fold_run *run, const struct flex_loop *loop,
             last - first < FLEX_FOLD_BLOCK ? last - first : FLEX_FOLD_BLOCK;
         uint32_t level = 0;
 
-        run->fold(&cell, flex_fold_fetch(loop, run->load, first, n, buffer), n);
+        run->is.fold(&cell, flex_fold_fetch(loop, run->is.load, first, n, buffer), n);
         for (; done >> level & 1; level++) {
-            run->combine(&stack[level], &cell, 0, 1, 1);
+            run->is.combine(&stack[level], &cell, 0, 1, 1);
             cell = stack[level];
         }
         stack[level] = cell;
@@ -121,46 +75,20 @@ static void fold_range(const struct fold_run *run, const struct flex_loop *loop,
         if (!(done >> level & 1))
             continue;
         if (any)
-            run->combine(&stack[level], &cell, 0, 1, 1);
+            run->is.combine(&stack[level], &cell, 0, 1, 1);
         cell = stack[level];
         any = 1;
     }
     *out = cell;
 }
 
-/* ---- accumulators to results ---- */
-
-static void mean_cells(const struct fold_run *run, void *cells, int64_t count,
-                       int64_t n)
-{
-    if (run->acc_dtype == HOB_DTYPE_F64) {
-        double *acc = cells;
-
-        for (int64_t i = 0; i < count; i++)
-            acc[i] /= (double)n;
-    } else if (HOB_DTYPE_BIT(run->dtype) & HOB_MASK_SIGNED) {
-        int64_t *acc = cells;
-
-        for (int64_t i = 0; i < count; i++)
-            acc[i] /= n;
-    } else {
-        uint64_t *acc = cells;
-
-        for (int64_t i = 0; i < count; i++)
-            acc[i] /= (uint64_t)n;
-    }
-}
-
 /* Write COUNT accumulators, each of N elements, as results FIRST .... */
 static void finish(const struct fold_run *run, void *cells, int64_t first,
                    int64_t count, int64_t n)
 {
-    uint32_t size = hob_dtype_size(run->out_dtype);
+    const int64_t size = hob_dtype_size(run->is.out_dtype);
 
-    if (run->mean && n > 0)
-        mean_cells(run, cells, count, n);
-    run->kernels->cast[run->out_dtype][run->acc_dtype](run->out + first * size,
-                                                       cells, count);
+    flex_reduction_finish(&run->is, run->out + first * size, cells, count, n);
 }
 
 /* ---- whole ---- */
@@ -184,13 +112,13 @@ static void whole_piece(void *context, int64_t first, int64_t last,
 
 static void combine_partials(const struct fold_run *run, int64_t count)
 {
-    union cell *partials = run->partials;
+    union flex_cell *partials = run->partials;
 
     while (count > 1) {
         for (int64_t i = 0; i < count / 2; i++) {
-            union cell cell = partials[2 * i];
+            union flex_cell cell = partials[2 * i];
 
-            run->combine(&cell, &partials[2 * i + 1], 0, 1, 1);
+            run->is.combine(&cell, &partials[2 * i + 1], 0, 1, 1);
             partials[i] = cell;
         }
         if (count & 1)
@@ -201,17 +129,17 @@ static void combine_partials(const struct fold_run *run, int64_t count)
 
 static hob_status fold_empty(struct hob_call *call, struct fold_run *run)
 {
-    union cell cell;
-    int is_float = (HOB_DTYPE_BIT(run->dtype) & HOB_MASK_FLOAT) != 0;
+    union flex_cell cell;
+    int is_float = (HOB_DTYPE_BIT(run->is.dtype) & HOB_MASK_FLOAT) != 0;
 
-    if (run->kind == FLEX_FOLD_MAX || run->kind == FLEX_FOLD_MIN ||
-        (run->mean && !is_float))
+    if (run->is.kind == FLEX_FOLD_MAX || run->is.kind == FLEX_FOLD_MIN ||
+        (run->is.mean && !is_float))
         return call->host->fail(call, HOB_ERR_SHAPE,
                                 "%s: the tensor is empty; there is no result "
                                 "of no %s elements",
-                                call->op_name, hob_dtype_name(run->dtype));
-    fold_identity(run, &cell);
-    if (run->mean)
+                                call->op_name, hob_dtype_name(run->is.dtype));
+    flex_reduction_identity(&run->is, &cell);
+    if (run->is.mean)
         cell.f64 = NAN;
     finish(run, &cell, 0, 1, 0);
     return HOB_OK;
@@ -222,12 +150,11 @@ static hob_status run_whole(struct flex_device *device, struct hob_call *call,
 {
     const struct hob_view *x = hob_arg_view(call, 0);
     struct fold_run run;
-    union cell few[64];
+    union flex_cell few[64];
     int64_t pieces;
     uint64_t bytes;
 
-    fold_init(&run, device, kind, x, hob_ret_view(call, 0));
-    run.mean = mean;
+    fold_init(&run, device, kind, mean, x, hob_ret_view(call, 0));
     flex_loop_unordered(&run.whole, x);
     if (run.whole.count == 0)
         return fold_empty(call, &run);
@@ -317,21 +244,21 @@ static void rows_piece(void *context, int64_t first, int64_t last,
     const struct flex_axis *axis = &run->axis;
     const struct flex_loop *outer = &axis->outer;
     const int in_place =
-        !run->load && axis->stride == 1 && axis->n <= FLEX_FOLD_BLOCK;
+        !run->is.load && axis->stride == 1 && axis->n <= FLEX_FOLD_BLOCK;
     struct flex_fold_buffer buffer;
     struct flex_loop row;
-    union cell cells[BATCH];
+    union flex_cell cells[BATCH];
 
     (void)worker;
     while (first < last) {
         const int64_t n = last - first < BATCH ? last - first : BATCH;
 
         for (int64_t i = 0; i < n; i++) {
-            char *out = (char *)cells + i * run->acc_size;
-            union cell cell;
+            char *out = (char *)cells + i * run->is.acc_size;
+            union flex_cell cell;
 
             if (in_place) {
-                run->fold(out,
+                run->is.fold(out,
                           outer->data + flex_loop_offset(outer, first + i) *
                                             (int64_t)outer->size,
                           axis->n);
@@ -339,7 +266,7 @@ static void rows_piece(void *context, int64_t first, int64_t last,
             }
             flex_axis_row(axis, first + i, &row);
             fold_range(run, &row, 0, row.count, &cell, &buffer);
-            memcpy(out, &cell, run->acc_size);
+            memcpy(out, &cell, run->is.acc_size);
         }
         finish(run, cells, first, n, axis->n);
         first += n;
@@ -359,23 +286,23 @@ static const void *fetch_slices(const struct fold_run *run, int64_t k,
 
     flex_axis_slice(&run->axis, k, &slice);
     data = flex_loop_fetch(&slice, first, count, buffer->stored);
-    if (!run->load && data != buffer->stored) {
+    if (!run->is.load && data != buffer->stored) {
         *out_stride = run->axis.stride;
         return data;
     }
     *out_stride = count;
     if (*rows > FLEX_FOLD_BLOCK / count)
         *rows = FLEX_FOLD_BLOCK / count;
-    if (run->load)
-        run->load(buffer->single, data, count);
+    if (run->is.load)
+        run->is.load(buffer->single, data, count);
     for (int64_t r = 1; r < *rows; r++) {
         flex_axis_slice(&run->axis, k + r, &slice);
         data = flex_loop_fetch(&slice, first, count,
                                buffer->stored + r * count * size);
-        if (run->load)
-            run->load(buffer->single + r * count, data, count);
+        if (run->is.load)
+            run->is.load(buffer->single + r * count, data, count);
     }
-    return run->load ? (const void *)buffer->single : buffer->stored;
+    return run->is.load ? (const void *)buffer->single : buffer->stored;
 }
 
 /* Start COUNT accumulators at the identity, or, for max and min, at the
@@ -385,16 +312,16 @@ static int64_t start_columns(const struct fold_run *run, int64_t k,
                              struct flex_fold_buffer *buffer)
 {
     struct flex_loop slice;
-    union cell identity;
+    union flex_cell identity;
 
-    if (run->kind == FLEX_FOLD_MAX || run->kind == FLEX_FOLD_MIN) {
+    if (run->is.kind == FLEX_FOLD_MAX || run->is.kind == FLEX_FOLD_MIN) {
         flex_axis_slice(&run->axis, k, &slice);
-        memcpy(acc, flex_fold_fetch(&slice, run->load, first, count, buffer),
-               (size_t)count * run->acc_size);
+        memcpy(acc, flex_fold_fetch(&slice, run->is.load, first, count, buffer),
+               (size_t)count * run->is.acc_size);
         return 1;
     }
-    fold_identity(run, &identity);
-    flex_copy_strided(acc, 1, &identity, 0, count, run->acc_size);
+    flex_reduction_identity(&run->is, &identity);
+    flex_copy_strided(acc, 1, &identity, 0, count, run->is.acc_size);
     return 0;
 }
 
@@ -413,7 +340,7 @@ static void fold_slices(const struct fold_run *run, int64_t k, int64_t stop,
         const void *in =
             fetch_slices(run, k, &rows, first, count, buffer, &stride);
 
-        run->rows(acc, in, stride, rows, count);
+        run->is.rows(acc, in, stride, rows, count);
         k += rows;
     }
 }
@@ -424,9 +351,9 @@ static void columns_piece(void *context, int64_t first, int64_t last,
     struct fold_run *run = context;
     const struct flex_loop *outer = &run->axis.outer;
     const int in_place =
-        !run->load && outer->rank && outer->strides[outer->rank - 1] == 1;
+        !run->is.load && outer->rank && outer->strides[outer->rank - 1] == 1;
     struct flex_fold_buffer buffer;
-    union cell acc[CHUNK], total[CHUNK];
+    union flex_cell acc[CHUNK], total[CHUNK];
 
     (void)worker;
     while (first < last) {
@@ -444,9 +371,9 @@ static void columns_piece(void *context, int64_t first, int64_t last,
             fold_slices(run, k, stop, first, count, acc, &buffer);
             k = stop;
             if (start == 0)
-                memcpy(total, acc, (size_t)count * run->acc_size);
+                memcpy(total, acc, (size_t)count * run->is.acc_size);
             else
-                run->combine(total, acc, 0, 1, count);
+                run->is.combine(total, acc, 0, 1, count);
         }
         finish(run, total, first, count, run->axis.n);
         first += count;
@@ -457,19 +384,19 @@ static void columns_piece(void *context, int64_t first, int64_t last,
 static hob_status fold_empty_dim(struct hob_call *call, struct fold_run *run,
                                  int64_t dim)
 {
-    union cell cell;
-    int is_float = (HOB_DTYPE_BIT(run->dtype) & HOB_MASK_FLOAT) != 0;
+    union flex_cell cell;
+    int is_float = (HOB_DTYPE_BIT(run->is.dtype) & HOB_MASK_FLOAT) != 0;
 
-    if (run->kind == FLEX_FOLD_MAX || run->kind == FLEX_FOLD_MIN ||
-        (run->mean && !is_float))
+    if (run->is.kind == FLEX_FOLD_MAX || run->is.kind == FLEX_FOLD_MIN ||
+        (run->is.mean && !is_float))
         return call->host->fail(call, HOB_ERR_SHAPE,
                                 "%s: dimension %" PRId64
                                 " is empty; there is no result of no %s "
                                 "elements",
-                                call->op_name, dim, hob_dtype_name(run->dtype));
+                                call->op_name, dim, hob_dtype_name(run->is.dtype));
     for (int64_t i = 0; i < run->axis.outer.count; i++) {
-        fold_identity(run, &cell);
-        if (run->mean)
+        flex_reduction_identity(&run->is, &cell);
+        if (run->is.mean)
             cell.f64 = NAN;
         finish(run, &cell, i, 1, 0);
     }
@@ -483,8 +410,7 @@ static hob_status run_dim(struct flex_device *device, struct hob_call *call,
     int64_t dim = flex_arg_i64(call, 1);
     struct fold_run run;
 
-    fold_init(&run, device, kind, x, hob_ret_view(call, 0));
-    run.mean = mean;
+    fold_init(&run, device, kind, mean, x, hob_ret_view(call, 0));
     flex_axis_init(&run.axis, x, dim);
     if (run.axis.outer.count == 0)
         return HOB_OK;

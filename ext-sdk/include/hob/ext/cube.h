@@ -29,6 +29,7 @@
 
 #include <hob/ext/plugin.h>
 
+#include <stddef.h>
 #include <string.h>
 
 HOB_BEGIN_DECLS
@@ -161,6 +162,34 @@ struct hob_cube_launch {
 
 #define HOB_CUBE_LAUNCH_INIT_HEAD .struct_size = sizeof(struct hob_cube_launch)
 
+/* ---- a product of matrices ---- */
+
+/* What becomes of a product before it is stored. */
+enum hob_cube_epilogue {
+    HOB_CUBE_BIAS = 1, /* bias is added to each row */
+    HOB_CUBE_RELU = 2,
+    HOB_CUBE_GELU_TANH = 4, /* 0.5 x (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))):
+                               not the op gelu, which is exact */
+    HOB_CUBE_SUM_B = 8 /* alone: bias is written, the sum of b's rows; with a
+                          transposed and b a gradient, that of a bias */
+};
+
+/*
+ * c [m, n] = a [m, k] b [k, n], with an epilogue, by the runtime's library of
+ * products. All have one dtype. a and b are row-major or transposed, rows may
+ * lie apart; c is row-major, and so is bias [n]. No size is 0.
+ */
+struct hob_cube_gemm {
+    uint32_t struct_size;
+    uint32_t epilogue; /* enum hob_cube_epilogue, or'ed */
+    const struct hob_view *a;
+    const struct hob_view *b;
+    const struct hob_view *c;
+    const struct hob_view *bias; /* NULL without BIAS and SUM_B */
+};
+
+#define HOB_CUBE_GEMM_INIT_HEAD .struct_size = sizeof(struct hob_cube_gemm)
+
 /* ---- the interface ---- */
 
 enum hob_cube_runtime { HOB_CUBE_ON_VULKAN = 0, HOB_CUBE_ON_CUDA = 1 };
@@ -203,7 +232,27 @@ struct hob_cube_compute {
     /* Copy from the device, and wait. */
     hob_status (*read)(void *instance, void *host_data, const void *data,
                        uint64_t bytes);
+    /*
+     * Ask for GEMM, as launch() does for a kernel. HOB_ERR_UNSUPPORTED,
+     * without a message, where the runtime has no library for it, or that no
+     * kernel for these sizes: launch a kernel then. HOB_ERR_ARGUMENT for views
+     * that do not fit together.
+     */
+    hob_status (*gemm)(void *instance, struct hob_call *call,
+                       const struct hob_cube_gemm *gemm);
 };
+
+/* COMPUTE's gemm; HOB_ERR_UNSUPPORTED also where COMPUTE is too old for it. */
+static inline hob_status hob_cube_gemm_run(
+    const struct hob_cube_compute *compute, void *instance,
+    struct hob_call *call, const struct hob_cube_gemm *gemm)
+{
+    return compute->struct_size >= offsetof(struct hob_cube_compute, gemm) +
+                                       sizeof(compute->gemm) &&
+                   compute->gemm
+               ? compute->gemm(instance, call, gemm)
+               : HOB_ERR_UNSUPPORTED;
+}
 
 /* The interface of CALL's device; NULL, and a message on CALL, where it is no
  * GPU or too old. */

@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "linear.h"
+
+#include "device.h"
+#include "product.h"
+
+#include <hob/ext/cube.h>
+
+#include <string.h>
+
+/* ---- products ---- */
+
+/* The numbers are the same. */
+_Static_assert((int)HOB_CUBE_BIAS == (int)CCU_BIAS &&
+                   (int)HOB_CUBE_RELU == (int)CCU_RELU &&
+                   (int)HOB_CUBE_GELU_TANH == (int)CCU_GELU_TANH &&
+                   (int)HOB_CUBE_SUM_B == (int)CCU_SUM_B,
+               "enum ccu_epilogue is enum hob_cube_epilogue");
+
+/* GEMM for cuBLASLt; 0 where that does not take it. */
+static int product_init(struct ccu_product *product,
+                        const struct hob_cube_gemm *gemm)
+{
+    memset(product, 0, sizeof(*product));
+    product->dtype = gemm->c->dtype;
+    product->epilogue = gemm->epilogue;
+    product->m = gemm->c->shape[0];
+    product->n = gemm->c->shape[1];
+    product->k = gemm->a->shape[1];
+    product->count = 1;
+    product->a = ccu_matrix_of(gemm->a);
+    product->b = ccu_matrix_of(gemm->b);
+    product->c = gemm->c->data;
+    product->c_batch = product->m * product->n;
+    product->bias = gemm->bias ? gemm->bias->data : NULL;
+    return ccu_blas_takes_dtype(product->dtype) &&
+           ccu_blas_takes(&product->a, product->m, product->k) &&
+           ccu_blas_takes(&product->b, product->k, product->n);
+}
+
+hob_status ccu_gemm(struct cube_device *opened, struct hob_call *call,
+                    const struct hob_cube_gemm *gemm)
+{
+    struct ccu_device *device = (struct ccu_device *)opened;
+    struct ccu_product product;
+    char *message = NULL;
+    hob_status status;
+    int is_pushed;
+
+    if (!product_init(&product, gemm))
+        return HOB_ERR_UNSUPPORTED;
+    status = ccu_begin(device, call->op_name, &is_pushed, &message);
+    if (!status) {
+        status = ccu_blas_multiply(device, &product, &message);
+        status = ccu_end(device, is_pushed, status, &message);
+    }
+    return status && status != HOB_ERR_UNSUPPORTED
+               ? cube_fail(opened, call, status, message)
+               : status;
+}
+
+/* ---- the op linear ---- */
+
+/* What CALL of linear is as a product. */
+struct linear {
+    struct hob_view x, out; /* as matrices */
+    struct hob_cube_gemm gemm;
+};
+
+/* VIEW with all dimensions but the last as rows; 0 if they are not at one
+ * distance. */
+static int flatten(const struct hob_view *view, struct hob_view *out)
+{
+    const uint32_t last = view->rank - 1u;
+    int64_t rows = 1;
+
+    if (view->rank > 2 && !cube_is_contiguous(view))
+        return 0;
+    for (uint32_t i = 0; i < last; i++)
+        rows *= view->shape[i];
+    *out = *view;
+    out->rank = 2;
+    out->shape[0] = rows;
+    out->shape[1] = view->shape[last];
+    out->strides[0] =
+        view->rank == 2 ? view->strides[0] : view->shape[last];
+    out->strides[1] = view->strides[last];
+    return 1;
+}
+
+/* Before it is run CALL has no result yet: DATA is where it will lie. */
+static int linear_init(struct linear *linear, const struct hob_call *call,
+                       void *data)
+{
+    const struct hob_view *x = hob_arg_view(call, 0);
+    const struct hob_view *weight = hob_arg_view(call, 1);
+    const struct hob_view *bias =
+        cube_arg_absent(call, 2) ? NULL : hob_arg_view(call, 2);
+    struct hob_cube_gemm *gemm = &linear->gemm;
+
+    if (weight->rank != 2 || !flatten(x, &linear->x) ||
+        (bias && bias->strides[0] != 1 && bias->shape[0] != 1))
+        return 0;
+    linear->out = linear->x;
+    linear->out.data = data;
+    linear->out.shape[1] = weight->shape[1];
+    linear->out.strides[0] = weight->shape[1];
+    linear->out.strides[1] = 1;
+    gemm->struct_size = sizeof(*gemm);
+    gemm->epilogue = bias ? HOB_CUBE_BIAS : 0;
+    gemm->a = &linear->x;
+    gemm->b = weight;
+    gemm->c = &linear->out;
+    gemm->bias = bias;
+    return linear->x.shape[0] > 0 && linear->x.shape[1] > 0 &&
+           weight->shape[1] > 0;
+}
+
+static hob_status prepare(void *opened, const struct hob_call *call,
+                          struct hob_prepare *out)
+{
+    struct ccu_device *device = opened;
+    struct ccu_product product;
+    struct linear linear;
+    int is_pushed, has;
+
+    (void)out;
+    /* Results are as aligned as cuBLASLt can make use of. */
+    if (!linear_init(&linear, call, NULL) ||
+        !product_init(&product, &linear.gemm))
+        return HOB_ERR_UNSUPPORTED;
+    is_pushed = ccu_enter(device);
+    has = ccu_blas_has(device, &product);
+    ccu_leave(device, is_pushed);
+    return has ? HOB_OK : HOB_ERR_UNSUPPORTED;
+}
+
+static hob_status linear(void *device, struct hob_call *call)
+{
+    struct linear linear;
+
+    (void)linear_init(&linear, call, hob_ret_view(call, 0)->data);
+    return ccu_gemm(device, call, &linear.gemm);
+}
+
+static const uint32_t masks[] = {HOB_MASK_FLOAT, HOB_MASK_FLOAT,
+                                 HOB_MASK_FLOAT};
+
+static const struct hob_entry entries[] = {
+    {
+        .op = "linear",
+        .signature = "(x: Float, weight: Float, bias: Float?) -> x",
+        .dtypes = masks,
+        .dtype_count = 3,
+        .prepare = prepare,
+        .execute = linear,
+    },
+};
+
+const struct cube_entries ccu_linear_entries = {
+    entries, sizeof(entries) / sizeof(entries[0])};

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * gemm.c - products of matrices of extensions: what they ask for is checked,
+ * then it is the runtime's library's.
+ */
+#include "compute.h"
+
+#include "runtime.h"
+
+#include <inttypes.h>
+
+static int is_row_major(const struct hob_view *view)
+{
+    int64_t stride = 1;
+
+    for (uint32_t i = view->rank; i-- > 0; stride *= view->shape[i])
+        if (view->shape[i] != 1 && view->strides[i] != stride)
+            return 0;
+    return 1;
+}
+
+/* What is wrong with GEMM; NULL: nothing. */
+static const char *problem_of(const struct hob_cube_gemm *gemm)
+{
+    const struct hob_view *a = gemm->a, *b = gemm->b, *c = gemm->c;
+    const uint32_t known = HOB_CUBE_BIAS | HOB_CUBE_RELU | HOB_CUBE_GELU_TANH |
+                           HOB_CUBE_SUM_B;
+
+    if (gemm->epilogue & ~known)
+        return "an epilogue that is not known";
+    if (((gemm->epilogue & HOB_CUBE_RELU) &&
+         (gemm->epilogue & HOB_CUBE_GELU_TANH)) ||
+        ((gemm->epilogue & HOB_CUBE_SUM_B) &&
+         gemm->epilogue != HOB_CUBE_SUM_B))
+        return "epilogues that exclude each other";
+    if (!a || !b || !c || a->rank != 2 || b->rank != 2 || c->rank != 2)
+        return "operands that are not three matrices";
+    if (a->dtype != b->dtype || a->dtype != c->dtype)
+        return "operands of several dtypes";
+    if (a->shape[1] != b->shape[0] || a->shape[0] != c->shape[0] ||
+        b->shape[1] != c->shape[1])
+        return "matrices whose sizes do not fit";
+    if (a->shape[0] < 1 || a->shape[1] < 1 || b->shape[1] < 1)
+        return "an empty matrix";
+    if (!is_row_major(c))
+        return "a result that is not row-major";
+    if (!gemm->bias != !(gemm->epilogue & (HOB_CUBE_BIAS | HOB_CUBE_SUM_B)))
+        return gemm->bias ? "a bias that its epilogue does not have"
+                          : "no bias, which its epilogue has";
+    if (gemm->bias &&
+        (gemm->bias->rank != 1 || gemm->bias->dtype != c->dtype ||
+         gemm->bias->shape[0] != c->shape[1] || !is_row_major(gemm->bias)))
+        return "a bias that is not a row of the result";
+    return NULL;
+}
+
+hob_status cube_gemm(void *instance, struct hob_call *call,
+                     const struct hob_cube_gemm *gemm)
+{
+    struct cube_device *device = instance;
+    const char *problem = problem_of(gemm);
+
+    if (problem)
+        return device->host->fail(call, HOB_ERR_ARGUMENT,
+                                  "%s: a product is asked for with %s",
+                                  call->op_name, problem);
+    return device->runtime->gemm
+               ? device->runtime->gemm(device, call, gemm)
+               : HOB_ERR_UNSUPPORTED;
+}

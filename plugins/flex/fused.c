@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * fused.c - the interface "fused.compute": programs kept as plans, and the
+ * plan that fits a run.
+ */
+#include "fused_plan.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* ---- compile ---- */
+
+/* Whether PROGRAM is one that this interface describes, and flex has it. */
+static int is_good(struct flex_device *device,
+                   const struct hob_fused_program *program)
+{
+    uint8_t dtypes[FUSED_REGISTERS];
+
+    if (program->rank > HOB_MAX_RANK || program->row_rank > program->rank ||
+        program->input_count > HOB_FUSED_MAX_INPUTS ||
+        program->output_count > HOB_FUSED_MAX_OUTPUTS ||
+        program->step_count > HOB_FUSED_MAX_STEPS ||
+        program->scalar_count > HOB_FUSED_MAX_SCALARS)
+        return 0;
+    for (uint32_t i = 0; i < program->input_count; i++)
+        dtypes[i] = program->inputs[i].dtype;
+    for (uint32_t s = 0; s < program->step_count; s++) {
+        const struct hob_fused_step *step = fused_step(program, s);
+        const uint32_t reg = program->input_count + s;
+        uint8_t args[3] = {0, 0, 0};
+
+        for (uint32_t i = 0; i < 3 && step->args[i] != HOB_FUSED_NONE; i++) {
+            if (step->args[i] >= reg)
+                return 0;
+            args[i] = dtypes[step->args[i]];
+        }
+        if (step->scalar + step->scalar_count > program->scalar_count ||
+            step->scalar_count < fused_scalar_count(step->op) ||
+            !fused_supports(device, step, args))
+            return 0;
+        dtypes[reg] = step->dtype;
+    }
+    for (uint32_t i = 0; i < program->output_count; i++)
+        if (program->outputs[i] < program->input_count ||
+            program->outputs[i] >= program->input_count + program->step_count)
+            return 0;
+    return 1;
+}
+
+static void copy_program(struct fused_kernel *kernel,
+                         const struct hob_fused_program *program)
+{
+    memcpy(kernel->inputs, program->inputs,
+           program->input_count * sizeof(kernel->inputs[0]));
+    for (uint32_t s = 0; s < program->step_count; s++)
+        kernel->steps[s] = *fused_step(program, s);
+    memcpy(kernel->outputs, program->outputs, program->output_count);
+    kernel->program = *program;
+    kernel->program.struct_size = sizeof(kernel->program);
+    kernel->program.step_size = sizeof(kernel->steps[0]);
+    kernel->program.inputs = kernel->inputs;
+    kernel->program.steps = kernel->steps;
+    kernel->program.outputs = kernel->outputs;
+}
+
+static void fused_release(void *instance, void *opened)
+{
+    const struct hob_host *host = ((struct flex_device *)instance)->host;
+    struct fused_kernel *kernel = opened;
+
+    if (!kernel)
+        return;
+    for (uint32_t i = 0; i < FUSED_PLANS; i++)
+        if (kernel->plans[i])
+            host->mem_free(host, kernel->plans[i]);
+    host->mem_free(host, kernel);
+}
+
+/* The plan for FLAGS, made in SPACE; only as large as it has to be. */
+static hob_status add_plan(struct fused_kernel *kernel, uint32_t flags,
+                           struct fused_plan *space)
+{
+    const struct hob_host *host = kernel->device->host;
+    hob_status st = fused_plan_build(space, kernel->device->kernels,
+                                     &kernel->program, flags);
+    uint64_t bytes = offsetof(struct fused_plan, instructions) +
+                     space->instruction_count * sizeof(space->instructions[0]);
+
+    if (st)
+        return st;
+    kernel->plans[flags] = host->mem_alloc(host, bytes);
+    if (!kernel->plans[flags])
+        return HOB_ERR_MEMORY;
+    memcpy(kernel->plans[flags], space, bytes);
+    return HOB_OK;
+}
+
+static hob_status fused_compile(void *instance,
+                                const struct hob_fused_program *program,
+                                void **out_kernel, char **out_message)
+{
+    struct flex_device *device = instance;
+    const struct hob_host *host = device->host;
+    struct fused_kernel *kernel;
+    struct fused_plan *space = NULL;
+    hob_status st = HOB_ERR_MEMORY;
+
+    *out_kernel = NULL;
+    *out_message = NULL;
+    if (!is_good(device, program))
+        return HOB_ERR_UNSUPPORTED;
+    kernel = host->mem_alloc(host, sizeof(*kernel));
+    if (!kernel)
+        return HOB_ERR_MEMORY;
+    memset(kernel, 0, sizeof(*kernel));
+    kernel->device = device;
+    copy_program(kernel, program);
+    space = host->mem_alloc(host, sizeof(*space));
+    if (!space)
+        goto out;
+    for (uint32_t flags = 0; flags < FUSED_PLANS; flags++) {
+        st = add_plan(kernel, flags, space);
+        if (st == HOB_ERR_MEMORY || (st && flags == 0))
+            goto out;
+        st = HOB_OK;
+        if (kernel->plans[0]->pass_count == 1)
+            break;
+    }
+out:
+    if (space)
+        host->mem_free(host, space);
+    if (st)
+        fused_release(device, kernel);
+    else
+        *out_kernel = kernel;
+    return st;
+}
+
+/* ---- run ---- */
+
+static int lies_over_input(const struct hob_fused_program *program,
+                           const struct hob_fused_run *run)
+{
+    for (uint32_t o = 0; o < program->output_count; o++)
+        for (uint32_t i = 0; i < program->input_count; i++)
+            if (run->outputs[o].data == run->inputs[i].data)
+                return 1;
+    return 0;
+}
+
+/* NULL: none fits. */
+static const struct fused_plan *choose_plan(const struct fused_kernel *kernel,
+                                            const struct hob_fused_run *run)
+{
+    const struct hob_fused_program *program = &kernel->program;
+    const uint32_t outer = (uint32_t)program->rank - program->row_rank;
+    int64_t rows = 1, n = 1;
+    uint32_t flags = 0;
+
+    if (kernel->plans[0]->pass_count == 1)
+        return kernel->plans[0];
+    for (uint32_t i = 0; i < program->rank; i++)
+        *(i < outer ? &rows : &n) *= run->shape[i];
+    if (lies_over_input(program, run))
+        flags |= FUSED_LATE;
+    if (fused_is_long(rows, n) ||
+        kernel->plans[flags]->kept_bytes * (uint64_t)n >
+            kernel->device->l2_bytes / 2)
+        flags |= FUSED_AGAIN;
+    return kernel->plans[flags];
+}
+
+static hob_status fail(struct flex_device *device,
+                       const struct hob_fused_run *run, char **out_message)
+{
+    enum { SPACE = 256 };
+
+    *out_message = device->host->mem_alloc(device->host, SPACE);
+    if (*out_message)
+        snprintf(*out_message, SPACE, "%s: no memory for values of a row",
+                 run->name ? run->name : "fused");
+    return HOB_ERR_MEMORY;
+}
+
+static hob_status fused_run_kernel(void *instance, void *opened,
+                                   const struct hob_fused_run *run,
+                                   char **out_message)
+{
+    const struct fused_kernel *kernel = opened;
+    const struct fused_plan *plan = choose_plan(kernel, run);
+    struct fused_job job;
+    hob_status st;
+
+    *out_message = NULL;
+    if (!plan)
+        return HOB_ERR_UNSUPPORTED;
+    st = fused_job_init(&job, kernel, plan, run);
+    if (st)
+        return st;
+    st = fused_run(&job);
+    return st ? fail(instance, run, out_message) : HOB_OK;
+}
+
+const struct hob_fused_compute flex_fused_compute = {
+    .struct_size = sizeof(flex_fused_compute),
+    .version = HOB_FUSED_COMPUTE_VERSION,
+    .supports = fused_supports,
+    .compile = fused_compile,
+    .release = fused_release,
+    .run = fused_run_kernel,
+};

@@ -1,0 +1,329 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * fused.h - fused programs: the interface "fused.compute" of flex.
+ *
+ *   fused.c        the interface's functions
+ *   fused_ops.c    what flex knows of an op: its kernel, its operands
+ *   fused_plan.c   a program as passes of instructions over values
+ *   fused_slots.c  where values lie in a thread's arena
+ *   fused_job.c    one run: operands as loops, sizes of blocks, scalars
+ *   fused_block.c  instructions run on one block
+ *   fused_run.c    blocks and rows on the host's threads
+ *
+ * A program is run a block of elements at a time: a *pass* goes through all
+ * instructions of the block, each a kernel that also runs the op alone, so
+ * results are the same bits. What an instruction gives stays in a *slot* of
+ * the thread's arena, in the first-level cache, or goes to the output where it
+ * lies. A reduction ends a pass: what depends on its result is computed in the
+ * next one, from the inputs again, or from values that were kept for the row.
+ * Short rows are computed some at a time, in one block.
+ *
+ * f16 and bf16 are f32 in slots, rounded after each step that is not exact.
+ */
+#ifndef FLEX_FUSED_H
+#define FLEX_FUSED_H
+
+#include "flex.h"
+#include "fold.h"
+#include "kernels/chain.h"
+
+#include <hob/ext/fusion.h>
+
+enum {
+    FUSED_REGISTERS = HOB_FUSED_MAX_INPUTS + HOB_FUSED_MAX_STEPS,
+    FUSED_CELLS = 2 * HOB_FUSED_MAX_STEPS, /* scalars in a dtype */
+    FUSED_VALUES = 2 * FUSED_REGISTERS + 2 * FUSED_CELLS,
+    FUSED_INSTRUCTIONS = 256,
+    FUSED_LINKS = 512, /* of all chains */
+    FUSED_NO_VALUE = 0xffff,
+    FUSED_NO_PASS = 0xff,
+    /* Bytes of a thread's arena; of them those that blocks are cut for. */
+    FUSED_ARENA = 1 << 16,
+    FUSED_NEAR = 20 << 10,
+    FUSED_BLOCK_LEAST = 64,
+    FUSED_LONG = 1 << 18, /* elements of a long row */
+    FUSED_GROUP = 128     /* rows of a block at most */
+};
+
+/* ---- ops ---- */
+
+/* What an op's tensor operands (a, b, c) and attributes are to its kernel. */
+enum fused_form {
+    FUSED_ONE = 1,      /* a */
+    FUSED_TWO,          /* a, b */
+    FUSED_WHERE,        /* a, b, c */
+    FUSED_SCALAR,       /* a, attribute */
+    FUSED_SCALAR_FIRST, /* attribute, a */
+    FUSED_POWER,        /* as SCALAR; some exponents have their own kernels */
+    FUSED_CLAMP,        /* a, lower bound, upper bound */
+    FUSED_FILL,         /* b, attribute, a */
+    FUSED_WIDE,         /* a, attributes that halves do not round */
+    FUSED_BACKWARD,     /* a, b, such an attribute; the variant's kernel */
+    FUSED_CAST,         /* a */
+    FUSED_FOLD          /* a, over the row */
+};
+
+enum fused_flags {
+    FUSED_EXACT = 1,      /* halves give a half: nothing to round */
+    FUSED_DEAR = 2,       /* some ns an element */
+    FUSED_FLOAT_ONLY = 4, /* integers may have no result */
+    FUSED_INTEGER = 8,    /* not for bool, whose kernels are alike */
+    FUSED_MEAN = 16
+};
+
+struct fused_op {
+    uint8_t form;   /* enum fused_form; 0: not fused */
+    uint8_t kernel; /* enum flex_map or enum flex_fold */
+    uint8_t flags;  /* enum fused_flags */
+    uint8_t link;   /* enum flex_link_kind, 0: none */
+};
+
+/* The op with number OP; NULL if no program has it. */
+const struct fused_op *fused_op_find(uint32_t op);
+/* The dtype that values of DTYPE are in slots. */
+static inline uint32_t fused_dtype(uint32_t dtype)
+{
+    return flex_is_half(dtype) ? (uint32_t)HOB_DTYPE_F32 : dtype;
+}
+/* The map kernel of STEP on values of DTYPE, as in slots. NULL: none. */
+flex_map_fn fused_op_map(const struct flex_kernels *kernels,
+                         const struct hob_fused_step *step, uint32_t dtype);
+/* How many attributes the op with number OP has. */
+uint32_t fused_scalar_count(uint32_t op);
+/* As supports of struct hob_fused_compute. */
+int32_t fused_supports(void *device, const struct hob_fused_step *step,
+                       const uint8_t *arg_dtypes);
+
+/* ---- plans ---- */
+
+enum fused_value_kind {
+    FUSED_INPUT,    /* where it lies, or brought to a slot */
+    FUSED_SLOT,     /* of a block */
+    FUSED_KEPT,     /* of a block, or of the whole row: for later passes */
+    FUSED_ROW,      /* one element a row */
+    FUSED_EXPANDED, /* a ROW register for each element of a block */
+    FUSED_FILLED,   /* a block of equal elements: a scalar */
+    FUSED_CELL      /* a scalar */
+};
+
+struct fused_value {
+    uint8_t kind;
+    uint8_t dtype;   /* in the slot */
+    uint8_t size;    /* bytes of that */
+    uint8_t is_used; /* by map kernels, which need all of its elements */
+    uint16_t of;     /* register or cell that it is made of */
+    uint32_t offset; /* in its area: bytes for each element or row before it */
+};
+
+/* A scalar as an operand. */
+struct fused_cell {
+    uint8_t scalar; /* of the run */
+    uint8_t dtype;  /* that it is rounded to */
+    uint8_t bound;  /* what is absent: 0 an error, 1 no lower, 2 no upper */
+};
+
+enum fused_instruction_kind {
+    FUSED_DO_MAP,
+    FUSED_DO_CAST, /* a to out */
+    FUSED_DO_FOLD, /* a to the cells of out */
+    FUSED_DO_CHAIN
+};
+
+struct fused_instruction {
+    uint8_t kind;
+    uint8_t round; /* the half that the result is rounded to, or 0 */
+    uint8_t step;
+    uint8_t fold; /* number of the fold */
+    uint16_t out; /* values */
+    uint16_t args[3];
+    uint16_t first; /* of a chain: links */
+    uint16_t count;
+    uint8_t is_power; /* the kernel depends on the exponent */
+    union {
+        flex_map_fn map;
+        flex_cast_fn cast;
+        flex_chain_fn chain;
+    } fn;
+};
+
+/* What a pass begins with, and its instructions. */
+struct fused_pass {
+    uint16_t row_first, row_end; /* instructions on ROW values */
+    uint16_t first, end;
+    uint16_t inputs;                       /* bit i: input i is read */
+    uint16_t outputs;                      /* bit i: output i is stored */
+    uint16_t expanded_first, expanded_end; /* of plan->expanded */
+};
+
+struct fused_fold {
+    struct flex_reduction is;
+    uint16_t out;    /* the ROW value */
+    uint8_t pass;    /* that it goes over */
+    uint8_t half;    /* dtype to round to, or 0 */
+    uint32_t offset; /* of its accumulators in the rows' area */
+};
+
+struct fused_output {
+    uint16_t value;
+    uint8_t dtype;
+    uint8_t is_row;
+    uint16_t later;     /* inputs that are read after it has been computed */
+    uint8_t is_chained; /* a chain stores it and nothing reads it back */
+};
+
+struct fused_plan {
+    uint16_t value_count, register_count, cell_count, pass_count, fold_count;
+    uint16_t expanded_count, instruction_count, link_count;
+    uint8_t narrow; /* a block for rounding halves is needed */
+    uint8_t input_count, output_count;
+    uint32_t slot_bytes; /* of an element in all slots */
+    uint32_t kept_bytes;
+    uint32_t row_bytes; /* of a row in all ROW values and accumulators */
+    uint32_t narrow_offset;
+    uint32_t cost; /* of an element, in that of an add */
+    struct fused_value values[FUSED_VALUES];
+    struct fused_cell cells[FUSED_CELLS];
+    struct fused_pass passes[HOB_FUSED_MAX_STEPS + 1];
+    struct fused_fold folds[HOB_FUSED_MAX_STEPS];
+    struct fused_output outputs[HOB_FUSED_MAX_OUTPUTS];
+    uint16_t expanded[FUSED_REGISTERS]; /* values */
+    struct flex_link links[FUSED_LINKS];
+    struct fused_instruction instructions[FUSED_INSTRUCTIONS];
+};
+
+enum fused_plan_flags {
+    FUSED_AGAIN = 1, /* compute again what an earlier pass has computed */
+    FUSED_LATE = 2,  /* store all outputs in the last pass */
+    FUSED_PLANS = 4
+};
+
+/* PLAN from PROGRAM, which fused_supports has approved. */
+hob_status fused_plan_build(struct fused_plan *plan,
+                            const struct flex_kernels *kernels,
+                            const struct hob_fused_program *program,
+                            uint32_t flags);
+
+/* What compile makes. */
+struct fused_kernel {
+    struct flex_device *device;
+    struct hob_fused_program program; /* its lists are below */
+    struct hob_fused_input inputs[HOB_FUSED_MAX_INPUTS];
+    struct hob_fused_step steps[HOB_FUSED_MAX_STEPS];
+    uint8_t outputs[HOB_FUSED_MAX_OUTPUTS];
+    /* By flags; NULL where a plan would have too many instructions, or where
+     * it is like that without the flags. */
+    struct fused_plan *plans[FUSED_PLANS];
+};
+
+/* ---- runs ---- */
+
+enum fused_walk {
+    FUSED_DENSE,   /* one element after the other */
+    FUSED_UNIFORM, /* the same element everywhere */
+    FUSED_STRIDED
+};
+
+struct fused_job_input {
+    struct flex_loop loop; /* of a ROW one: over rows */
+    uint8_t walk;
+    uint8_t is_row;
+    uint8_t is_single; /* a block reads one element of it */
+    uint8_t dtype;     /* as stored */
+    flex_cast_fn load; /* of halves */
+    uint32_t offset;   /* of its slot, bytes for each element */
+    uint32_t stored;   /* of a slot of halves as stored */
+};
+
+struct fused_job_output {
+    struct flex_loop loop;
+    uint8_t is_dense;
+    uint8_t is_direct; /* computed where it lies, if that is contiguous */
+    uint8_t is_past;   /* goes past the caches */
+    uint8_t dtype;
+    flex_cast_fn store; /* of halves */
+};
+
+/* One run, shared by all threads. */
+struct fused_job {
+    struct flex_device *device;
+    const struct fused_plan *plan;
+    struct fused_job_input in[HOB_FUSED_MAX_INPUTS];
+    struct fused_job_output out[HOB_FUSED_MAX_OUTPUTS];
+    uint64_t cells[FUSED_CELLS];
+    double powers[FUSED_CELLS];
+    struct flex_link links[FUSED_LINKS];
+    int64_t count;  /* elements of the space */
+    int64_t rows;   /* without reductions 1 */
+    int64_t n;      /* elements of a row */
+    int64_t block;  /* elements at most */
+    int64_t group;  /* rows of a block; 0: a row has several blocks */
+    int64_t pitch;  /* rows that there is room for */
+    int64_t limit;  /* elements of a filled slot */
+    int64_t row;    /* blocks end at multiples of it; 0: anywhere */
+    int64_t period; /* blocks are a multiple of it long; 0: of any length */
+    uint32_t slot_bytes; /* of an element in all slots, inputs' too */
+    int64_t kept_pitch;  /* elements from one kept value to the next */
+    uint64_t kept_at;    /* in the arena; beyond it: scratch of its own */
+    uint64_t rows_at;    /* in the arena */
+    uint64_t kept_bytes; /* of scratch */
+    int32_t failed;      /* set from any thread */
+    uint8_t has_rows;
+    uint8_t is_long; /* threads share the passes of a row */
+};
+
+/* Whether ROWS rows of N elements are few and long. Then plans must keep
+ * nothing. */
+static inline int fused_is_long(int64_t rows, int64_t n)
+{
+    return rows <= FUSED_BLOCK_LEAST && n >= FUSED_LONG;
+}
+
+/* Describe a run of PLAN; HOB_ERR_UNSUPPORTED if its blocks would be too
+ * small. */
+hob_status fused_job_init(struct fused_job *job,
+                          const struct fused_kernel *kernel,
+                          const struct fused_plan *plan,
+                          const struct hob_fused_run *run);
+
+/* What a thread has of a run. */
+struct fused_thread {
+    const struct fused_job *job;
+    char *rows; /* values and accumulators of rows */
+    char *kept;
+    union flex_cell *partials; /* of folds, where not at rows; or NULL */
+    uint64_t kept_bytes;       /* of scratch; 0: in the arena */
+    int64_t keys[HOB_FUSED_MAX_INPUTS]; /* see fused_block.c */
+    int64_t held[HOB_FUSED_MAX_INPUTS];
+    void *at[FUSED_VALUES]; /* each value's elements of this block */
+    _Alignas(FLEX_ALIGN) char arena[FUSED_ARENA];
+};
+
+/* Begin with room for values of rows at ROWS; NULL: in the arena. Without
+ * memory for what is kept, the job has failed. */
+hob_status fused_thread_begin(struct fused_thread *thread,
+                              struct fused_job *job, char *rows);
+void fused_thread_end(struct fused_thread *thread);
+
+/* Bring N elements from FIRST on of INPUTS (by bit). */
+void fused_fetch(struct fused_thread *thread, uint32_t inputs, int64_t first,
+                 int64_t n);
+/* Let what is kept be that of a block at element AT of the row. */
+void fused_kept(struct fused_thread *thread, int64_t at);
+/* The instructions FIRST .. END - 1 on N elements, which for folds are rows of
+ * ROW elements; JOINS: more of the one row before. */
+struct fused_rows_part {
+    int64_t row;
+    int joins;
+};
+void fused_instructions(struct fused_thread *thread, uint32_t first,
+                        uint32_t end, int64_t n,
+                        const struct fused_rows_part *part);
+/* Where pass PASS is to write N elements from FIRST on, and storing them. */
+void fused_targets(struct fused_thread *thread, const struct fused_pass *pass,
+                   int64_t first, int64_t n);
+void fused_store(struct fused_thread *thread, const struct fused_pass *pass,
+                 int64_t first, int64_t n);
+
+hob_status fused_run(struct fused_job *job);
+
+#endif

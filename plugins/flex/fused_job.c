@@ -1,0 +1,364 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * fused_job.c - one run of a plan: operands as loops, scalars in their dtypes,
+ * and how many elements and rows a block has. All of it follows from sizes and
+ * strides, so results do not depend on threads.
+ */
+#include "fused.h"
+
+#include "move.h"
+
+#include <string.h>
+
+enum {
+    ROW_LEAST = 256,    /* elements of a run that blocks stay within */
+    ROW_BLOCK = 4096,   /* elements of a block that is rows */
+    ROWS_AREA = 8 << 10 /* bytes for values of rows */
+};
+
+/* The space as operands' loops see it. */
+struct space {
+    uint32_t rank;
+    int64_t shape[HOB_MAX_RANK];
+    uint8_t from[HOB_MAX_RANK]; /* dimension of the run */
+    uint8_t flip[HOB_MAX_RANK]; /* gone through from its end */
+};
+
+/* ---- the space ---- */
+
+static void space_plain(struct space *space, const int64_t *shape,
+                        uint32_t rank)
+{
+    space->rank = rank;
+    for (uint32_t i = 0; i < rank; i++) {
+        space->shape[i] = shape[i];
+        space->from[i] = (uint8_t)i;
+        space->flip[i] = 0;
+    }
+}
+
+/* Elements are independent of each other: go through them as STRIDES, an
+ * output's, lie in memory. */
+static void space_ordered(struct space *space, const int64_t *shape,
+                          const int64_t *strides, uint32_t rank)
+{
+    space->rank = 0;
+    for (uint32_t i = 0; i < rank; i++) {
+        const int64_t stride = flex_magnitude(strides[i]);
+        uint32_t at = space->rank;
+
+        if (shape[i] == 1)
+            continue;
+        for (; at > 0 && flex_magnitude(strides[space->from[at - 1]]) < stride;
+             at--)
+            space->from[at] = space->from[at - 1];
+        space->from[at] = (uint8_t)i;
+        space->rank++;
+    }
+    for (uint32_t i = 0; i < space->rank; i++) {
+        space->shape[i] = shape[space->from[i]];
+        space->flip[i] = strides[space->from[i]] < 0;
+    }
+}
+
+/* The first RANK dimensions of SPACE for OPERAND. */
+static void operand_loop(struct flex_loop *loop, const struct space *space,
+                         uint32_t rank, const struct hob_fused_operand *operand,
+                         uint32_t dtype)
+{
+    const int64_t size = hob_dtype_size(dtype);
+    struct hob_view view;
+    char *data = operand->data;
+
+    view.dtype = (uint8_t)dtype;
+    view.rank = (uint8_t)rank;
+    for (uint32_t i = 0; i < rank; i++) {
+        const int64_t stride = operand->strides[space->from[i]];
+
+        view.shape[i] = space->shape[i];
+        view.strides[i] = space->flip[i] ? -stride : stride;
+        if (space->flip[i])
+            data += (space->shape[i] - 1) * stride * size;
+    }
+    view.data = data;
+    flex_loop_init(loop, &view);
+}
+
+static enum fused_walk walk_of(const struct flex_loop *loop)
+{
+    if (flex_loop_dense(loop))
+        return FUSED_DENSE;
+    return loop->rank == 1 && loop->strides[0] == 0 ? FUSED_UNIFORM
+                                                    : FUSED_STRIDED;
+}
+
+/* ---- operands ---- */
+
+static void init_inputs(struct fused_job *job,
+                        const struct hob_fused_program *program,
+                        const struct space *space,
+                        const struct hob_fused_run *run)
+{
+    const struct flex_kernels *kernels = job->device->kernels;
+    const uint32_t row_dims = (uint32_t)program->rank - program->row_rank;
+
+    job->slot_bytes = job->plan->slot_bytes;
+    for (uint32_t i = 0; i < program->input_count; i++) {
+        struct fused_job_input *in = &job->in[i];
+        const uint32_t dtype = program->inputs[i].dtype;
+
+        in->is_row = program->inputs[i].kind == HOB_FUSED_ROW;
+        in->is_single = 0;
+        in->dtype = (uint8_t)dtype;
+        in->load = kernels->load_f32[dtype];
+        operand_loop(&in->loop, space, in->is_row ? row_dims : space->rank,
+                     &run->inputs[i], dtype);
+        in->walk = (uint8_t)walk_of(&in->loop);
+        if (in->is_row || (in->walk == FUSED_DENSE && !in->load))
+            continue;
+        in->offset = job->slot_bytes;
+        job->slot_bytes += job->plan->values[i].size;
+        in->stored = job->slot_bytes;
+        if (in->load && in->walk != FUSED_DENSE)
+            job->slot_bytes += in->loop.size;
+    }
+}
+
+/* The inputs, by bit, that output OUT lies over. */
+static uint32_t lies_over(const struct hob_fused_program *program,
+                          const struct hob_fused_run *run, uint32_t out)
+{
+    uint32_t inputs = 0;
+
+    for (uint32_t i = 0; i < program->input_count; i++)
+        if (run->inputs[i].data == run->outputs[out].data)
+            inputs |= 1u << i;
+    return inputs;
+}
+
+static void init_outputs(struct fused_job *job,
+                         const struct hob_fused_program *program,
+                         const struct space *space,
+                         const struct hob_fused_run *run)
+{
+    const struct fused_plan *plan = job->plan;
+    const uint32_t row_dims = (uint32_t)program->rank - program->row_rank;
+    uint64_t bytes = 0;
+    int past;
+
+    for (uint32_t i = 0; i < program->output_count; i++) {
+        struct fused_job_output *out = &job->out[i];
+
+        out->dtype = plan->outputs[i].dtype;
+        out->store = job->device->kernels->store_f32[out->dtype];
+        operand_loop(&out->loop, space,
+                     plan->outputs[i].is_row ? row_dims : space->rank,
+                     &run->outputs[i], out->dtype);
+        out->is_dense = walk_of(&out->loop) == FUSED_DENSE;
+        bytes += (uint64_t)out->loop.count * out->loop.size;
+    }
+    past = flex_goes_past(job->device, bytes);
+    for (uint32_t i = 0; i < program->output_count; i++) {
+        const struct fused_output *planned = &plan->outputs[i];
+        struct fused_job_output *out = &job->out[i];
+        const uint32_t over = lies_over(program, run, i);
+
+        out->is_past = past && !over && !planned->is_row;
+        out->is_direct = !planned->is_row && !out->store &&
+                         plan->values[planned->value].kind == FUSED_SLOT &&
+                         !(over & planned->later) &&
+                         (!out->is_past || planned->is_chained);
+    }
+}
+
+/* ---- scalars ---- */
+
+static void init_cells(struct fused_job *job, const struct hob_fused_run *run)
+{
+    const struct fused_plan *plan = job->plan;
+
+    for (uint32_t i = 0; i < plan->cell_count; i++) {
+        const struct fused_cell *cell = &plan->cells[i];
+        hob_value scalar = run->scalars[cell->scalar];
+        flex_cast_fn load = job->device->kernels->load_f32[cell->dtype];
+        uint64_t stored = 0;
+
+        if (scalar.tag == HOB_TAG_ABSENT && cell->bound)
+            scalar = flex_scalar_bound(cell->dtype, cell->bound == 2);
+        flex_scalar_store(&scalar, cell->dtype, &stored);
+        job->cells[i] = stored;
+        if (load)
+            load(&job->cells[i], &stored, 1);
+        job->powers[i] = flex_scalar_f64(&scalar);
+    }
+}
+
+/* ---- blocks ---- */
+
+/* Elements of a block whose slots, BYTES for each, stay near; MOST at most. */
+static int64_t near_block(uint64_t bytes, int64_t most)
+{
+    int64_t block = bytes ? (int64_t)(FUSED_NEAR / bytes) : most;
+
+    block -= block % FUSED_BLOCK_LEAST;
+    return flex_clamp(block, FUSED_BLOCK_LEAST, most);
+}
+
+/* Blocks end where a run of an operand does, so that it need not be copied, or
+ * where a short row that repeats does, so that its copy serves again. */
+static void choose_ends(struct fused_job *job, const struct flex_loop *loop,
+                        int is_input)
+{
+    const int64_t inner = loop->rank ? loop->shape[loop->rank - 1] : 0;
+
+    if (loop->rank < 2)
+        return;
+    if (inner < ROW_LEAST && loop->rank == 2 && loop->strides[0] == 0 &&
+        is_input && !job->plan->fold_count)
+        job->period = inner;
+    else if (inner >= ROW_LEAST && (job->row == 0 || inner < job->row))
+        job->row = inner;
+}
+
+/* Rows of N elements: some in a block, or a row in some blocks. */
+static void init_rows(struct fused_job *job)
+{
+    const struct fused_plan *plan = job->plan;
+    const uint64_t bytes = job->slot_bytes + plan->kept_bytes;
+    const int64_t room =
+        plan->row_bytes ? ROWS_AREA / plan->row_bytes : FUSED_GROUP;
+    const int64_t most = near_block(bytes, ROW_BLOCK);
+
+    job->group = 0;
+    if (job->n <= most) {
+        job->group = job->n ? most / job->n : FUSED_GROUP;
+        job->group = flex_least(job->group, flex_least(room, FUSED_GROUP));
+        job->group = flex_clamp(job->group, 1, job->rows);
+        job->block = flex_round_up(job->group * (job->n ? job->n : 1),
+                                   FUSED_BLOCK_LEAST);
+    } else {
+        job->block = near_block(job->slot_bytes, FLEX_BLOCK);
+    }
+    if (job->is_long)
+        job->pitch = flex_round_up(job->rows, 8);
+    else
+        job->pitch = flex_round_up(job->group ? job->group : 1, 8);
+}
+
+static hob_status init_blocks(struct fused_job *job)
+{
+    const struct fused_plan *plan = job->plan;
+    const uint64_t rows_bytes = plan->row_bytes * (uint64_t)job->pitch;
+    uint64_t kept;
+
+    job->kept_pitch =
+        job->group ? job->block : flex_round_up(job->n, FUSED_BLOCK_LEAST);
+    kept = plan->kept_bytes * (uint64_t)job->kept_pitch;
+    job->kept_at = (uint64_t)job->slot_bytes * (uint64_t)job->block;
+    if (job->kept_at + rows_bytes > FUSED_ARENA)
+        return HOB_ERR_UNSUPPORTED;
+    job->rows_at = FUSED_ARENA - rows_bytes;
+    job->kept_bytes = 0;
+    if (job->kept_at + kept > job->rows_at)
+        job->kept_bytes = kept;
+    /* Filled slots are for values of rows too. */
+    job->limit = flex_least(job->block, job->n ? job->count : job->rows);
+    return HOB_OK;
+}
+
+/* Whether each block reads but one element of input IN. */
+static int is_single(const struct fused_job *job,
+                     const struct fused_job_input *in)
+{
+    const struct flex_loop *loop = &in->loop;
+    const uint32_t inner = loop->rank - 1;
+
+    if (in->walk == FUSED_UNIFORM)
+        return 1;
+    if (in->walk == FUSED_DENSE || job->n == 0 || loop->strides[inner] != 0)
+        return 0;
+    if (job->group)
+        return job->group == 1 && loop->shape[inner] % job->n == 0;
+    return job->row && loop->shape[inner] % job->row == 0;
+}
+
+/* ---- links ---- */
+
+static void init_links(struct fused_job *job)
+{
+    const struct fused_plan *plan = job->plan;
+
+    memcpy(job->links, plan->links, plan->link_count * sizeof(job->links[0]));
+    for (uint32_t i = 0; i < plan->link_count; i++) {
+        struct flex_link *link = &job->links[i];
+        const struct fused_value *value = &plan->values[link->value];
+
+        if (link->link == FLEX_LINK_STORE) {
+            for (uint32_t k = 0; k < plan->output_count; k++)
+                if (plan->outputs[k].value == link->value &&
+                    job->out[k].is_past && job->out[k].is_direct)
+                    link->link = FLEX_LINK_PAST;
+        } else if (value->kind == FUSED_INPUT) {
+            link->is_single = job->in[link->value].is_single;
+        } else if (value->kind == FUSED_EXPANDED) {
+            link->is_single = job->group <= 1;
+        }
+    }
+}
+
+hob_status fused_job_init(struct fused_job *job,
+                          const struct fused_kernel *kernel,
+                          const struct fused_plan *plan,
+                          const struct hob_fused_run *run)
+{
+    const struct hob_fused_program *program = &kernel->program;
+    struct space space;
+    hob_status st;
+
+    job->device = kernel->device;
+    job->plan = plan;
+    job->failed = 0;
+    job->row = 0;
+    job->period = 0;
+    job->group = 0;
+    job->pitch = 1;
+    job->rows = 1;
+    job->n = 1;
+    for (uint32_t i = 0; i < program->rank; i++) {
+        if (i < (uint32_t)program->rank - program->row_rank)
+            job->rows *= run->shape[i];
+        else
+            job->n *= run->shape[i];
+    }
+    job->count = job->rows * job->n;
+    job->has_rows = program->row_rank > 0;
+    job->is_long = job->has_rows && fused_is_long(job->rows, job->n);
+    if (program->row_rank == 0 && program->output_count)
+        space_ordered(&space, run->shape, run->outputs[0].strides,
+                      program->rank);
+    else
+        space_plain(&space, run->shape, program->rank);
+    init_inputs(job, program, &space, run);
+    init_outputs(job, program, &space, run);
+    init_cells(job, run);
+    if (program->row_rank)
+        init_rows(job);
+    else
+        job->block = near_block(job->slot_bytes, FLEX_BLOCK);
+    st = init_blocks(job);
+    if (st)
+        return st;
+    for (uint32_t i = 0; i < program->input_count && !job->group; i++)
+        if (!job->in[i].is_row && job->in[i].walk == FUSED_STRIDED)
+            choose_ends(job, &job->in[i].loop, 1);
+    for (uint32_t i = 0; i < program->output_count && !job->group; i++)
+        if (!plan->outputs[i].is_row && !job->out[i].is_dense)
+            choose_ends(job, &job->out[i].loop, 0);
+    if (job->period >= job->block)
+        job->period = 0;
+    for (uint32_t i = 0; i < program->input_count; i++)
+        job->in[i].is_single =
+            !job->in[i].is_row && is_single(job, &job->in[i]);
+    init_links(job);
+    return HOB_OK;
+}

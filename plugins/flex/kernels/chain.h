@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * chain.h - many cheap elementwise steps in one go, values in registers.
+ *
+ * A chain is a list of *links* that are run one after the other on a tile of
+ * some vectors, the accumulator, then on the next tile. Each does what the
+ * kernel of its op does, with the same roundings.
+ */
+#ifndef FLEX_CHAIN_H
+#define FLEX_CHAIN_H
+
+#include <stdint.h>
+
+/* acc = f(acc, x); x is an operand. R: with the two exchanged. */
+enum flex_link_kind {
+    FLEX_LINK_NONE,
+    FLEX_LINK_LOAD,  /* x */
+    FLEX_LINK_STORE, /* x = acc */
+    FLEX_LINK_PAST,  /* the same past the caches, where x is aligned */
+    FLEX_LINK_ADD,
+    FLEX_LINK_SUB,
+    FLEX_LINK_RSUB,
+    FLEX_LINK_MUL,
+    FLEX_LINK_DIV,
+    FLEX_LINK_RDIV,
+    FLEX_LINK_MAX, /* maximum, minimum of acc and x */
+    FLEX_LINK_RMAX,
+    FLEX_LINK_MIN,
+    FLEX_LINK_RMIN,
+    FLEX_LINK_UPPER, /* clamp's bounds: NaN stays */
+    FLEX_LINK_LOWER,
+    FLEX_LINK_GATE, /* relu_backward of output acc and gradient x */
+    FLEX_LINK_RGATE,
+    FLEX_LINK_NEG,
+    FLEX_LINK_ABS,
+    FLEX_LINK_SQUARE,
+    FLEX_LINK_RECIP,
+    FLEX_LINK_SQRT,
+    FLEX_LINK_RELU,
+    FLEX_LINK_ROUND_F16,
+    FLEX_LINK_ROUND_BF16,
+    FLEX_LINK_COUNT_
+};
+
+struct flex_link {
+    uint8_t link;      /* enum flex_link_kind */
+    uint8_t is_single; /* x is one element for all */
+    uint16_t value;    /* x is at this place of the table */
+};
+
+/* Run COUNT links on N elements each; AT is the table of operands. */
+typedef void (*flex_chain_fn)(const struct flex_link *links, int64_t count,
+                              void *const *at, int64_t n);
+
+#endif
