@@ -57,6 +57,9 @@ enum {
     CCU_POOL_RELEASE_THRESHOLD = 4,
     CCU_POOL_RESERVED_CURRENT = 5,
 
+    CCU_LOCATION_DEVICE = 1,
+    CCU_ACCESS_READ_WRITE = 3,
+
     CCU_COMPUTE_MODE_PROHIBITED = 2,
     CCU_STREAM_NON_BLOCKING = 1,
     CCU_CAPTURE_RELAXED = 2, /* CUstreamCaptureMode */
@@ -73,6 +76,13 @@ struct ccu_pool_properties {
     size_t bytes_most; /* 0: as the driver likes */
     unsigned short usage;
     unsigned char reserved[54];
+};
+
+/* CUmemAccessDesc: who may use a pool's memory. */
+struct ccu_access {
+    int location_type;
+    int location_id;
+    int flags;
 };
 
 struct ccu_driver {

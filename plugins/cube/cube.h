@@ -31,6 +31,7 @@ extern const struct cube_entries cube_conv_entries;
 extern const struct cube_entries cube_copy_entries;
 extern const struct cube_entries cube_create_entries;
 extern const struct cube_entries cube_elementwise_entries;
+extern const struct cube_entries cube_loss_entries;
 extern const struct cube_entries cube_mask_entries;
 extern const struct cube_entries cube_matmul_entries;
 extern const struct cube_entries cube_optim_entries;

@@ -9,6 +9,7 @@ static const struct cube_entries *const families[] = {
     &cube_copy_entries,
     &cube_create_entries,
     &cube_elementwise_entries,
+    &cube_loss_entries,
     &cube_mask_entries,
     &cube_matmul_entries,
     &cube_optim_entries,

@@ -10,7 +10,7 @@
 struct fake_cuda fake_cuda;
 
 struct CUevent_st {
-    int unused;
+    int device; /* of the stream that it was recorded in */
 };
 struct CUmod_st {
     int crashes;
@@ -244,9 +244,8 @@ static int fake_event_destroy(struct CUevent_st *event)
 static int fake_event_record(struct CUevent_st *event,
                              struct CUstream_st *stream)
 {
-    (void)event;
-    (void)stream;
     IN_CONTEXT("cuEventRecord");
+    event->device = stream->device;
     return 0;
 }
 
@@ -290,10 +289,10 @@ static int fake_copy_down(void *to, ccu_address from, size_t bytes,
 static int fake_stream_wait_event(struct CUstream_st *stream,
                                   struct CUevent_st *event, unsigned int flags)
 {
-    (void)stream;
-    (void)event;
-    (void)flags;
     IN_CONTEXT("cuStreamWaitEvent");
+    if (flags)
+        return 1;
+    fake_cuda.waits_between += stream->device != event->device;
     return 0;
 }
 
@@ -304,6 +303,36 @@ static int fake_copy_within(ccu_address to, ccu_address from, size_t bytes,
     fake_cuda.copies++;
     return fake_copy((void *)(uintptr_t)to, (const void *)(uintptr_t)from,
                      bytes, stream);
+}
+
+static int fake_copy_peer(ccu_address to, struct CUctx_st *to_context,
+                          ccu_address from, struct CUctx_st *from_context,
+                          size_t bytes, struct CUstream_st *stream)
+{
+    IN_CONTEXT("cuMemcpyPeerAsync");
+    if (to_context != fake_current || from_context == to_context ||
+        stream->device != to_context->device)
+        return 1; /* CUDA_ERROR_INVALID_VALUE */
+    fake_cuda.peer_copies++;
+    return fake_copy((void *)(uintptr_t)to, (const void *)(uintptr_t)from,
+                     bytes, stream);
+}
+
+static int fake_can_access(int *can, int device, int peer)
+{
+    FAULT("cuDeviceCanAccessPeer");
+    *can = device != peer;
+    return 0;
+}
+
+static int fake_pool_access(struct CUmemPoolHandle_st *pool,
+                            const struct ccu_access *list, size_t count)
+{
+    IN_CONTEXT("cuMemPoolSetAccess");
+    if (count != 1 || list->location_id == pool->device || list->flags != 3)
+        return 1;
+    fake_cuda.pools_open++;
+    return 0;
 }
 
 static int fake_fill(ccu_address to, unsigned int value, size_t count,
@@ -561,6 +590,9 @@ ccu_any_fn fake_cuda_find(const char *name)
         .graph_launch = fake_graph_launch,
         .graph_exec_destroy = fake_graph_exec_destroy,
         .copy = fake_copy_within,
+        .copy_peer = fake_copy_peer,
+        .can_access = fake_can_access,
+        .pool_access = fake_pool_access,
         .fill = fake_fill,
         .copy_up = fake_copy_up,
         .copy_down = fake_copy_down,

@@ -11,6 +11,7 @@
  */
 #include "compile_calls.h"
 #include "fake_host.h"
+#include "fused_calls.h"
 #include "hob_check.h"
 #include "shaped_calls.h"
 
@@ -423,6 +424,7 @@ static void run_all(void)
     compile_calls_run(&recorder.device, &recorder.host, &recorder.asks);
     recorder.sampled = recorder.count;
     shaped_calls_run(&recorder.host, &recorder.device, set_asks, &recorder);
+    fused_calls_run(&recorder.device, set_asks, &recorder);
 }
 
 static void dump(const char *end)

@@ -7,6 +7,9 @@
 
 #include <cube-cuda/product.h>
 #include <cube/cube.h>
+#include <cube/fuse/fuse.h>
+
+#include <hob/ops.h>
 
 #include <check.h>
 #include <stdio.h>
@@ -171,6 +174,125 @@ START_TEST(test_cuda_closes_at_once)
 {
     for (int i = 0; i < 50; i++)
         ccu_device_close(cuda_open_device(0, NULL));
+}
+END_TEST
+
+/* ---- fused kernels ---- */
+
+static const struct hob_fused_compute *const fused = &cube_fused_compute;
+
+/* relu of f32, as a program. */
+static void *compile_relu(struct ccu_device *device)
+{
+    static const struct hob_fused_input input = {HOB_DTYPE_F32, HOB_FUSED_FULL,
+                                                 0};
+    static const struct hob_fused_step step = {
+        .op = HOB_OP_RELU,
+        .dtype = HOB_DTYPE_F32,
+        .args = {0, HOB_FUSED_NONE, HOB_FUSED_NONE}};
+    static const uint8_t output = 1;
+    static const struct hob_fused_program program = {.struct_size =
+                                                         sizeof(program),
+                                                     .step_size = sizeof(step),
+                                                     .rank = 1,
+                                                     .input_count = 1,
+                                                     .output_count = 1,
+                                                     .step_count = 1,
+                                                     .inputs = &input,
+                                                     .steps = &step,
+                                                     .outputs = &output};
+    char *message = NULL;
+    void *kernel;
+
+    setenv("XDG_CACHE_HOME", "/dev/null", 1);
+    ck_assert_int_eq(fused->compile(device, &program, &kernel, &message),
+                     HOB_OK);
+    return kernel;
+}
+
+/* Run KERNEL on 4 numbers at DATA. What the fake kernel takes for a count and
+ * a step, 4 and 3, is where the fused one is told to write. */
+static hob_status run_fused(struct ccu_device *device, void *kernel, void *data,
+                            char **out_message)
+{
+    const struct hob_fused_operand input = {data, {1}};
+    const struct hob_fused_operand output = {
+        (void *)(uintptr_t)(UINT64_C(3) << 32 | 4), {1}};
+    const struct hob_fused_run run = {.struct_size = sizeof(run),
+                                      .shape = {4},
+                                      .inputs = &input,
+                                      .outputs = &output,
+                                      .name = "relu"};
+
+    return fused->run(device, kernel, &run, out_message);
+}
+
+START_TEST(test_cuda_fuses)
+{
+    struct ccu_device *device = cuda_open_device(0, NULL);
+    void *kernel = compile_relu(device), *data = NULL;
+    int numbers[4] = {1, 2, 3, 4};
+    char *message = NULL;
+    hob_status st;
+
+    ck_assert_int_eq(ccu_device_alloc(device, sizeof(numbers), &data), HOB_OK);
+    ck_assert_int_eq(ccu_device_upload(device, data, numbers, sizeof(numbers)),
+                     HOB_OK);
+    st = run_fused(device, kernel, data, &message);
+    ck_assert(st == HOB_OK || st == HOB_ERR_BUSY);
+    if (st) {
+        fused->set_waits(device, 1);
+        ck_assert_int_eq(run_fused(device, kernel, data, &message), HOB_OK);
+    }
+    ck_assert_ptr_null(message);
+    ck_assert_int_eq(
+        ccu_device_download(device, numbers, data, sizeof(numbers)), HOB_OK);
+    for (int i = 0; i < 4; i++)
+        ck_assert_int_eq(numbers[i], i + 4);
+    ck_assert_uint_eq(fake_cuda.group_size, 256);
+    ck_assert_uint_eq(fake_cuda.groups, 1);
+    ck_assert_int_eq(fake_cuda.modules, 1);
+    fused->release(device, kernel);
+    ck_assert_int_eq(fake_cuda.modules, 0);
+    ccu_device_free(device, data, sizeof(numbers));
+    ccu_device_close(device);
+}
+END_TEST
+
+/* Compilers may be anywhere when a kernel, or the device, goes. */
+START_TEST(test_cuda_closes_with_compilers)
+{
+    for (int i = 0; i < 50; i++) {
+        struct ccu_device *device = cuda_open_device(0, NULL);
+        void *kernel = compile_relu(device);
+        char *message = NULL;
+        const hob_status st = run_fused(device, kernel, NULL, &message);
+
+        ck_assert(st == HOB_ERR_BUSY);
+        if (i % 2)
+            fused->release(device, kernel);
+        ccu_device_close(device);
+    }
+}
+END_TEST
+
+/* Without a compiler the ops run one by one, on what kernels there are. */
+START_TEST(test_cuda_fuses_nothing_without_nvrtc)
+{
+    struct ccu_device *device;
+    char *message = NULL;
+    void *kernel;
+
+    fake_cuda.missing = "nvrtcCompileProgram";
+    device = cuda_open_device(0, NULL);
+    kernel = compile_relu(device);
+    fused->set_waits(device, 1);
+    ck_assert_int_eq(run_fused(device, kernel, NULL, &message),
+                     HOB_ERR_UNSUPPORTED);
+    ck_assert_ptr_null(message);
+    ck_assert_ptr_nonnull(strstr(cuda_logged, "is run one by one"));
+    fused->release(device, kernel);
+    ccu_device_close(device);
 }
 END_TEST
 
@@ -354,6 +476,9 @@ int main(void)
     tcase_set_timeout(tc, 60);
     tcase_add_test(tc, test_cuda_threads_do_all_at_once);
     tcase_add_test(tc, test_cuda_closes_at_once);
+    tcase_add_test(tc, test_cuda_fuses);
+    tcase_add_test(tc, test_cuda_closes_with_compilers);
+    tcase_add_test(tc, test_cuda_fuses_nothing_without_nvrtc);
     tcase_add_test(tc, test_cuda_gives_the_context_back);
     tcase_add_test(tc, test_cuda_context_is_gone);
     tcase_add_test(tc, test_cuda_lost_device_multiplies_no_more);

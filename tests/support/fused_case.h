@@ -19,6 +19,8 @@ struct fused_side {
     hob_device *device;
     const struct hob_fused_compute *fused;
     void *instance;
+    hob_runtime *runtime; /* set: the device's memory is its own, and operands
+                             are copied there and back */
 };
 
 struct fused_memory {
