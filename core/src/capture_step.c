@@ -6,6 +6,7 @@
 
 #include "dispatch.h"
 #include "error.h"
+#include "lazy.h"
 #include "scope.h"
 
 #include <inttypes.h>
@@ -325,6 +326,10 @@ hob_status hob__capture_record(hob_capture *capture, struct hob__kind *kind,
     hob_error own_error = HOB_ERROR_INIT;
     hob_status status, ended;
 
+    /* What was put off before the step is not a part of it. */
+    status = hob__flush_device(capture->device, error);
+    if (status)
+        return status;
     kind->recording.base = capture->device->at[0];
     hob__recording_begin(capture->runtime, &kind->recording);
     status = capture->interface->begin(device, &message);

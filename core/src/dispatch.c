@@ -2,6 +2,7 @@
 #include "dispatch.h"
 
 #include "error.h"
+#include "lazy.h"
 #include "runtime.h"
 
 #include <inttypes.h>
@@ -235,8 +236,12 @@ static void see_levels_again(struct hob_call *call)
 
 hob_status hob__walk_below(struct hob_call *call)
 {
+    hob_status status = HOB_OK;
+
+    if (call->device->at[call->level]->decorator->settle)
+        status = hob__settle_arguments(call, call->level - 1);
     see_levels_again(call);
-    return hob__walk(call, call->level - 1);
+    return status ? status : hob__walk(call, call->level - 1);
 }
 
 /* A layer has something to do for CALL but no rule for it. */
@@ -245,7 +250,8 @@ static hob_status no_rule(struct hob_call *call, const hob_device *layer,
 {
     if (route->body)
         return hob__run_body(call, route->body, call->level);
-    if (layer->unlisted == HOB__UNLISTED_PASS)
+    if (layer->unlisted == HOB__UNLISTED_PASS ||
+        layer->unlisted == HOB__UNLISTED_BARRIER)
         return hob__walk_below(call);
     return hob__call_fail(
         call, HOB_ERR_UNSUPPORTED,
@@ -313,6 +319,10 @@ hob_status hob__walk(struct hob_call *call, int32_t level)
             status = no_rule(call, layer, route);
             goto out;
         }
+        if (layer->decorator->settle)
+            status = hob__settle_arguments(call, level - 1);
+        if (status)
+            goto out;
         see_levels_again(call);
     }
     call->level = 0;

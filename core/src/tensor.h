@@ -6,7 +6,8 @@
  * one opaque state word a decorator level. It is counted; scopes hold
  * references. A handle is in one of three conditions:
  *
- *   live    it has elements (a storage, unless it is empty)
+ *   live    it has elements (a storage, unless it is empty), or waits for
+ *           them: see lazy.h
  *   error   HOB__TENSOR_ERROR: it carries the first cause
  *   moved   HOB__TENSOR_MOVED: a tombstone that says which call took it
  *
@@ -45,11 +46,10 @@ struct hob__failure {
 struct hob_tensor {
     struct hob_view view; /* first: kernels see only this */
     atomic_uint refs;
-    uint32_t flags;     /* enum hob__tensor_flags */
-    /* Bit k - 1: level k has set its state word, to NULL perhaps. Those of the
-     * other levels are not even written. */
+    atomic_uint flags;  /* enum hob__tensor_flags */
+    atomic_uint lazy;   /* the level that it waits for; see lazy.h */
+    /* Bit k - 1: the state word of level k is set, or was, or may soon be. */
     atomic_uint levels;
-    uint32_t moved_op;  /* moved: the op's number */
     hob_device *device; /* borrowed; NULL for an error tensor */
     /* A scope that owns it, and its place there: hints, as scopes of several
      * threads may own one tensor. Only that scope compares, none follows. */
@@ -61,6 +61,7 @@ struct hob_tensor {
     /* moved: the call's index; taken: the address of the call's state, as a
      * body may pass what its call takes to calls of its own */
     uint64_t moved_call;
+    uint32_t moved_op; /* moved: the op's number */
     /* [k - 1] belongs to level k, up to the depth of the device. */
     void *state[HOB_MAX_LEVELS];
     alignas(64) unsigned char small[HOB__SMALL_BYTES];
@@ -94,6 +95,20 @@ void hob__tensor_wrap(hob_tensor *tensor, void *data, uint64_t bytes,
  */
 hob_tensor *hob__tensor_share(hob_tensor *tensor, hob_device *device,
                               int32_t levels);
+
+/* Give TENSOR, which waits and has SOURCE's metadata, SOURCE's elements and its
+ * state words of the levels up to LEVELS. Returns what TENSOR waits for now. */
+int32_t hob__tensor_take(hob_tensor *tensor, hob_tensor *source,
+                         int32_t levels);
+
+/* Set FLAG of TENSOR, which is this thread's alone. */
+static inline void hob__tensor_flag(hob_tensor *tensor, uint32_t flag)
+{
+    atomic_store_explicit(
+        &tensor->flags,
+        atomic_load_explicit(&tensor->flags, memory_order_relaxed) | flag,
+        memory_order_relaxed);
+}
 
 /* A handle that carries FAILURE, of which it takes a reference. */
 hob_tensor *hob__tensor_error(struct hob__failure *failure);
@@ -157,6 +172,9 @@ static inline void hob__tensor_set_state(hob_tensor *tensor, int32_t level,
         (void)atomic_fetch_or_explicit(&tensor->levels, bit,
                                        memory_order_release);
 }
+
+/* TENSOR is to get its elements, and words of any level with them. */
+void hob__tensor_await_states(hob_tensor *tensor);
 
 /* META of a live tensor. */
 struct hob_meta hob__tensor_meta(const hob_tensor *tensor);

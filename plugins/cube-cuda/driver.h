@@ -52,7 +52,10 @@ enum {
     CCU_COMPUTE_MODE = 20,
     CCU_CAPABILITY_MAJOR = 75,
     CCU_CAPABILITY_MINOR = 76,
+    CCU_MAX_SHARED_MEMORY_OPTIN = 97,
     CCU_MEMORY_POOLS_SUPPORTED = 115,
+
+    CCU_FUNCTION_SHARED = 8, /* CUfunction_attribute: the most at a launch */
 
     CCU_POOL_RELEASE_THRESHOLD = 4,
     CCU_POOL_RESERVED_CURRENT = 5,
@@ -63,6 +66,7 @@ enum {
     CCU_COMPUTE_MODE_PROHIBITED = 2,
     CCU_STREAM_NON_BLOCKING = 1,
     CCU_CAPTURE_RELAXED = 2, /* CUstreamCaptureMode */
+    CCU_PROGRAMMATIC_SERIALIZATION = 6, /* CUlaunchAttributeID */
     CCU_EVENT_DISABLE_TIMING = 2
 };
 
@@ -78,6 +82,11 @@ struct ccu_pool_properties {
     unsigned char reserved[54];
 };
 
+/* CUtensorMap: a tensor as copies of its boxes see it. */
+struct ccu_tensor_map {
+    _Alignas(64) uint64_t words[16];
+};
+
 /* CUmemAccessDesc: who may use a pool's memory. */
 struct ccu_access {
     int location_type;
@@ -85,8 +94,28 @@ struct ccu_access {
     int flags;
 };
 
+/* CUlaunchAttribute, CUlaunchConfig. */
+struct ccu_launch_attribute {
+    int id;
+    int padding;
+    union {
+        int number;
+        uint64_t words[8];
+    } value;
+};
+
+struct ccu_launch_config {
+    unsigned int groups[3];
+    unsigned int size[3];
+    unsigned int shared_bytes;
+    struct CUstream_st *stream;
+    const struct ccu_launch_attribute *attributes;
+    unsigned int attribute_count;
+};
+
 struct ccu_driver {
 #define CCU_DRIVER(member, name, parameters) int(*member) parameters;
+#define CCU_LATER CCU_DRIVER
 #include "symbols.def"
 };
 

@@ -5,6 +5,7 @@
 #include <string.h>
 
 static const struct cube_entries *const families[] = {
+    &cube_attention_entries,
     &cube_conv_entries,
     &cube_copy_entries,
     &cube_create_entries,
@@ -33,6 +34,15 @@ uint32_t cube_entry_count(void)
     for (uint32_t i = 0; i < FAMILIES; i++)
         count += families[i]->count;
     return count;
+}
+
+const struct hob_entry *cube_entry_find(const char *op)
+{
+    for (uint32_t i = 0; i < FAMILIES; i++)
+        for (uint32_t k = 0; k < families[i]->count; k++)
+            if (!strcmp(families[i]->entries[k].op, op))
+                return &families[i]->entries[k];
+    return NULL;
 }
 
 void cube_entries_copy(struct hob_entry *out)
