@@ -346,18 +346,6 @@ static int fake_pool_access(struct CUmemPoolHandle_st *pool,
     return 0;
 }
 
-static int fake_fill(ccu_address to, unsigned int value, size_t count,
-                     struct CUstream_st *stream)
-{
-    const struct fake_work work = {.kind = FAKE_FILL,
-                                   .to = (void *)(uintptr_t)to,
-                                   .bytes = count,
-                                   .value = value};
-
-    IN_CONTEXT("cuMemsetD32Async");
-    return fake_do(stream, &work);
-}
-
 static int fake_pool_create(struct CUmemPoolHandle_st **pool,
                             const struct ccu_pool_properties *properties)
 {
@@ -661,7 +649,6 @@ ccu_any_fn fake_cuda_find(const char *name)
         .copy_peer = fake_copy_peer,
         .can_access = fake_can_access,
         .pool_access = fake_pool_access,
-        .fill = fake_fill,
         .copy_up = fake_copy_up,
         .copy_down = fake_copy_down,
         .pool_create = fake_pool_create,

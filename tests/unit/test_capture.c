@@ -513,6 +513,40 @@ START_TEST(test_capture_holds_constants)
 }
 END_TEST
 
+/* An input that comes again is not copied again; what is moved or freed in
+ * between neither changes it nor is taken for it. */
+START_TEST(test_capture_knows_its_inputs)
+{
+    struct plan plan = {.what = ADD};
+    hob_tensor *state = vector(base, 3, 0), *input = vector(base, 3, 1);
+    hob_capture *capture = open_small(&plan, &state, 1);
+    int64_t copies;
+
+    for (int i = 0; i < 3; i++)
+        ck_assert_hob_ok(
+            hob_capture_run(scope, capture, &input, 1, NULL, 0, &error));
+    copies = tape_counts().copies;
+    ck_assert_hob_ok(
+        hob_capture_run(scope, capture, &input, 1, NULL, 0, &error));
+    ck_assert_int_eq(tape_counts().copies, copies);
+    for (int i = 0; i < 3; i++) {
+        hob_scope *inside = hob_scope_child(scope);
+        const double first = 10 * i;
+        const int64_t three = 3;
+
+        input = hob_from_f64(inside, base,
+                             (double[]){first, first + 1, first + 2}, &three,
+                             1);
+        ck_assert_hob_ok(
+            hob_capture_run(scope, capture, &input, 1, NULL, 0, &error));
+        (void)hob_add(inside, hob_move(inside, input), state);
+        hob_scope_close(inside);
+    }
+    check_vector(hob_capture_state(scope, capture, 0), 3, 34, 8);
+    hob_capture_close(capture);
+}
+END_TEST
+
 /* ---- refusals ---- */
 
 static const struct refusal {
@@ -719,6 +753,7 @@ int main(void)
     tcase_add_test(tc, test_capture_keeps_state);
     tcase_add_test(tc, test_capture_takes_views);
     tcase_add_test(tc, test_capture_holds_constants);
+    tcase_add_test(tc, test_capture_knows_its_inputs);
     tcase_add_loop_test(tc, test_capture_refuses, 0, REFUSALS);
     tcase_add_test(tc, test_capture_checks_tensors);
     tcase_add_test(tc, test_capture_checks_elements);
