@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * cases.h - the tables of the files in this folder, for registry.c, and the
- * way that two of them share.
+ * way that some of them share.
  */
 #ifndef BENCH_CASES_H
 #define BENCH_CASES_H
@@ -30,5 +30,14 @@ void bench_torch_add_close(struct bench_job *job);
     .who = "torch C++", .open = bench_torch_add_open,                          \
     .check = bench_torch_add_check, .run = bench_torch_add_run,                \
     .close = bench_torch_add_close
+
+/* fused.c: the chain of C8 as one program of flex. */
+hob_status bench_fused_open(struct bench_job *job);
+hob_status bench_fused_check(struct bench_job *job, double *out);
+void bench_fused_run(struct bench_job *job, uint64_t repeats);
+void bench_fused_close(struct bench_job *job);
+#define BENCH_FUSED                                                            \
+    .open = bench_fused_open, .check = bench_fused_check,                      \
+    .run = bench_fused_run, .close = bench_fused_close
 
 #endif

@@ -243,11 +243,11 @@ static double add_column_at(const struct bench_case *c,
 #define CHAIN(case_id, label, size, ...)                                       \
     {                                                                          \
         .id = case_id, .name = label, .in = {{F32, {size}, 0, 0}},             \
-        .hob = chain, .loop = chain_loop, .torch = CHAIN_TORCH,                \
+        .program = {BENCH_FUSED}, .loop = chain_loop, .torch = CHAIN_TORCH,    \
         .numexpr = CHAIN_NUMEXPR, .at = chain_at, .out_count = size,           \
-        .bytes = 8.0 * size, .target = {__VA_ARGS__},                          \
-        .note = "op by op; targets beside the C loop and numexpr come with "   \
-                "the plugin fusion, which is not there yet"                    \
+        .bytes = 8.0 * size, .ways = {{.who = "op by op", .hob = chain}},      \
+        .target = {__VA_ARGS__},                                               \
+        .note = "one program, without the decorator that writes it"            \
     }
 #define FUNCTION(label, function, python, reference)                           \
     {.id = "C10",                                                              \
@@ -315,17 +315,19 @@ static const struct bench_case cases[] = {
     ADD("add 100000", 100000, .of = {{"torch", 1}}),
     ADD("add 1000000", 1000000, .of = {{"torch", 1.5}}),
 
-    CHAIN("C8", "chain of 8 ops, 1e7", LARGE, .of = {{"torch", 1}}),
+    CHAIN("C8", "chain of 8 ops, 1e7", LARGE,
+          .of = {{"torch", 10}, {"C loop", 0.9}, {"numexpr", 3}}),
     {.id = "C8",
      .name = "chain of 8 ops, 1000",
      .in = {{F32, {1000}, 0, 0}},
-     .hob = chain,
+     .program = {BENCH_FUSED},
+     .ways = {{.who = "op by op", .hob = chain}},
      .loop = chain_loop,
      .at = chain_at,
      .out_count = 1000,
      .is_smoke_only = 1},
-    CHAIN("C9", "chain of 8 ops, 1e6", 1000000, .of = {{"torch", 1}}),
-    CHAIN("C9", "chain of 8 ops, 16384", 16384, .of = {{"torch", 1}}),
+    CHAIN("C9", "chain of 8 ops, 1e6", 1000000, .of = {{"C loop", 0.5}}),
+    CHAIN("C9", "chain of 8 ops, 16384", 16384, .of = {{"C loop", 0.5}}),
 
     FUNCTION("gelu", gelu, "torch.ops.aten.gelu.out(a, out=out)", gelu_at),
     FUNCTION("exp", exponential, "torch.exp(a, out=out)", exp_at),

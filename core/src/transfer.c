@@ -3,8 +3,10 @@
  * transfer.c - hob_to_device().
  *
  * Within one base, lifting and stripping decorators shares the elements.
- * Between bases the elements go through host memory; nothing else does.
+ * Between bases the elements are copied, by the backend if both are its own and
+ * it can, else by way of host memory.
  */
+#include "dispatch.h"
 #include "error.h"
 #include "host_data.h"
 #include "runtime.h"
@@ -34,26 +36,71 @@ static hob_tensor *adopt(hob_scope *scope, hob_tensor *tensor)
                            "to_device: no memory for a tensor handle");
 }
 
+/* By the backend, where both are devices of one that can. */
+static hob_status copy_directly(hob_tensor *tensor, hob_device *device,
+                                const struct hob_meta *meta, uint64_t bytes,
+                                hob_tensor **out_tensor, hob_error *error)
+{
+    const hob_device *to = device->at[0], *from = tensor->device->at[0];
+    hob_tensor *source = NULL, *result = NULL;
+    hob_status status;
+
+    if (!bytes || to->plugin != from->plugin || !to->backend->copy)
+        return HOB_ERR_UNSUPPORTED;
+    status = hob__contiguous(tensor, &source, error);
+    if (status)
+        return status;
+    status = hob__tensor_alloc(device, meta, bytes, &result);
+    if (!status)
+        status = to->backend->copy(to->instance, result->view.data,
+                                   from->instance, source->view.data, bytes);
+    hob__tensor_unref(source);
+    if (!status) {
+        *out_tensor = result;
+        return HOB_OK;
+    }
+    hob__tensor_unref(result);
+    return status == HOB_ERR_UNSUPPORTED
+               ? status
+               : hob_error_set(error, status,
+                               "copying %" PRIu64 " bytes from %s to %s failed",
+                               bytes, from->name, to->name);
+}
+
+static hob_status copy_by_host(hob_scope *scope, hob_tensor *tensor,
+                               hob_device *device, const struct hob_meta *meta,
+                               uint64_t bytes, hob_tensor **out_tensor,
+                               hob_error *error)
+{
+    void *buffer = bytes ? malloc(bytes) : NULL;
+    hob_status status = bytes && !buffer ? HOB_ERR_MEMORY : HOB_OK;
+
+    if (!status)
+        status = hob__tensor_download(tensor, buffer, bytes, error);
+    if (!status)
+        status =
+            hob__elements_put(scope, device, meta, buffer, out_tensor, error);
+    free(buffer);
+    return status;
+}
+
 static hob_tensor *copy_over(hob_scope *scope, hob_tensor *tensor,
                              hob_device *device)
 {
     struct hob_meta meta = hob__tensor_meta(tensor);
     hob_error error = HOB_ERROR_INIT;
     hob_tensor *result = NULL;
-    void *buffer = NULL;
     uint64_t bytes = 0;
     hob_status status = hob__meta_bytes(&meta, &bytes);
 
-    if (!status && bytes) {
-        buffer = malloc(bytes);
-        status = buffer ? HOB_OK : HOB_ERR_MEMORY;
+    if (!status) {
+        status = copy_directly(tensor, device, &meta, bytes, &result, &error);
+        if (!status)
+            return adopt(scope, result);
     }
-    if (!status)
-        status = hob__tensor_download(tensor, buffer, bytes, &error);
-    if (!status)
+    if (status == HOB_ERR_UNSUPPORTED)
         status =
-            hob__elements_put(scope, device, &meta, buffer, &result, &error);
-    free(buffer);
+            copy_by_host(scope, tensor, device, &meta, bytes, &result, &error);
     if (status)
         result = hob__scope_fail(scope, status, "to_device: %s",
                                  error.message ? error.message

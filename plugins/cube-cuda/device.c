@@ -115,6 +115,7 @@ static hob_status choose(struct ccu_device *device,
                         "%s cannot be used; it lacks %s", physical->name,
                         physical->lacks);
     device->instance = instance;
+    device->ordinal = ordinal;
     device->driver = &instance->driver;
     device->physical = physical;
     snprintf(device->name, sizeof(device->name), "cube-cuda:%" PRIu32, ordinal);

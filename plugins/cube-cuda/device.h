@@ -37,6 +37,8 @@ struct ccu_device {
     struct ccu_recorder recorder;
     pthread_mutex_t lock; /* of what follows */
     uint32_t has_lock;
+    uint32_t ordinal;
+    _Atomic uint64_t peers; /* ordinals that may use this one's memory */
     _Atomic uint32_t is_lost;
     const char *op_name; /* of the last launch; only compared */
     uint64_t asked;      /* launches so far */

@@ -62,6 +62,8 @@ int ccu_driver_open(struct ccu_driver *out, ccu_find_fn find,
                  #name);                                                       \
         return 0;                                                              \
     }
+#define CCU_LATER(member, name, parameters)                                    \
+    out->member = (int(*) parameters)find_in(library, find, #name);
 #include "symbols.def"
     return 1;
 }

@@ -52,10 +52,16 @@ enum {
     CCU_COMPUTE_MODE = 20,
     CCU_CAPABILITY_MAJOR = 75,
     CCU_CAPABILITY_MINOR = 76,
+    CCU_MAX_SHARED_MEMORY_OPTIN = 97,
     CCU_MEMORY_POOLS_SUPPORTED = 115,
+
+    CCU_FUNCTION_SHARED = 8, /* CUfunction_attribute: the most at a launch */
 
     CCU_POOL_RELEASE_THRESHOLD = 4,
     CCU_POOL_RESERVED_CURRENT = 5,
+
+    CCU_LOCATION_DEVICE = 1,
+    CCU_ACCESS_READ_WRITE = 3,
 
     CCU_COMPUTE_MODE_PROHIBITED = 2,
     CCU_STREAM_NON_BLOCKING = 1,
@@ -75,8 +81,21 @@ struct ccu_pool_properties {
     unsigned char reserved[54];
 };
 
+/* CUtensorMap: a tensor as copies of its boxes see it. */
+struct ccu_tensor_map {
+    _Alignas(64) uint64_t words[16];
+};
+
+/* CUmemAccessDesc: who may use a pool's memory. */
+struct ccu_access {
+    int location_type;
+    int location_id;
+    int flags;
+};
+
 struct ccu_driver {
 #define CCU_DRIVER(member, name, parameters) int(*member) parameters;
+#define CCU_LATER CCU_DRIVER
 #include "symbols.def"
 };
 

@@ -31,6 +31,7 @@ static void look_at(const struct ccu_driver *driver,
         {CCU_MAX_THREADS_PER_BLOCK, &device->group_size},
         {CCU_MAX_GRID_DIM_X, &device->groups},
         {CCU_MAX_SHARED_MEMORY_PER_BLOCK, &device->shared_bytes},
+        {CCU_MAX_SHARED_MEMORY_OPTIN, &device->shared_most},
     };
     int warp = 0, has_pools = 0, mode = 0;
     size_t bytes = 0;

@@ -22,6 +22,7 @@ struct ccu_physical {
     int processors;          /* multiprocessors */
     int group_size, groups;  /* the most of each */
     int shared_bytes;        /* of a group, without asking for more */
+    int shared_most;         /* the same when asked for */
     uint64_t memory_bytes;
     char name[96];
     char lacks[CCU_REASON]; /* "": it can be used */

@@ -16,6 +16,24 @@ struct ccu_kernel {
     uint32_t reserved;
 };
 
+static int load(struct ccu_device *device, const struct cube_source *source,
+                const void *binary, struct ccu_kernel *kernel)
+{
+    const struct ccu_driver *driver = device->driver;
+    int result = driver->module_load(&kernel->module, binary);
+
+    if (result)
+        return result;
+    result = driver->module_function(&kernel->function, kernel->module,
+                                     source->name);
+    if (!result && source->is_tied)
+        result = driver->function_set(kernel->function, CCU_FUNCTION_SHARED,
+                                      device->physical->shared_most);
+    if (result)
+        (void)driver->module_unload(kernel->module);
+    return result;
+}
+
 static hob_status kernel_open(struct cube_device *opened,
                               const struct cube_source *source,
                               const void *binary, uint64_t bytes,
@@ -40,13 +58,7 @@ static hob_status kernel_open(struct cube_device *opened,
     }
     memset(kernel, 0, sizeof(*kernel));
     kernel->group_size = source->group_size;
-    result = device->driver->module_load(&kernel->module, binary);
-    if (!result) {
-        result = device->driver->module_function(&kernel->function,
-                                                 kernel->module, source->name);
-        if (result)
-            (void)device->driver->module_unload(kernel->module);
-    }
+    result = load(device, source, binary, kernel);
     ccu_leave(device, is_pushed);
     if (result) {
         host->mem_free(host, kernel);
@@ -87,9 +99,9 @@ static hob_status launch(struct cube_device *opened, void *kernel_handle,
     parameters[0] = params;
     for (uint32_t i = 0; i < launch->place_count; i++)
         parameters[i] = params + launch->places[i];
-    result = device->driver->launch(kernel->function, launch->groups, 1, 1,
-                                    kernel->group_size, 1, 1, 0,
-                                    ccu_stream(device), parameters, NULL);
+    result = device->driver->launch(
+        kernel->function, launch->groups, 1, 1, kernel->group_size, 1, 1,
+        launch->shared_bytes, ccu_stream(device), parameters, NULL);
     status = ccu_check(device, launch->op_name, result, out_message);
     return ccu_end(device, is_pushed, status, out_message);
 }

@@ -65,7 +65,7 @@ hob_status ccu_memory_init(struct ccu_memory *memory, struct ccu_device *device,
 {
     const struct ccu_pool_properties properties = {
         .allocation_type = 1,
-        .location_type = 1,
+        .location_type = CCU_LOCATION_DEVICE,
         .location_id = device->physical->handle};
     uint64_t threshold = UINT64_MAX; /* what is free stays until we trim */
     int result;

@@ -69,6 +69,12 @@ const char *ccu_compile_identity(struct cube_device *opened)
     return device->identity;
 }
 
+int ccu_compiler_is_from(struct ccu_device *device, int major)
+{
+    wait_for_library(&device->compiler);
+    return device->compiler.is_open && device->compiler.major >= major;
+}
+
 /* PROGRAM's messages as this call's. */
 static hob_status say_log(struct ccu_device *device,
                           struct _nvrtcProgram *program,
@@ -135,8 +141,9 @@ hob_status ccu_compile(struct cube_device *opened,
     if (!device->compiler.is_open)
         return cube_say(opened->host, out_message, HOB_ERR_DEVICE, "%s: %s",
                         device->name, device->compiler.problem);
-    snprintf(architecture, sizeof(architecture), "--gpu-architecture=sm_%d%d",
-             device->physical->major, device->physical->minor);
+    snprintf(architecture, sizeof(architecture), "--gpu-architecture=sm_%d%d%s",
+             device->physical->major, device->physical->minor,
+             source->is_tied ? "a" : "");
     result = nvrtc->create(&program, source->text, source->name, 0, NULL, NULL);
     if (result)
         return cube_say(opened->host, out_message, HOB_ERR_MEMORY,

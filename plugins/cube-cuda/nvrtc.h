@@ -31,6 +31,9 @@ struct ccu_compiler {
 hob_status ccu_compiler_init(struct ccu_device *device);
 void ccu_compiler_release(struct ccu_device *device);
 
+/* Whether there is one of version MAJOR or later. */
+int ccu_compiler_is_from(struct ccu_device *device, int major);
+
 /* As in struct cube_runtime. */
 const char *ccu_compile_identity(struct cube_device *device);
 hob_status ccu_compile(struct cube_device *device,

@@ -106,28 +106,6 @@ hob_status ccu_device_download(void *opened, void *host_data, const void *data,
     return status;
 }
 
-hob_status ccu_device_copy(void *opened, void *data, void *from_opened,
-                           const void *from_data, uint64_t bytes)
-{
-    struct ccu_device *device = opened;
-    hob_status status;
-    int is_pushed;
-
-    if (opened != from_opened)
-        return HOB_ERR_UNSUPPORTED;
-    is_pushed = ccu_enter(device);
-    status = ccu_check_lost(device, NULL);
-    if (!status)
-        status =
-            ccu_check(device, "cuMemcpyDtoDAsync",
-                      device->driver->copy((ccu_address)(uintptr_t)data,
-                                           (ccu_address)(uintptr_t)from_data,
-                                           (size_t)bytes, ccu_stream(device)),
-                      NULL);
-    ccu_leave(device, is_pushed);
-    return status;
-}
-
 hob_status ccu_device_sync(void *opened)
 {
     struct ccu_device *device = opened;

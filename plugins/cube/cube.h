@@ -31,6 +31,7 @@ extern const struct cube_entries cube_conv_entries;
 extern const struct cube_entries cube_copy_entries;
 extern const struct cube_entries cube_create_entries;
 extern const struct cube_entries cube_elementwise_entries;
+extern const struct cube_entries cube_loss_entries;
 extern const struct cube_entries cube_mask_entries;
 extern const struct cube_entries cube_matmul_entries;
 extern const struct cube_entries cube_optim_entries;
@@ -44,6 +45,8 @@ extern const struct cube_entries cube_scan_entries;
 extern const struct cube_entries cube_scatter_entries;
 extern const struct cube_entries cube_sort_entries;
 
+/* The portable entry of OP; NULL: there is none. */
+const struct hob_entry *cube_entry_find(const char *op);
 /* How many entries there are, and all of them to OUT. */
 uint32_t cube_entry_count(void);
 void cube_entries_copy(struct hob_entry *out);

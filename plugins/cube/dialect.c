@@ -310,6 +310,9 @@ static void add_own_text(struct cube_text *text,
     cube_text_addf(text, "#define GROUP_SIZE %u\n#define SUBGROUP_SIZE %u\n",
                    variant->group_size, target->subgroup_size);
     add_constants(text, variant);
+    for (int i = 0; i < CUBE_MAX_LIBRARIES && variant->program->libraries[i];
+         i++)
+        cube_text_add(text, variant->program->libraries[i]);
     cube_text_add(text, "#line 1\n");
     cube_text_add(text, variant->program->text);
 }

@@ -20,6 +20,7 @@ enum {
     CUBE_MAX_SHARED = 6,
     CUBE_MAX_CONSTANTS = 12,
     CUBE_MAX_SYMBOLS = 4,
+    CUBE_MAX_LIBRARIES = 3,
     CUBE_MAX_WIDTH = 16,
     /* The most bytes of parameters: addresses of all buffers and room for
      * shapes and strides. */
@@ -55,8 +56,9 @@ enum cube_program_flags {
     CUBE_GROUPS = 4,    /* group_sum and so on of type ACCUM, a symbol */
     CUBE_USES_I64 = 8,  /* besides where a buffer or parameter has the type */
     CUBE_USES_F64 = 16,
-    CUBE_SPACES = 32,   /* unravel and OFFSET, see space.h */
-    CUBE_FUNCTIONS = 64 /* map_add and its like, of the type of buffer a */
+    CUBE_SPACES = 32,    /* unravel and OFFSET, see space.h */
+    CUBE_FUNCTIONS = 64, /* map_add and its like, of the type of buffer a */
+    CUBE_TIED = 128      /* CUDA C for one architecture, as sm_90a is */
 };
 
 /* What a program's text is. */
@@ -97,6 +99,8 @@ struct cube_program {
     uint32_t flags;                            /* enum cube_program_flags */
     uint32_t language;                         /* enum cube_program_language */
     uint64_t text_bytes;                       /* of SPIR-V */
+    /* Texts before a text of the runtime's own language. */
+    const char *libraries[CUBE_MAX_LIBRARIES];
 };
 
 /*

@@ -9,6 +9,7 @@ static const struct cube_entries *const families[] = {
     &cube_copy_entries,
     &cube_create_entries,
     &cube_elementwise_entries,
+    &cube_loss_entries,
     &cube_mask_entries,
     &cube_matmul_entries,
     &cube_optim_entries,
@@ -32,6 +33,15 @@ uint32_t cube_entry_count(void)
     for (uint32_t i = 0; i < FAMILIES; i++)
         count += families[i]->count;
     return count;
+}
+
+const struct hob_entry *cube_entry_find(const char *op)
+{
+    for (uint32_t i = 0; i < FAMILIES; i++)
+        for (uint32_t k = 0; k < families[i]->count; k++)
+            if (!strcmp(families[i]->entries[k].op, op))
+                return &families[i]->entries[k];
+    return NULL;
 }
 
 void cube_entries_copy(struct hob_entry *out)

@@ -44,7 +44,7 @@ struct cube_source {
     uint32_t group_size;
     uint32_t param_bytes;
     uint32_t is_binary; /* text is what compile would make: not compiled */
-    uint32_t reserved;
+    uint32_t is_tied;   /* CUDA: to this architecture alone, as sm_90a is */
 };
 
 /* Elements that a launch reads or writes: memory between two addresses. */
@@ -66,6 +66,9 @@ struct cube_launch {
      * here in params; 0: it takes all of them as one. */
     uint32_t place_count;
     const uint16_t *places;
+    uint32_t shared_bytes; /* CUDA: besides the kernel's shared arrays; more
+                              than limits.shared_bytes if it is tied */
+    uint32_t reserved;
 };
 
 struct cube_runtime {

@@ -5,6 +5,7 @@
  *   fused.c        the interface's functions
  *   fused_ops.c    what flex knows of an op: its kernel, its operands
  *   fused_plan.c   a program as passes of instructions over values
+ *   fused_chain.c  cheap steps as one instruction
  *   fused_slots.c  where values lie in a thread's arena
  *   fused_job.c    one run: operands as loops, sizes of blocks, scalars
  *   fused_block.c  instructions run on one block
@@ -12,11 +13,12 @@
  *
  * A program is run a block of elements at a time: a *pass* goes through all
  * instructions of the block, each a kernel that also runs the op alone, so
- * results are the same bits. What an instruction gives stays in a *slot* of
- * the thread's arena, in the first-level cache, or goes to the output where it
- * lies. A reduction ends a pass: what depends on its result is computed in the
- * next one, from the inputs again, or from values that were kept for the row.
- * Short rows are computed some at a time, in one block.
+ * results are the same bits; cheap steps that follow each other are one, whose
+ * values do not leave the processor's registers. What an instruction gives
+ * stays in a *slot* of the thread's arena, in the first-level cache, or goes to
+ * the output where it lies. A reduction ends a pass: what depends on its result
+ * is computed in the next one, from the inputs again, or from values that were
+ * kept for the row. Short rows are computed some at a time, in one block.
  *
  * f16 and bf16 are f32 in slots, rounded after each step that is not exact.
  */

@@ -293,6 +293,8 @@ static void init_links(struct fused_job *job)
         struct flex_link *link = &job->links[i];
         const struct fused_value *value = &plan->values[link->value];
 
+        if (link->link >= FLEX_LINK_ONE)
+            continue; /* no operand */
         if (link->link == FLEX_LINK_STORE) {
             for (uint32_t k = 0; k < plan->output_count; k++)
                 if (plan->outputs[k].value == link->value &&

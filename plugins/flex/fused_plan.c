@@ -365,7 +365,7 @@ static void emit_rows(struct builder *b, uint32_t p)
     }
 }
 
-static int is_fold_of(const struct builder *b, uint32_t s, uint32_t p)
+int fused_is_fold_of(const struct builder *b, uint32_t s, uint32_t p)
 {
     return (b->live & bit(s)) && step_at(b, s)->is_reduction &&
            b->level[inputs_of(b) + s] == p + 1;
@@ -378,10 +378,14 @@ static void emit_full(struct builder *b, uint32_t p)
     while (s < b->program->step_count) {
         uint32_t taken = 1;
 
-        if (is_fold_of(b, s, p)) {
+        if (fused_is_fold_of(b, s, p)) {
             emit_fold(b, s, p);
         } else if (b->needed[p] & bit(s)) {
-            emit_step(b, s);
+            taken = fused_chain(b, s, p);
+            if (!taken) {
+                emit_step(b, s);
+                taken = 1;
+            }
         }
         s += taken;
     }
@@ -397,7 +401,7 @@ static uint16_t inputs_read(const struct builder *b, uint32_t p, int after)
         const struct hob_fused_step *step = step_at(b, (uint32_t)s);
 
         if (!(b->needed[p] & bit((uint32_t)s)) &&
-            !is_fold_of(b, (uint32_t)s, p))
+            !fused_is_fold_of(b, (uint32_t)s, p))
             continue;
         for (uint32_t i = 0; i < 3; i++)
             if (step->args[i] < inputs_of(b) && !fused_is_row(b, step->args[i]))

@@ -35,6 +35,9 @@ fused_step(const struct hob_fused_program *program, uint32_t index)
 int fused_is_row(const struct builder *b, uint32_t reg);
 uint32_t fused_reg_dtype(const struct builder *b, uint32_t reg);
 
+/* Whether step S is a reduction over something of pass P. */
+int fused_is_fold_of(const struct builder *b, uint32_t s, uint32_t p);
+
 /* The dtype that STEP's kernel is for. */
 static inline uint32_t fused_operand_dtype(const struct builder *b,
                                            const struct hob_fused_step *step)

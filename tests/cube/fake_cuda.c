@@ -3,6 +3,7 @@
 
 #include <cube-cuda/blas.h>
 
+#include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,7 +11,7 @@
 struct fake_cuda fake_cuda;
 
 struct CUevent_st {
-    int unused;
+    int device; /* of the stream that it was recorded in */
 };
 struct CUmod_st {
     int crashes;
@@ -31,6 +32,9 @@ _Thread_local struct CUctx_st *fake_current;
 /* What was current before each push. */
 static _Thread_local struct CUctx_st *below[8];
 static _Thread_local int depth;
+
+_Static_assert(sizeof(struct fake_map) <= sizeof(struct ccu_tensor_map),
+               "it takes the place of one");
 
 void fake_cuda_reset(void)
 {
@@ -146,6 +150,12 @@ static int fake_device_attribute(int *value, int attribute, int device)
     case CCU_MAX_SHARED_MEMORY_PER_BLOCK:
         *value = 49152;
         break;
+    case CCU_MAX_SHARED_MEMORY_OPTIN:
+        *value = FAKE_CUDA_SHARED_MOST;
+        break;
+    case CCU_MULTIPROCESSOR_COUNT:
+        *value = FAKE_CUDA_PROCESSORS;
+        break;
     case CCU_WARP_SIZE:
         *value = 32;
         break;
@@ -244,9 +254,8 @@ static int fake_event_destroy(struct CUevent_st *event)
 static int fake_event_record(struct CUevent_st *event,
                              struct CUstream_st *stream)
 {
-    (void)event;
-    (void)stream;
     IN_CONTEXT("cuEventRecord");
+    event->device = stream->device;
     return 0;
 }
 
@@ -290,10 +299,10 @@ static int fake_copy_down(void *to, ccu_address from, size_t bytes,
 static int fake_stream_wait_event(struct CUstream_st *stream,
                                   struct CUevent_st *event, unsigned int flags)
 {
-    (void)stream;
-    (void)event;
-    (void)flags;
     IN_CONTEXT("cuStreamWaitEvent");
+    if (flags)
+        return 1;
+    fake_cuda.waits_between += stream->device != event->device;
     return 0;
 }
 
@@ -304,6 +313,36 @@ static int fake_copy_within(ccu_address to, ccu_address from, size_t bytes,
     fake_cuda.copies++;
     return fake_copy((void *)(uintptr_t)to, (const void *)(uintptr_t)from,
                      bytes, stream);
+}
+
+static int fake_copy_peer(ccu_address to, struct CUctx_st *to_context,
+                          ccu_address from, struct CUctx_st *from_context,
+                          size_t bytes, struct CUstream_st *stream)
+{
+    IN_CONTEXT("cuMemcpyPeerAsync");
+    if (to_context != fake_current || from_context == to_context ||
+        stream->device != to_context->device)
+        return 1; /* CUDA_ERROR_INVALID_VALUE */
+    fake_cuda.peer_copies++;
+    return fake_copy((void *)(uintptr_t)to, (const void *)(uintptr_t)from,
+                     bytes, stream);
+}
+
+static int fake_can_access(int *can, int device, int peer)
+{
+    FAULT("cuDeviceCanAccessPeer");
+    *can = device != peer;
+    return 0;
+}
+
+static int fake_pool_access(struct CUmemPoolHandle_st *pool,
+                            const struct ccu_access *list, size_t count)
+{
+    IN_CONTEXT("cuMemPoolSetAccess");
+    if (count != 1 || list->location_id == pool->device || list->flags != 3)
+        return 1;
+    fake_cuda.pools_open++;
+    return 0;
 }
 
 static int fake_fill(ccu_address to, unsigned int value, size_t count,
@@ -429,6 +468,45 @@ static int fake_module_function(struct CUfunc_st **function,
     return 0;
 }
 
+static int fake_function_set(struct CUfunc_st *function, int attribute,
+                             int value)
+{
+    (void)function;
+    IN_CONTEXT("cuFuncSetAttribute");
+    if (attribute != CCU_FUNCTION_SHARED || value > FAKE_CUDA_SHARED_MOST)
+        return 1;
+    fake_cuda.shared_most = (unsigned int)value;
+    return 0;
+}
+
+/* What the driver is documented to refuse is refused. */
+static int fake_tensor_map(struct ccu_tensor_map *out, int type, uint32_t rank,
+                           void *data, const uint64_t *sizes,
+                           const uint64_t *strides, const uint32_t *box,
+                           const uint32_t *steps, int interleave, int swizzle,
+                           int promotion, int fill)
+{
+    struct fake_map map = {.data = data, .type = type};
+
+    (void)promotion;
+    IN_CONTEXT("cuTensorMapEncodeTiled");
+    if (rank != FAKE_CUDA_MAP_RANK || (uintptr_t)out % 64 ||
+        (uintptr_t)data % 16 || interleave || swizzle != 3 || fill)
+        return 1;
+    for (uint32_t i = 0; i < rank; i++) {
+        const uint64_t stride = i ? strides[i - 1] : 16;
+
+        if (!sizes[i] || sizes[i] > UINT32_MAX || !box[i] || box[i] > 256 ||
+            steps[i] != 1 || !stride || stride % 16 || stride >> 40)
+            return 1;
+        map.sizes[i] = (uint32_t)sizes[i];
+        map.strides[i] = i ? stride : 2;
+        map.box[i] = (uint16_t)box[i];
+    }
+    memcpy(out, &map, sizeof(map));
+    return 0;
+}
+
 static int fake_launch(struct CUfunc_st *function, unsigned int groups_x,
                        unsigned int groups_y, unsigned int groups_z,
                        unsigned int size_x, unsigned int size_y,
@@ -438,12 +516,16 @@ static int fake_launch(struct CUfunc_st *function, unsigned int groups_x,
 {
     struct fake_work work = {.kind = FAKE_ADD};
 
-    (void)shared_bytes;
     IN_CONTEXT("cuLaunchKernel");
-    if (groups_y * groups_z * size_y * size_z != 1 || extra)
+    if (groups_y * groups_z * size_y * size_z != 1 || extra ||
+        shared_bytes > fake_cuda.shared_most)
         return 1; /* CUDA_ERROR_INVALID_VALUE */
     fake_cuda.groups = groups_x;
     fake_cuda.group_size = size_x;
+    if (fake_cuda.launching) {
+        fake_cuda.launching(parameters);
+        return 0;
+    }
     work.crashes = function->crashes;
     memcpy(&work.params, parameters[0], sizeof(work.params));
     return fake_do(stream, &work);
@@ -486,9 +568,8 @@ static int fake_program_destroy(struct _nvrtcProgram **program)
 static int fake_program_compile(struct _nvrtcProgram *program, int option_count,
                                 const char *const *options)
 {
-    (void)option_count;
-    (void)options;
     FAULT("nvrtcCompileProgram");
+    fake_cuda.is_tied = option_count > 0 && strstr(options[0], "sm_90a");
     return strstr(program->text, "error") ? 6 : 0;
 }
 
@@ -561,6 +642,9 @@ ccu_any_fn fake_cuda_find(const char *name)
         .graph_launch = fake_graph_launch,
         .graph_exec_destroy = fake_graph_exec_destroy,
         .copy = fake_copy_within,
+        .copy_peer = fake_copy_peer,
+        .can_access = fake_can_access,
+        .pool_access = fake_pool_access,
         .fill = fake_fill,
         .copy_up = fake_copy_up,
         .copy_down = fake_copy_down,
@@ -573,6 +657,8 @@ ccu_any_fn fake_cuda_find(const char *name)
         .free = fake_free,
         .module_load = fake_module_load,
         .module_unload = fake_module_unload,
+        .function_set = fake_function_set,
+        .tensor_map = fake_tensor_map,
         .module_function = fake_module_function,
         .launch = fake_launch,
     };
@@ -588,9 +674,17 @@ ccu_any_fn fake_cuda_find(const char *name)
     };
     if (missing && !strcmp(name, missing))
         return NULL;
+    if (fake_cuda.nvrtc && !strncmp(name, "nvrtc", 5)) {
+        void *symbol = dlsym(fake_cuda.nvrtc, name);
+        ccu_any_fn function;
+
+        memcpy(&function, &symbol, sizeof(function)); /* as POSIX has it */
+        return function;
+    }
 #define CCU_DRIVER(member, symbol, parameters)                                 \
     if (!strcmp(name, #symbol))                                                \
         return (ccu_any_fn)driver.member;
+#define CCU_LATER CCU_DRIVER
 #define CCU_NVRTC(member, symbol, parameters)                                  \
     if (!strcmp(name, #symbol))                                                \
         return (ccu_any_fn)nvrtc.member;

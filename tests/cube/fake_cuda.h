@@ -9,7 +9,21 @@
 
 #include <cube-cuda/driver.h>
 
-enum { FAKE_CUDA_DEVICES = 2 };
+enum {
+    FAKE_CUDA_DEVICES = 2,
+    FAKE_CUDA_PROCESSORS = 4, /* of each */
+    FAKE_CUDA_SHARED_MOST = 227 * 1024,
+    FAKE_CUDA_MAP_RANK = 5
+};
+
+/* What a tensor map is here; the innermost dimension comes first. */
+struct fake_map {
+    const void *data;
+    uint64_t strides[FAKE_CUDA_MAP_RANK]; /* in bytes */
+    uint32_t sizes[FAKE_CUDA_MAP_RANK];
+    uint16_t box[FAKE_CUDA_MAP_RANK];
+    int type;
+};
 
 /* Several threads may call at once. What is current is each thread's own. */
 
@@ -31,10 +45,17 @@ struct fake_cuda {
     _Atomic int handles, layouts;     /* of cuBLASLt; layouts and their like */
     _Atomic int heuristics, products; /* asked for so far */
     _Atomic int graphs;               /* written down, or ready to launch */
+    _Atomic int peer_copies, pools_open; /* between devices; for others */
+    _Atomic int waits_between; /* of a stream for another device's event */
     _Atomic int graph_launches, copies; /* of the latter those on a device */
     int has_no_kernel;        /* the heuristic finds none */
     _Atomic int lost[FAKE_CUDA_DEVICES]; /* the sticky result of each */
     _Atomic unsigned int groups, group_size;
+    _Atomic unsigned int shared_most; /* what a function was allowed */
+    _Atomic int is_tied; /* the last program was for one architecture alone */
+    /* Called by each launch in the kernel's place, or NULL. */
+    void (*launching)(void **parameters);
+    void *nvrtc; /* a library to take NVRTC's functions from, or NULL */
     void (*waiting)(void); /* called by each wait for a stream, or NULL */
     _Atomic size_t workspace_bytes; /* what the last heuristic was offered */
 };

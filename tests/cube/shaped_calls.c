@@ -35,6 +35,12 @@ static const struct shaped {
     struct argument arguments[ARGUMENTS];
     struct argument results[4];
 } calls[] = {
+    {&cube_loss_entries, "cross_entropy", {X2(7, 10), I1(7)}, {{FLOATS, 0, {0}}}},
+    {&cube_loss_entries, "cross_entropy", {X2(7, 90), I1(7)}, {{FLOATS, 0, {0}}}},
+    {&cube_loss_entries, "cross_entropy_backward",
+     {X2(7, 10), I1(7), {FLOATS, 0, {0}}}, {X2(7, 10)}},
+    {&cube_loss_entries, "cross_entropy_backward",
+     {X2(7, 90), I1(7), {FLOATS, 0, {0}}}, {X2(7, 90)}},
     {&cube_pool_entries, "max_pool2d",
      {X4(2, 3, 9, 11), L1(3), L1(2), L1(1), L0, N(0)}, {X4(2, 3, 5, 6)}},
     {&cube_pool_entries, "max_pool2d_with_indices",

@@ -377,6 +377,51 @@ START_TEST(test_bodies_nn_softmax_and_its_loss)
 }
 END_TEST
 
+/* Rows that a GPU gives a group each, and a target that is none of them. */
+START_TEST(test_bodies_nn_cross_entropy_of_long_rows)
+{
+    enum { LONG = 131, COUNT = 3 };
+    static const double targets[COUNT] = {0, LONG - 1, 64};
+    double x[COUNT * LONG], dx[COUNT * LONG], loss = 0;
+    hob_tensor *logits, *labels, *one;
+
+    if (!on_device(_i))
+        return;
+    fill(x, COUNT * LONG, 21);
+    for (int r = 0; r < COUNT; r++) {
+        double sum = 0;
+
+        for (int i = 0; i < LONG; i++)
+            sum += exp(x[r * LONG + i]);
+        for (int i = 0; i < LONG; i++)
+            dx[r * LONG + i] =
+                2 * (exp(x[r * LONG + i]) / sum - (i == (int)targets[r])) /
+                COUNT;
+        loss += (log(sum) - x[r * LONG + (int)targets[r]]) / COUNT;
+    }
+    for (int d = 0; d < 2; d++) {
+        const hob_dtype dtype = d ? HOB_DTYPE_F32 : HOB_DTYPE_F64;
+        const double within = d ? 1e-5 : 1e-12;
+
+        logits = op_tensor(&f, dtype, x, (int64_t[]){COUNT, LONG}, 2);
+        labels = op_vector(&f, HOB_DTYPE_I32, targets, COUNT);
+        one = op_tensor(&f, dtype, (double[]){2}, NULL, 0);
+        op_check(&f, "loss of long rows",
+                 hob_cross_entropy(f.scope, logits, labels), &loss, 1, within);
+        op_check(&f, "gradient of long rows",
+                 hob_cross_entropy_backward(f.scope, logits, labels, one), dx,
+                 COUNT * LONG, within);
+        labels = op_vector(&f, HOB_DTYPE_I64, (double[]){0, LONG, 1}, COUNT);
+        (void)!hob_item(hob_cross_entropy(f.scope, logits, labels),
+                        (double[]){0}, NULL);
+        op_check_fails(&f, "a target too large", HOB_ERR_RANGE);
+        labels = op_vector(&f, HOB_DTYPE_I64, (double[]){0, 0, -1}, COUNT);
+        (void)hob_cross_entropy_backward(f.scope, logits, labels, one);
+        op_check_fails(&f, "a target below 0", HOB_ERR_RANGE);
+    }
+}
+END_TEST
+
 START_TEST(test_bodies_nn_softmax_gradients)
 {
     double y[ROWS * WIDTH], g[ROWS * WIDTH], ds[ROWS * WIDTH];
@@ -553,6 +598,8 @@ int main(void)
     tcase_add_loop_test(tc, test_bodies_nn_convolution, 0, OP_DEVICE_COUNT);
     tcase_add_loop_test(tc, test_bodies_nn_pooling, 0, OP_DEVICE_COUNT);
     tcase_add_loop_test(tc, test_bodies_nn_softmax_and_its_loss, 0,
+                        OP_DEVICE_COUNT);
+    tcase_add_loop_test(tc, test_bodies_nn_cross_entropy_of_long_rows, 0,
                         OP_DEVICE_COUNT);
     tcase_add_loop_test(tc, test_bodies_nn_softmax_gradients, 0,
                         OP_DEVICE_COUNT);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * optim.c - adam_step in one pass over its seven streams.
+ * optim.c - adam_step in one pass over its seven streams, sgd_step over three.
  */
 #include "../cube.h"
 
@@ -8,7 +8,6 @@
 
 #include <math.h>
 
-enum { INPUTS = 4, OUTPUTS = 3 };
 
 static const struct cube_program adam_program = {
     .name = "adam",
@@ -38,21 +37,45 @@ static const struct cube_program adam_program = {
     .flags = CUBE_SPACES | CUBE_MATHS,
 };
 
+static const struct cube_program sgd_program = {
+    .name = "sgd",
+    .text = cube_text_sgd,
+    .buffers = {{"out", CUBE_WRITTEN}, {"param", 0}, {"grad", 0}},
+    .params = {{"count", CUBE_INDEX, 0},
+               {"keep", CUBE_VALUE_OF(0), 0},
+               {"rate", CUBE_VALUE_OF(0), 0},
+               CUBE_SPACE_PARAMS,
+               CUBE_OPERAND_PARAMS("param"),
+               CUBE_OPERAND_PARAMS("grad")},
+    .constants = {"RANK", "WIDE"},
+    .flags = CUBE_SPACES,
+};
+
+/* A pass over the first arguments of a call; its results are as many as the
+ * call has. */
+struct pass {
+    struct cube_space space;
+    struct cube_job job;
+    uint32_t inputs;
+    uint32_t wide; /* elements an invocation takes at a time */
+};
+
 /* The space of all that is read; its rank is 0 where all of it is dense and
  * takes vectors. */
-static void space_init(struct cube_space *space, const struct hob_call *call)
+static void space_init(struct cube_space *space, const struct hob_call *call,
+                       uint32_t inputs)
 {
     const struct hob_view *out = hob_ret_view(call, 0);
     int is_dense = 1;
 
     cube_space_init(space, out->rank, out->shape);
-    for (uint32_t i = 0; i < INPUTS; i++)
+    for (uint32_t i = 0; i < inputs; i++)
         cube_space_add(space, hob_arg_view(call, i));
     cube_space_collapse(space);
-    for (uint32_t i = 0; i < INPUTS; i++)
+    for (uint32_t i = 0; i < inputs; i++)
         is_dense = is_dense && cube_space_is_dense(space, i) &&
                    (uintptr_t)space->data[i] % 16 == 0;
-    for (uint32_t i = 0; i < OUTPUTS; i++)
+    for (uint32_t i = 0; i < call->ret_count; i++)
         is_dense = is_dense && (uintptr_t)hob_ret_view(call, i)->data % 16 == 0;
     if (is_dense)
         space->rank = 0;
@@ -79,35 +102,62 @@ static void add_rates(struct cube_job *job, const struct hob_call *call)
     cube_job_f64(job, cube_arg_f64(call, 8));
 }
 
-static hob_status adam_step(void *opened, struct hob_call *call)
+static void pass_begin(struct pass *pass, struct cube_device *device,
+                       struct hob_call *call,
+                       const struct cube_program *program, uint32_t inputs)
 {
-    struct cube_device *device = opened;
     const uint32_t dtype = hob_arg_view(call, 0)->dtype;
-    struct cube_space space;
-    struct cube_job job;
-    uint32_t wide;
 
-    space_init(&space, call);
-    wide = space.rank == 0 ? 16 / hob_dtype_size(dtype) : 1;
-    cube_job_init(&job, device, call, &adam_program);
-    for (uint32_t i = 0; i < OUTPUTS; i++)
-        cube_job_view(&job, hob_ret_view(call, i));
-    for (uint32_t i = 0; i < INPUTS; i++)
-        if (space.rank == 0)
-            cube_job_memory(&job, space.data[i], dtype, space.count);
+    pass->inputs = inputs;
+    space_init(&pass->space, call, inputs);
+    pass->wide = pass->space.rank == 0 ? 16 / hob_dtype_size(dtype) : 1;
+    cube_job_init(&pass->job, device, call, program);
+    for (uint32_t i = 0; i < call->ret_count; i++)
+        cube_job_view(&pass->job, hob_ret_view(call, i));
+    for (uint32_t i = 0; i < inputs; i++)
+        if (pass->space.rank == 0)
+            cube_job_memory(&pass->job, pass->space.data[i], dtype,
+                            pass->space.count);
         else
-            cube_job_operand(&job, &space, i);
-    for (uint32_t i = 0; i < OUTPUTS + INPUTS; i++)
-        job.variant.widths[i] = (uint8_t)wide;
-    cube_job_i64(&job, space.count);
-    add_rates(&job, call);
-    cube_job_space(&job, &space);
-    for (uint32_t i = 0; i < INPUTS; i++)
-        cube_job_strides(&job, &space, i);
-    cube_job_constant(&job, (int32_t)space.rank);
-    cube_job_constant(&job, (int32_t)wide);
-    return cube_job_run(&job, cube_groups(device, space.count,
-                                          (int64_t)wide * CUBE_GROUP_SIZE));
+            cube_job_operand(&pass->job, &pass->space, i);
+    for (uint32_t i = 0; i < call->ret_count + inputs; i++)
+        pass->job.variant.widths[i] = (uint8_t)pass->wide;
+    cube_job_i64(&pass->job, pass->space.count);
+}
+
+/* The rates have been added. */
+static hob_status pass_run(struct pass *pass)
+{
+    struct cube_job *job = &pass->job;
+
+    cube_job_space(job, &pass->space);
+    for (uint32_t i = 0; i < pass->inputs; i++)
+        cube_job_strides(job, &pass->space, i);
+    cube_job_constant(job, (int32_t)pass->space.rank);
+    cube_job_constant(job, (int32_t)pass->wide);
+    return cube_job_run(job,
+                        cube_groups(job->device, pass->space.count,
+                                    (int64_t)pass->wide * CUBE_GROUP_SIZE));
+}
+
+static hob_status adam_step(void *device, struct hob_call *call)
+{
+    struct pass pass;
+
+    pass_begin(&pass, device, call, &adam_program, 4);
+    add_rates(&pass.job, call);
+    return pass_run(&pass);
+}
+
+static hob_status sgd_step(void *device, struct hob_call *call)
+{
+    const double lr = cube_arg_f64(call, 2);
+    struct pass pass;
+
+    pass_begin(&pass, device, call, &sgd_program, 2);
+    cube_job_f64(&pass.job, 1 - lr * cube_arg_f64(call, 3));
+    cube_job_f64(&pass.job, -lr);
+    return pass_run(&pass);
 }
 
 static const uint32_t masks[] = {HOB_MASK_FLOAT, HOB_MASK_FLOAT, HOB_MASK_FLOAT,
@@ -124,6 +174,15 @@ static const struct hob_entry entries[] = {
         .dtype_count = 4,
         .flags = HOB_ENTRY_IN_PLACE,
         .execute = adam_step,
+    },
+    {
+        .op = "sgd_step",
+        .signature = "(param: Float, grad: Float, lr: f64, weight_decay: f64 "
+                     "= 0) -> param",
+        .dtypes = masks,
+        .dtype_count = 2,
+        .flags = HOB_ENTRY_IN_PLACE,
+        .execute = sgd_step,
     },
 };
 

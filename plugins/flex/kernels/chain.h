@@ -3,7 +3,7 @@
  * chain.h - many cheap elementwise steps in one go, values in registers.
  *
  * A chain is a list of *links* that are run one after the other on a tile of
- * some vectors, the accumulator, then on the next tile. Each does what the
+ * eight vectors, the accumulator, then on the next tile. Each does what the
  * kernel of its op does, with the same roundings.
  */
 #ifndef FLEX_CHAIN_H
@@ -31,7 +31,10 @@ enum flex_link_kind {
     FLEX_LINK_LOWER,
     FLEX_LINK_GATE, /* relu_backward of output acc and gradient x */
     FLEX_LINK_RGATE,
-    FLEX_LINK_NEG,
+    FLEX_LINK_LEAK, /* leaky_relu of acc with slope x */
+    FLEX_LINK_RLEAK,
+    FLEX_LINK_ONE, /* from here on there is no x */
+    FLEX_LINK_NEG = FLEX_LINK_ONE,
     FLEX_LINK_ABS,
     FLEX_LINK_SQUARE,
     FLEX_LINK_RECIP,
@@ -48,8 +51,19 @@ struct flex_link {
     uint16_t value;    /* x is at this place of the table */
 };
 
+enum { FLEX_CHAIN_MOST = 320 }; /* links of one chain: 5 a step */
+
 /* Run COUNT links on N elements each; AT is the table of operands. */
 typedef void (*flex_chain_fn)(const struct flex_link *links, int64_t count,
                               void *const *at, int64_t n);
+
+struct flex_chain_kernels {
+    flex_chain_fn f32, f64;
+};
+
+extern const struct flex_chain_kernels flex_chain_base;
+extern const struct flex_chain_kernels flex_chain_v2;
+extern const struct flex_chain_kernels flex_chain_v3;
+extern const struct flex_chain_kernels flex_chain_v4;
 
 #endif

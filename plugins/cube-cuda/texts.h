@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* texts.h - the files of kernels/, embedded by the build. */
+#ifndef CCU_TEXTS_H
+#define CCU_TEXTS_H
+
+extern const char cube_text_attention_backward_sm90[];
+extern const char cube_text_attention_batch[];
+extern const char cube_text_attention_params[];
+extern const char cube_text_attention_sm90[];
+extern const char cube_text_sm90[];
+
+#endif

@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * fused_chain.c - cheap steps on floats that follow each other as one
+ * instruction: a chain of links (kernels/chain.h), whose accumulator holds what
+ * the step before gave. A value goes to memory only where more than the next
+ * step wants it.
+ */
+#include "fused_plan.h"
+
+#include <hob/ops.h>
+
+struct chain {
+    struct builder *b;
+    uint32_t p;
+    uint32_t held;  /* the register that the accumulator holds */
+    uint32_t dtype; /* of all values, as in slots */
+};
+
+enum { NO_STEP = HOB_FUSED_MAX_STEPS };
+
+static uint64_t bit(uint32_t index)
+{
+    return UINT64_C(1) << index;
+}
+
+/* What links can do of step S, with the accumulator in *OUT_DTYPE. */
+static int is_linkable(const struct builder *b, uint32_t s, uint32_t *out_dtype)
+{
+    const struct hob_fused_step *step = fused_step(b->program, s);
+    const struct fused_op *op = fused_op_find(step->op);
+    const uint32_t dtype = fused_dtype(step->dtype);
+
+    *out_dtype = dtype;
+    if (op->link == FLEX_LINK_NONE ||
+        (dtype != HOB_DTYPE_F32 && dtype != HOB_DTYPE_F64))
+        return 0;
+    /* Of casts those from one kind of f32 to another. */
+    return op->form != FUSED_CAST ||
+           (dtype == HOB_DTYPE_F32 &&
+            fused_dtype(fused_operand_dtype(b, step)) == HOB_DTYPE_F32);
+}
+
+/* The next step after S in pass P that a chain may go on with. */
+static uint32_t next_link(const struct builder *b, uint32_t s, uint32_t p,
+                          uint32_t dtype)
+{
+    uint32_t found;
+
+    while (++s < b->program->step_count) {
+        if (fused_is_fold_of(b, s, p))
+            return NO_STEP;
+        if (!(b->needed[p] & bit(s)))
+            continue;
+        return is_linkable(b, s, &found) && found == dtype ? s : NO_STEP;
+    }
+    return NO_STEP;
+}
+
+/* ---- links ---- */
+
+static void add_link(struct chain *chain, uint32_t link, uint32_t value)
+{
+    struct fused_plan *plan = chain->b->plan;
+    struct flex_link *made;
+
+    if (plan->link_count == FUSED_LINKS) {
+        chain->b->is_full = 1;
+        plan->link_count--;
+    }
+    made = &plan->links[plan->link_count++];
+    made->link = (uint8_t)link;
+    made->is_single = 0;
+    made->value = (uint16_t)value;
+    if (value != FUSED_NO_VALUE && plan->values[value].kind == FUSED_CELL)
+        made->is_single = 1;
+    if (value == FUSED_NO_VALUE)
+        made->value = 0; /* any: it is not used */
+}
+
+static uint32_t value_of(struct chain *chain, uint32_t reg)
+{
+    return fused_is_row(chain->b, reg) ? fused_value_expanded(chain->b, reg)
+                                       : reg;
+}
+
+static uint32_t scalar_of(struct chain *chain,
+                          const struct hob_fused_step *step, uint32_t index,
+                          uint32_t dtype, uint32_t bound)
+{
+    return fused_value_scalar(chain->b, step->scalar + index, dtype, bound, 0);
+}
+
+/* LINK with its operands exchanged. */
+static uint32_t exchanged(uint32_t link)
+{
+    switch (link) {
+    case FLEX_LINK_ADD:
+    case FLEX_LINK_MUL:
+        return link;
+    default: /* the list has each beside its other */
+        return link + 1;
+    }
+}
+
+static void load(struct chain *chain, uint32_t reg)
+{
+    if (chain->held != reg)
+        add_link(chain, FLEX_LINK_LOAD, value_of(chain, reg));
+    chain->held = reg;
+}
+
+static void link_two(struct chain *chain, const struct hob_fused_step *step,
+                     uint32_t link)
+{
+    const uint32_t a = step->args[0], b = step->args[1];
+
+    if (a == b && link == FLEX_LINK_MUL) {
+        load(chain, a);
+        add_link(chain, FLEX_LINK_SQUARE, FUSED_NO_VALUE);
+    } else if (chain->held == b && a != b) {
+        add_link(chain, exchanged(link), value_of(chain, a));
+    } else {
+        load(chain, a);
+        add_link(chain, link, value_of(chain, b));
+    }
+}
+
+static void link_step(struct chain *chain, const struct hob_fused_step *step)
+{
+    const struct fused_op *op = fused_op_find(step->op);
+    const uint32_t dtype = fused_operand_dtype(chain->b, step);
+
+    if (op->form == FUSED_TWO) {
+        link_two(chain, step, op->link);
+    } else {
+        load(chain, step->args[0]);
+        switch (op->form) {
+        case FUSED_SCALAR:
+            add_link(chain, op->link, scalar_of(chain, step, 0, dtype, 0));
+            break;
+        case FUSED_SCALAR_FIRST:
+            add_link(chain, exchanged(op->link),
+                     scalar_of(chain, step, 0, dtype, 0));
+            break;
+        case FUSED_CLAMP:
+            add_link(chain, FLEX_LINK_UPPER,
+                     scalar_of(chain, step, 1, dtype, 2));
+            add_link(chain, FLEX_LINK_LOWER,
+                     scalar_of(chain, step, 0, dtype, 1));
+            break;
+        case FUSED_WIDE: /* halves do not round its attribute */
+            add_link(chain, op->link,
+                     scalar_of(chain, step, 0, fused_dtype(dtype), 0));
+            break;
+        case FUSED_CAST:
+            break;
+        default:
+            add_link(chain, op->link, FUSED_NO_VALUE);
+            break;
+        }
+    }
+    if (flex_is_half(step->dtype) && !(op->flags & FUSED_EXACT))
+        add_link(chain,
+                 step->dtype == HOB_DTYPE_F16 ? FLEX_LINK_ROUND_F16
+                                              : FLEX_LINK_ROUND_BF16,
+                 FUSED_NO_VALUE);
+}
+
+/* ---- what goes to memory ---- */
+
+/* Whether step S is read again in pass P, but as the accumulator of step
+ * NEXT. */
+static int is_read_back(const struct builder *b, uint32_t s, uint32_t p,
+                        uint32_t next)
+{
+    const uint32_t reg = b->program->input_count + s;
+
+    for (uint32_t t = s + 1; t < b->program->step_count; t++) {
+        const struct hob_fused_step *step = fused_step(b->program, t);
+        const int is_square = fused_op_find(step->op)->link == FLEX_LINK_MUL &&
+                              fused_op_find(step->op)->form == FUSED_TWO;
+        uint32_t reads = 0;
+
+        if (!(b->needed[p] & bit(t)) && !fused_is_fold_of(b, t, p))
+            continue;
+        for (uint32_t i = 0; i < 3; i++)
+            reads += step->args[i] == reg;
+        if (reads && (t != next || (reads > 1 && !is_square)))
+            return 1;
+    }
+    return 0;
+}
+
+static int is_stored(const struct builder *b, uint32_t s, uint32_t p)
+{
+    for (uint32_t i = 0; i < b->program->output_count; i++)
+        if (b->program->outputs[i] == b->program->input_count + s &&
+            b->output_pass[i] == p)
+            return 1;
+    return 0;
+}
+
+/* Whether a chain of one step saves the slots of scalars and rows. */
+static int has_single(const struct builder *b, uint32_t s)
+{
+    const struct hob_fused_step *step = fused_step(b->program, s);
+
+    if (step->scalar_count || fused_op_find(step->op)->form == FUSED_CAST)
+        return step->scalar_count != 0;
+    for (uint32_t i = 0; i < 3; i++)
+        if (step->args[i] != HOB_FUSED_NONE && fused_is_row(b, step->args[i]))
+            return 1;
+    return 0;
+}
+
+uint32_t fused_chain(struct builder *b, uint32_t s, uint32_t p)
+{
+    struct chain chain = {.b = b, .p = p, .held = HOB_FUSED_NONE};
+    const uint32_t first = s;
+    const struct flex_chain_kernels *kernels =
+        FLEX_BY_ISA(b->kernels->isa, &flex_chain);
+    struct fused_instruction *made;
+    uint32_t next;
+
+    if (!is_linkable(b, s, &chain.dtype))
+        return 0;
+    next = next_link(b, s, p, chain.dtype);
+    if (next == NO_STEP && !has_single(b, s))
+        return 0;
+    made = fused_emit(b, FUSED_DO_CHAIN);
+    made->fn.chain = chain.dtype == HOB_DTYPE_F64 ? kernels->f64 : kernels->f32;
+    made->first = b->plan->link_count;
+    for (;; s = next) {
+        const uint32_t reg = b->program->input_count + s;
+        const int is_out = is_stored(b, s, p);
+        int is_back;
+
+        next = next_link(b, s, p, chain.dtype);
+        link_step(&chain, fused_step(b->program, s));
+        chain.held = reg;
+        is_back = is_read_back(b, s, p, next) || (b->kept & bit(s));
+        if (is_out && !is_back)
+            b->chained |= bit(s);
+        if (is_out || is_back)
+            add_link(&chain, FLEX_LINK_STORE, reg);
+        b->plan->cost += 1;
+        if (next == NO_STEP)
+            break;
+    }
+    made->count = (uint16_t)(b->plan->link_count - made->first);
+    return s - first + 1;
+}

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * All links, for whoever includes this: TWO and ONE are the files to include
+ * for each link with an operand and without. LINK is its name after
+ * FLEX_LINK_, EXPR the vector that it makes of accumulator A and operand X.
+ */
+#define LINK LOAD
+#define EXPR(a, x) (x)
+#include TWO
+#define LINK ADD
+#define EXPR(a, x) ((a) + (x))
+#include TWO
+#define LINK SUB
+#define EXPR(a, x) ((a) - (x))
+#include TWO
+#define LINK RSUB
+#define EXPR(a, x) ((x) - (a))
+#include TWO
+#define LINK MUL
+#define EXPR(a, x) ((a) * (x))
+#include TWO
+#define LINK DIV
+#define EXPR(a, x) ((a) / (x))
+#include TWO
+#define LINK RDIV
+#define EXPR(a, x) ((x) / (a))
+#include TWO
+/* NaN wins. */
+#define LINK MAX
+#define EXPR(a, x) NAME(pick)((a > x) | (a != a), a, x)
+#include TWO
+#define LINK RMAX
+#define EXPR(a, x) NAME(pick)((x > a) | (x != x), x, a)
+#include TWO
+#define LINK MIN
+#define EXPR(a, x) NAME(pick)((a < x) | (a != a), a, x)
+#include TWO
+#define LINK RMIN
+#define EXPR(a, x) NAME(pick)((x < a) | (x != x), x, a)
+#include TWO
+/* NaN stays: no number is above or below. */
+#define LINK UPPER
+#define EXPR(a, x) NAME(pick)(a > x, x, a)
+#include TWO
+#define LINK LOWER
+#define EXPR(a, x) NAME(pick)(a < x, x, a)
+#include TWO
+#define LINK GATE
+#define EXPR(a, x) NAME(drop)(a <= 0, x)
+#include TWO
+#define LINK RGATE
+#define EXPR(a, x) NAME(drop)(x <= 0, a)
+#include TWO
+#define LINK LEAK
+#define EXPR(a, x) NAME(pick)(a < 0, (a) * (x), a)
+#include TWO
+#define LINK RLEAK
+#define EXPR(a, x) NAME(pick)(x < 0, (x) * (a), x)
+#include TWO
+
+#define LINK NEG
+#define EXPR(a) (-(a))
+#include ONE
+#define LINK ABS
+#define EXPR(a) NAME(magnitude)(a)
+#include ONE
+#define LINK SQUARE
+#define EXPR(a) ((a) * (a))
+#include ONE
+#define LINK RECIP
+#define EXPR(a) (1 / (a))
+#include ONE
+#define LINK SQRT
+#define EXPR(a) NAME(root)(a)
+#include ONE
+#define LINK RELU
+#define EXPR(a) NAME(drop)(a <= 0, a)
+#include ONE
+#define LINK ROUND_F16
+#define EXPR(a) NAME(round_f16)(a)
+#include ONE
+#define LINK ROUND_BF16
+#define EXPR(a) NAME(round_bf16)(a)
+#include ONE
+
+#undef TWO
+#undef ONE

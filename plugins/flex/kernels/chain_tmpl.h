@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Chains of TYPE, with BITS as in vector_tmpl.h, LANES elements in a vector,
+ * ROOT(v) and STREAM(p, v) as the processor's own, if there are such.
+ *
+ * A link is a function whose parameters are the eight vectors of a tile, which
+ * are passed in registers, and whose last act is to call the next link: that is
+ * a jump. So a link costs little more than its eight instructions. Elements
+ * beyond the last tile go one vector at a time through a switch.
+ */
+typedef TYPE NAME(vector)
+    __attribute__((vector_size(VECTOR_BYTES), may_alias));
+typedef TYPE NAME(vector_at)
+    __attribute__((vector_size(VECTOR_BYTES), may_alias, aligned(1)));
+typedef BITS NAME(bits) __attribute__((vector_size(VECTOR_BYTES), may_alias));
+
+struct NAME(link);
+
+#define PARAMETERS                                                             \
+    const struct NAME(link) * links, int64_t i, NAME(vector) v0,               \
+        NAME(vector) v1, NAME(vector) v2, NAME(vector) v3, NAME(vector) v4,    \
+        NAME(vector) v5, NAME(vector) v6, NAME(vector) v7
+#define GO_ON links[1].run(links + 1, i, v0, v1, v2, v3, v4, v5, v6, v7)
+
+typedef void (*NAME(link_fn))(PARAMETERS);
+
+/* A link with its operand. */
+struct NAME(link) {
+    NAME(link_fn) run;
+    char *x;
+};
+
+/* ---- vectors ---- */
+
+/* A where MASK, else B. */
+static inline NAME(vector) NAME(pick)(NAME(bits) mask, NAME(vector) a,
+                                      NAME(vector) b)
+{
+    return (NAME(vector))(((NAME(bits))a & mask) | ((NAME(bits))b & ~mask));
+}
+
+/* 0 where MASK, else A. */
+static inline NAME(vector) NAME(drop)(NAME(bits) mask, NAME(vector) a)
+{
+    return (NAME(vector))((NAME(bits))a & ~mask);
+}
+
+static inline NAME(vector) NAME(magnitude)(NAME(vector) a)
+{
+    const NAME(bits) sign = (NAME(bits))(-(NAME(vector)){0});
+
+    return (NAME(vector))((NAME(bits))a & ~sign);
+}
+
+static inline NAME(vector) NAME(root)(NAME(vector) a)
+{
+#ifdef ROOT
+    return (NAME(vector))ROOT(a);
+#else
+    for (int i = 0; i < LANES; i++)
+        a[i] = SQRT(a[i]);
+    return a;
+#endif
+}
+
+static inline NAME(vector) NAME(load)(const TYPE *p)
+{
+    return *(const NAME(vector_at) *)p;
+}
+
+/* *P in all places: less 0, which leaves -0 as it is, unlike a sum. */
+static inline NAME(vector) NAME(all)(const TYPE *p)
+{
+    return *p - (NAME(vector)){0};
+}
+
+static inline void NAME(store)(TYPE *p, NAME(vector) v)
+{
+    *(NAME(vector_at) *)p = v;
+}
+
+/* P is on a boundary. */
+static inline void NAME(past)(TYPE *p, NAME(vector) v)
+{
+#ifdef STREAM
+    STREAM((void *)p, v);
+#else
+    NAME(store)(p, v);
+#endif
+}
+
+static inline NAME(vector) NAME(load_some)(const TYPE *p, int64_t count)
+{
+    NAME(vector) v = {0};
+
+    if (count == LANES)
+        return NAME(load)(p);
+    memcpy(&v, p, (size_t)count * sizeof(*p));
+    return v;
+}
+
+static inline void NAME(store_some)(TYPE *p, NAME(vector) v, int64_t count)
+{
+    if (count == LANES)
+        NAME(store)(p, v);
+    else
+        memcpy(p, &v, (size_t)count * sizeof(*p));
+}
+
+/* ---- links ---- */
+
+#define TWO "chain_two_tmpl.h"
+#define ONE "chain_one_tmpl.h"
+#include "chain_list_tmpl.h"
+
+static void FUNCTION(STORE)(PARAMETERS)
+{
+    TYPE *x = (TYPE *)links->x + i;
+
+    NAME(store)(x, v0);
+    NAME(store)(x + LANES, v1);
+    NAME(store)(x + 2 * LANES, v2);
+    NAME(store)(x + 3 * LANES, v3);
+    NAME(store)(x + 4 * LANES, v4);
+    NAME(store)(x + 5 * LANES, v5);
+    NAME(store)(x + 6 * LANES, v6);
+    NAME(store)(x + 7 * LANES, v7);
+    GO_ON;
+}
+
+static void FUNCTION(PAST)(PARAMETERS)
+{
+    TYPE *x = (TYPE *)links->x + i;
+
+    NAME(past)(x, v0);
+    NAME(past)(x + LANES, v1);
+    NAME(past)(x + 2 * LANES, v2);
+    NAME(past)(x + 3 * LANES, v3);
+    NAME(past)(x + 4 * LANES, v4);
+    NAME(past)(x + 5 * LANES, v5);
+    NAME(past)(x + 6 * LANES, v6);
+    NAME(past)(x + 7 * LANES, v7);
+    GO_ON;
+}
+
+/* The end of a chain. */
+static void FUNCTION(NONE)(PARAMETERS)
+{
+    (void)links;
+    (void)i;
+    (void)v0;
+    (void)v1;
+    (void)v2;
+    (void)v3;
+    (void)v4;
+    (void)v5;
+    (void)v6;
+    (void)v7;
+}
+
+static const NAME(link_fn) NAME(links)[2 * FLEX_LINK_COUNT_] = {
+    [2 * FLEX_LINK_STORE] = FUNCTION(STORE),
+    [2 * FLEX_LINK_PAST] = FUNCTION(PAST),
+#define TWO "chain_entry_two_tmpl.h"
+#define ONE "chain_entry_one_tmpl.h"
+#include "chain_list_tmpl.h"
+};
+
+/* ---- chains ---- */
+
+/* LINKS on COUNT elements from I on, a vector or less. */
+static void NAME(some)(const struct flex_link *links, int64_t link_count,
+                       void *const *at, int64_t i, int64_t count)
+{
+    NAME(vector) v = {0};
+
+    for (int64_t k = 0; k < link_count; k++) {
+        TYPE *x = at[links[k].value];
+
+        switch (2 * links[k].link + links[k].is_single) {
+        case 2 * FLEX_LINK_STORE:
+        case 2 * FLEX_LINK_PAST:
+            NAME(store_some)(x + i, v, count);
+            break;
+#define TWO "chain_case_two_tmpl.h"
+#define ONE "chain_case_one_tmpl.h"
+#include "chain_list_tmpl.h"
+        default:
+            break;
+        }
+    }
+}
+
+static void NAME(chain)(const struct flex_link *links, int64_t count,
+                        void *const *at, int64_t n)
+{
+    const NAME(vector) none = {0};
+    struct NAME(link) bound[FLEX_CHAIN_MOST + 1];
+    int64_t i = 0;
+
+    for (int64_t k = 0; k < count; k++) {
+        int link = links[k].link;
+
+        bound[k].x = at[links[k].value];
+        if (link == FLEX_LINK_PAST && ((uintptr_t)bound[k].x & (VECTOR_BYTES - 1)))
+            link = FLEX_LINK_STORE;
+        bound[k].run = NAME(links)[2 * link + links[k].is_single];
+    }
+    bound[count].run = FUNCTION(NONE);
+    for (; i + 8 * LANES <= n; i += 8 * LANES)
+        bound[0].run(bound, i, none, none, none, none, none, none, none, none);
+    for (; i < n; i += LANES)
+        NAME(some)(links, count, at, i, n - i < LANES ? n - i : LANES);
+}
+
+#undef PARAMETERS
+#undef GO_ON
+#undef TYPE
+#undef BITS
+#undef LANES
+#undef NAME
+#undef ROOT
+#undef SQRT
+#undef STREAM

@@ -1,0 +1,3 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#define TABLE flex_chain_v4
+#include "chain_isa.h"
