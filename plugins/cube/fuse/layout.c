@@ -10,7 +10,7 @@ enum {
     INDEX_MOST = INT32_MAX - (1 << 24), /* as cube_job_reach() */
     VECTORS_MOST = 4,   /* that are on their way to an invocation */
     ELEMENTS_MOST = 32, /* of an invocation at a time */
-    COST_MOST = 240,    /* of them all: text that is laid out straight */
+    COST_MOST = 256,    /* of them all: text that is laid out straight */
     KEEP_ELEMENTS = 32, /* of a lane, of all values that are kept */
     KEEP_COST = 480,    /* of them, unless a row has more for its lanes */
     KEEP_SINGLES = 8,   /* where each is a load of its own */
