@@ -139,6 +139,37 @@ static hob_tensor *run_attention(hob_scope *scope, hob_tensor **in)
                          hob_none(), 0);
 }
 
+static hob_tensor *run_causal(hob_scope *scope, hob_tensor **in)
+{
+    return hob_attention(scope, in[0], in[1], in[2], NULL, NULL, hob_none(),
+                         hob_none(), 1);
+}
+
+/* Forward, and the gradients of the sum of squares' half. */
+static hob_tensor *run_attention_step(hob_scope *scope, hob_tensor **in)
+{
+    hob_value args[8] = {hob_value_tensor(in[0]),
+                         hob_value_tensor(in[1]),
+                         hob_value_tensor(in[2]),
+                         hob_none(),
+                         hob_none(),
+                         hob_none(),
+                         hob_none(),
+                         hob_bool(0)};
+    hob_tensor *out[2] = {NULL, NULL}, *grads[4];
+    uint32_t count = 0;
+
+    if (hob_scope_host(scope)->calln(scope, HOB_OP_ATTENTION, args, 8, out, 2,
+                                     &count) ||
+        hob_attention_backward(
+            scope, in[0], in[1], in[2], NULL, NULL, out[1],
+            hob_sum_dim(scope, hob_square(scope, out[0]), -1), out[0],
+            hob_none(), hob_none(), 0, 0, &grads[0], &grads[1], &grads[2],
+            &grads[3]))
+        return out[0];
+    return grads[0];
+}
+
 static hob_tensor *run_dependent(hob_scope *scope, hob_tensor **in)
 {
     hob_tensor *x = in[0];
@@ -160,6 +191,17 @@ static hob_tensor *run_dependent(hob_scope *scope, hob_tensor **in)
 #define SQUARE(id, dtype, n, run)                                              \
     {                                                                          \
         id, dtype, {{n, n}, {n, n}}, 64, FLOPS, 2.0 * (n) * (n) * (n), run     \
+    }
+
+/* By the products that are needed; a gradient makes the scores again. */
+#define ATTENTION(id, dtype, heads, length, width, products, run)              \
+    {                                                                          \
+        id, dtype,                                                             \
+            {{heads, length, width},                                           \
+             {heads, length, width},                                           \
+             {heads, length, width}},                                          \
+            8, FLOPS,                                                          \
+            (double)(products) * (heads) * (length) * (length) * (width), run  \
     }
 
 static const struct gpu_case cases[] = {
@@ -277,6 +319,15 @@ static const struct gpu_case cases[] = {
      FLOPS,
      4.0 * 64 * 1024 * 1024 * 64,
      run_attention},
+    ATTENTION("attention f32 1x8x4096x64", F32, 8, 4096, 64, 4, run_attention),
+    ATTENTION("attention f32 1x8x4096x64 causal", F32, 8, 4096, 64, 2,
+              run_causal),
+    ATTENTION("attention f32 4x8x2048x128", F32, 32, 2048, 128, 4,
+              run_attention),
+    ATTENTION("attention bf16 1x8x4096x64", BF16, 8, 4096, 64, 4,
+              run_attention),
+    ATTENTION("attention f32 4x8x2048x64 step", F32, 32, 2048, 64, 14,
+              run_attention_step),
     {"G12 1000 dependent adds of 1",
      F32,
      {{1}, {1}},

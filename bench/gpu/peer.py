@@ -58,6 +58,23 @@ def square(n, dtype):
                                    rand(n, n, dtype=dtype)])
 
 
+def heads(*shape, dtype=f32, causal=False, grads=False):
+    def step(q, k, v):
+        with torch.inference_mode(False), torch.enable_grad():
+            y = F.scaled_dot_product_attention(q, k, v, is_causal=causal)
+            return torch.autograd.grad(y, (q, k, v), y.detach())
+
+    def make():
+        with torch.inference_mode(False):
+            qkv = [rand(*shape, dtype=dtype).requires_grad_(grads)
+                   for _ in range(3)]
+        if grads:
+            return step, qkv
+        return (lambda q, k, v: F.scaled_dot_product_attention(
+            q, k, v, is_causal=causal), qkv)
+    return make
+
+
 def tall():
     return rand(61036, 16384)
 
@@ -152,6 +169,16 @@ CASES = [
     ("attention f32 8x8x1024x64", -4.0 * 64 * 1024 * 1024 * 64,
      lambda: (F.scaled_dot_product_attention,
               [rand(8, 8, 1024, 64) for _ in range(3)])),
+    ("attention f32 1x8x4096x64", -4.0 * 8 * 4096**2 * 64,
+     heads(1, 8, 4096, 64)),
+    ("attention f32 1x8x4096x64 causal", -2.0 * 8 * 4096**2 * 64,
+     heads(1, 8, 4096, 64, causal=True)),
+    ("attention f32 4x8x2048x128", -4.0 * 32 * 2048**2 * 128,
+     heads(4, 8, 2048, 128)),
+    ("attention bf16 1x8x4096x64", -4.0 * 8 * 4096**2 * 64,
+     heads(1, 8, 4096, 64, dtype=bf16)),
+    ("attention f32 4x8x2048x64 step", -14.0 * 32 * 2048**2 * 64,
+     heads(4, 8, 2048, 64, grads=True)),
     ("G12 1000 dependent adds of 1", 0, lambda: (dependent, [rand(1)] * 2)),
 ]
 

@@ -4,7 +4,7 @@
  *
  * G12: small kernels that depend on one another, beside the bare driver's;
  * a training step of a network 784-512-256-10, as it is and captured; G14:
- * memory; G17: copies from and to the host. peer_steps.py
+ * memory; G17: copies from and to the host; G13: the start. peer_steps.py
  * prints the same of PyTorch. A captured step is compared with a plain one
  * first.
  */
@@ -162,29 +162,44 @@ static hob_tensor *layer(hob_scope *scope, hob_tensor *x, hob_tensor *w,
     return out;
 }
 
-static hob_status train_step(hob_scope *scope, void *context,
-                             struct hob_step *step)
+/* Gradients, owned by SCOPE; all else of the network goes with a scope within,
+ * so that the parameters have no other use and can be written over. */
+static hob_status gradients(hob_scope *scope, struct hob_step *step,
+                            hob_tensor **out)
 {
-    hob_tensor *leaves[PARAMS], *grad, *x = step->inputs[0];
+    hob_scope *inside = hob_scope_child(scope);
+    hob_tensor *leaves[PARAMS], *x = step->inputs[0];
     hob_grads *grads = NULL;
     hob_status status;
 
-    (void)context;
     for (int i = 0; i < PARAMS; i++)
-        leaves[i] = hob_require_grad(scope, step->state[i]);
+        leaves[i] = hob_require_grad(inside, step->state[i]);
     for (int i = 0; i < LAYERS; i++)
-        x = layer(scope, x, leaves[2 * i], leaves[2 * i + 1], i == LAYERS - 1);
-    x = hob_cross_entropy(scope, x, step->inputs[1]);
-    status = hob_backward(scope, x, 0, &grads, NULL);
-    for (int i = 0; i < PARAMS && !status; i++) {
-        status = hob_grad(scope, leaves[i], grads, &grad, NULL);
-        if (!status)
-            step->new_state[i] =
-                hob_sgd_step(scope, hob_inner(scope, leaves[i]), grad, 0.1, 0);
-    }
+        x = layer(inside, x, leaves[2 * i], leaves[2 * i + 1], i == LAYERS - 1);
+    x = hob_cross_entropy(inside, x, step->inputs[1]);
+    status = hob_backward(inside, x, 0, &grads, NULL);
+    for (int i = 0; i < PARAMS && !status; i++)
+        status = hob_grad(scope, leaves[i], grads, &out[i], NULL);
     hob_grads_free(grads);
     if (step->out_count)
-        step->out[0] = x;
+        step->out[0] = hob_keep(scope, hob_inner(inside, x));
+    hob_scope_close(inside);
+    return status;
+}
+
+static hob_status train_step(hob_scope *scope, void *context,
+                             struct hob_step *step)
+{
+    hob_tensor *grads[PARAMS];
+    hob_scope *below = hob_no_grad(scope, tracked);
+    hob_status status = gradients(scope, step, grads);
+
+    (void)context;
+    for (int i = 0; i < PARAMS && !status; i++)
+        step->new_state[i] = hob_keep(
+            scope, hob_sgd_step(below, hob_move(below, step->state[i]),
+                                grads[i], 0.1, 0));
+    hob_scope_close(below);
     return status;
 }
 
@@ -246,7 +261,7 @@ static double off(hob_scope *root, struct work *work)
         if (train_step(root, NULL, &step) ||
             hob_capture_run(root, work->capture, work->in + PARAMS, 2, &loss[1],
                             1, NULL) ||
-            hob_item(hob_detach(root, loss[0]), &values[0], NULL) ||
+            hob_item(loss[0], &values[0], NULL) ||
             hob_item(loss[1], &values[1], NULL))
             return NAN;
         for (int k = 0; k < PARAMS; k++)
@@ -268,6 +283,8 @@ static void run_training(int64_t batch)
     double host = 0;
 
     make_params(root, work.in);
+    for (int i = 0; i < PARAMS; i++)
+        hob_tensor_ref(work.in[i]); /* a step may not take them away */
     work.in[PARAMS] =
         hob_random_uniform(root, shape, 2, 0, 1, tracked, HOB_DTYPE_F32);
     work.in[PARAMS + 1] =
@@ -295,6 +312,53 @@ static void run_training(int64_t batch)
         say("  of these the host", 1e3 * host, "ms");
         hob_capture_close(work.capture);
     }
+    for (int i = 0; i < PARAMS; i++)
+        hob_tensor_unref(work.in[i]);
+    hob_scope_close(root);
+}
+
+/* ---- G4 ---- */
+
+static hob_status product(hob_scope *scope, struct work *work)
+{
+    (void)hob_matmul(scope, work->in[0], work->in[1]);
+    return HOB_OK;
+}
+
+static hob_status with_bias(hob_scope *scope, struct work *work)
+{
+    (void)hob_linear(scope, work->in[0], work->in[1], work->in[2]);
+    return HOB_OK;
+}
+
+static hob_status with_relu(hob_scope *scope, struct work *work)
+{
+    (void)layer(scope, work->in[0], work->in[1], work->in[2], 0);
+    return HOB_OK;
+}
+
+/* A product by itself, with a bias, and with relu after that. */
+static void run_epilogues(int64_t n)
+{
+    static const struct {
+        const char *name;
+        hob_status (*run)(hob_scope *scope, struct work *work);
+    } cases[] = {{"alone", product},
+                 {"bias", with_bias},
+                 {"bias, relu", with_relu}};
+    const int64_t shape[2] = {n, n};
+    hob_scope *root = hob_scope_open(runtime);
+    struct work work = {.count = 3};
+    char name[64];
+
+    for (int i = 0; i < 3; i++)
+        work.in[i] = hob_random_uniform(root, shape, i < 2 ? 2 : 1, -1, 1,
+                                        device, HOB_DTYPE_BF16);
+    for (int i = 0; i < 3; i++) {
+        work.run = cases[i].run;
+        snprintf(name, sizeof(name), "G4 bf16 %d, %s", (int)n, cases[i].name);
+        say(name, 1e3 * seconds(root, &work, NULL), "ms");
+    }
     hob_scope_close(root);
 }
 
@@ -316,9 +380,9 @@ static hob_status down(hob_scope *scope, struct work *work)
 
 static void run_copies(void)
 {
-    static const int64_t sizes[] = {1 << 10, 1 << 20, 1 << 27, 1 << 30};
+    static const int64_t sizes[] = {1 << 10, 1 << 20, 1 << 27};
 
-    for (int i = 0; i < 4; i++) {
+    for (int i = 0; i < 3; i++) {
         hob_scope *root = hob_scope_open(runtime);
         struct work work = {.run = up, .bytes = (uint64_t)sizes[i]};
         char name[64];
@@ -350,6 +414,24 @@ static void run_memory(void)
            1e-6 * (double)stats.peak_bytes, 1e-6 * (double)stats.reserved_bytes);
 }
 
+/* From BEGIN, before Hob was opened. */
+static void run_start(double begin)
+{
+    hob_scope *scope = hob_scope_open(runtime);
+    const int64_t two[2] = {64, 64};
+    hob_tensor *x = hob_ones(scope, two, 2, device, HOB_DTYPE_F32);
+    double opened = now(), value;
+
+    if (hob_item(hob_sum(scope, hob_add(scope, x, x)), &value, NULL))
+        return;
+    say("G13 start to opened device", 1e3 * (opened - begin), "ms");
+    say("G13 start to first result", 1e3 * (now() - begin), "ms");
+    if (hob_item(hob_sum(scope, hob_matmul(scope, x, x)), &value, NULL))
+        return;
+    say("G13 start to first product", 1e3 * (now() - begin), "ms");
+    hob_scope_close(scope);
+}
+
 static int is_asked_for(const char *name, int argc, char **argv)
 {
     for (int i = 2; i < argc; i++)
@@ -362,11 +444,12 @@ int main(int argc, char **argv)
 {
     struct hob_runtime_options options = HOB_RUNTIME_OPTIONS_INIT;
     hob_error error = HOB_ERROR_INIT;
+    const double begin = now();
     char spec[256];
 
     options.policy = HOB_POLICY_REPORT;
     if (argc < 2) {
-        fprintf(stderr, "usage: steps DEVICE [launches|training|copies...]\n");
+        fprintf(stderr, "usage: steps DEVICE [start|launches|training|epilogues|copies...]\n");
         return 2;
     }
     snprintf(spec, sizeof(spec), "autodiff(%s)", argv[1]);
@@ -381,12 +464,18 @@ int main(int argc, char **argv)
         linear_relu = 0;
     printf("%s, %s nn.linear_relu\n", hob_device_name(device),
            linear_relu ? "with" : "without");
+    if (is_asked_for("start", argc, argv))
+        run_start(begin);
     if (is_asked_for("launches", argc, argv))
         run_launches();
     if (is_asked_for("training", argc, argv)) {
         run_training(256);
         run_training(8192);
         run_memory();
+    }
+    if (is_asked_for("epilogues", argc, argv)) {
+        run_epilogues(4096);
+        run_epilogues(8192);
     }
     if (is_asked_for("copies", argc, argv))
         run_copies();

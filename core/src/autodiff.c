@@ -6,6 +6,7 @@
 #include <hob/autodiff.h>
 
 #include "error.h"
+#include "lazy.h"
 #include "runtime.h"
 #include "scope.h"
 
@@ -38,6 +39,16 @@ static const struct hob_autodiff_interface *find(hob_device *device,
     return interface && interface->struct_size >= INTERFACE_SIZE_MIN ? interface : NULL;
 }
 
+/* The level of LAYER in DEVICE; 0 if it has none such. */
+static int32_t level_of(const hob_device *device, const void *layer)
+{
+    int32_t level = device->depth;
+
+    while (level > 0 && device->at[level]->instance != layer)
+        level--;
+    return level;
+}
+
 /* Check TENSOR and find its topmost autodiff. */
 static hob_status find_for(const char *what, hob_tensor *tensor,
                            const struct hob_autodiff_interface **out_interface,
@@ -48,8 +59,13 @@ static hob_status find_for(const char *what, hob_tensor *tensor,
     if (status)
         return status;
     *out_interface = find(tensor->device, out_layer);
+    if (*out_interface) /* layers above it may have put the tensor off */
+        status = hob__tensor_settle(
+            tensor, level_of(tensor->device, *out_layer), error);
+    if (*out_interface && !status)
+        status = hob__tensor_check(tensor, error);
     if (*out_interface)
-        return HOB_OK;
+        return status;
     return hob_error_set(error, HOB_ERR_DEVICE,
                          "%s: there is no autodiff in %s: open the device as "
                          "\"autodiff(%s)\"",
@@ -120,6 +136,10 @@ int hob_is_tracked(const hob_tensor *tensor)
     if (tensor->flags & (HOB__TENSOR_ERROR | HOB__TENSOR_MOVED))
         return 0;
     interface = find(tensor->device, &layer);
+    /* Whether it is tracked is known once it has been computed. */
+    if (interface && hob__tensor_settle((hob_tensor *)(uintptr_t)tensor,
+                                        level_of(tensor->device, layer), NULL))
+        return 0;
     return interface && interface->is_tracked(layer, tensor);
 }
 
@@ -177,16 +197,6 @@ hob_status hob_backward(hob_scope *scope, hob_tensor *tensor, uint32_t flags,
     return status;
 }
 
-/* Whether DEVICE has LAYER: only then is a state word of its tensors LAYER's
- * to read. */
-static int has_layer(const hob_device *device, const void *layer)
-{
-    for (int32_t k = device->depth; k > 0; k--)
-        if (device->at[k]->instance == layer)
-            return 1;
-    return 0;
-}
-
 hob_status hob_grad(hob_scope *scope, hob_tensor *leaf, const hob_grads *grads,
                     hob_tensor **out_grad, hob_error *error)
 {
@@ -196,11 +206,18 @@ hob_status hob_grad(hob_scope *scope, hob_tensor *leaf, const hob_grads *grads,
     *out_grad = NULL;
     if (status)
         return status;
-    if (!has_layer(leaf->device, grads->layer))
+    /* Only of such tensors is a state word that layer's to read. */
+    if (!level_of(leaf->device, grads->layer))
         return hob_error_set(error, HOB_ERR_ARGUMENT,
                              "grad: the tensor is on %s, the gradients are "
                              "of another autodiff",
                              leaf->device->name);
+    status = hob__tensor_settle(leaf, level_of(leaf->device, grads->layer),
+                                error);
+    if (!status)
+        status = hob__tensor_check(leaf, error);
+    if (status)
+        return status;
     status = grads->interface->grad(grads->layer, scope, leaf, grads->grads,
                                     out_grad, &message);
     return status ? take_message(scope->runtime, "grad", status, message, scope,

@@ -8,6 +8,7 @@
 #include "dispatch.h"
 
 #include "error.h"
+#include "lazy.h"
 #include "runtime.h"
 #include "view.h"
 
@@ -654,6 +655,11 @@ hob_status hob__contiguous(hob_tensor *tensor, hob_tensor **out_tensor,
     hob_status status;
 
     *out_tensor = NULL;
+    status = hob__tensor_settle(tensor, 0, error);
+    if (!status)
+        status = hob__tensor_check(tensor, error);
+    if (status)
+        return status;
     if (is_contiguous(tensor)) {
         hob__tensor_ref(tensor);
         *out_tensor = tensor;

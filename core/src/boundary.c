@@ -9,6 +9,7 @@
 #include "boundary.h"
 
 #include "error.h"
+#include "lazy.h"
 #include "process.h"
 #include "recording.h"
 
@@ -524,9 +525,11 @@ static hob_status run(struct hob_call *call, const hob_value *args,
         reserve_random(call, scope);
     if (call->core->op->flags & HOB__OP_DYNAMIC)
         call->flags |= HOB_CALL_DYNAMIC;
-    return hob__walk(call, call->device->depth < scope->level
-                               ? call->device->depth
-                               : scope->level);
+    if (call->device->depth <= scope->level)
+        return hob__walk(call, call->device->depth);
+    /* The layers above the scope's level do not see the call. */
+    status = hob__settle_arguments(call, scope->level);
+    return status ? status : hob__walk(call, scope->level);
 }
 
 /* MESSAGE without the name of its op in front: kernels and inference begin

@@ -134,7 +134,8 @@ static void drop_recording(const hob_capture *capture, struct hob__kind *kind)
     hob__recording_release(&kind->recording);
     for (uint32_t i = 0; i < kind->input_count; i++) {
         hob__tensor_unref(kind->inputs[i].slot);
-        kind->inputs[i].slot = NULL;
+        hob__tensor_unref(kind->inputs[i].last);
+        kind->inputs[i].slot = kind->inputs[i].last = NULL;
     }
 }
 
@@ -250,6 +251,37 @@ static hob_status take_results(const hob_capture *capture,
     return status;
 }
 
+/* Whether INPUT is the very elements that OPERAND's slot has. They are held,
+ * so nobody has written over them. */
+static int is_there(const struct hob__operand *operand, const hob_tensor *input)
+{
+    const hob_tensor *last = operand->last;
+
+    return last && last->view.storage &&
+           last->view.storage == input->view.storage &&
+           last->view.data == input->view.data &&
+           !memcmp(last->view.strides, input->view.strides,
+                   input->view.rank * sizeof(input->view.strides[0]));
+}
+
+/* Bring INPUT to OPERAND's slot. */
+static hob_status put_input(const hob_capture *capture,
+                            struct hob__operand *operand, hob_tensor *input,
+                            hob_error *error)
+{
+    hob_status status;
+
+    if (is_there(operand, input))
+        return HOB_OK;
+    hob__tensor_unref(operand->last);
+    operand->last = NULL;
+    status = hob__capture_put(capture, operand, input, error);
+    /* Without memory for a handle it is copied again next time. */
+    if (!status)
+        operand->last = hob__tensor_share(input, capture->device->at[0], 0);
+    return status;
+}
+
 static hob_status replay(const hob_capture *capture,
                          const struct hob__kind *kind,
                          hob_tensor *const *inputs, hob_tensor **out,
@@ -259,7 +291,7 @@ static hob_status replay(const hob_capture *capture,
     hob_status status = HOB_OK;
 
     for (uint32_t i = 0; i < kind->input_count && !status; i++)
-        status = hob__capture_put(capture, &kind->inputs[i], inputs[i], error);
+        status = put_input(capture, &kind->inputs[i], inputs[i], error);
     if (status)
         return status;
     status = capture->interface->replay(capture->device->at[0]->instance,

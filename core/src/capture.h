@@ -22,6 +22,7 @@ struct hob__operand {
     struct hob_meta meta;
     uint64_t bytes;
     hob_tensor *slot; /* on the base; NULL: none yet */
+    hob_tensor *last; /* an input whose elements the slot has; or NULL */
     void *data;       /* a result in the recording's memory */
     uint32_t refs;    /* to the slot's handle, before a recording */
 };

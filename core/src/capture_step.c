@@ -6,6 +6,7 @@
 
 #include "dispatch.h"
 #include "error.h"
+#include "lazy.h"
 #include "scope.h"
 
 #include <inttypes.h>
@@ -232,13 +233,14 @@ hob_status hob__capture_call(hob_capture *capture, hob_scope *scope,
 /* Handles for the step on memory of the capture. */
 static hob_status lend(const struct step_call *call,
                        struct hob__operand *operands, uint32_t count,
-                       hob_tensor **out, hob_error *error)
+                       int may_write, hob_tensor **out, hob_error *error)
 {
     hob_status status = HOB_OK;
 
     for (uint32_t i = 0; i < count && !status; i++) {
         operands[i].refs = atomic_load(&operands[i].slot->refs);
-        out[i] = hob__recording_lend(operands[i].device, operands[i].slot);
+        out[i] = hob__recording_lend(operands[i].device, operands[i].slot,
+                                     may_write);
         status = own(call, out[i], error);
     }
     return status;
@@ -270,10 +272,10 @@ static hob_status run_recorded(hob_capture *capture, struct hob__kind *kind,
     if (!status && !inputs)
         status = no_memory(error);
     if (!status)
-        status = lend(&call, capture->state, capture->state_count, call.state,
-                      error);
+        status = lend(&call, capture->state, capture->state_count, 1,
+                      call.state, error);
     if (!status)
-        status = lend(&call, kind->inputs, kind->input_count, inputs, error);
+        status = lend(&call, kind->inputs, kind->input_count, 0, inputs, error);
     if (!status)
         status = call_function(&call, inputs, kind->input_count, error);
     if (!status)
@@ -325,6 +327,10 @@ hob_status hob__capture_record(hob_capture *capture, struct hob__kind *kind,
     hob_error own_error = HOB_ERROR_INIT;
     hob_status status, ended;
 
+    /* What was put off before the step is not a part of it. */
+    status = hob__flush_device(capture->device, error);
+    if (status)
+        return status;
     kind->recording.base = capture->device->at[0];
     hob__recording_begin(capture->runtime, &kind->recording);
     status = capture->interface->begin(device, &message);

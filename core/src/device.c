@@ -6,6 +6,7 @@
 
 #include "device_spec.h"
 #include "error.h"
+#include "lazy.h"
 #include "runtime.h"
 
 #include <inttypes.h>
@@ -242,6 +243,10 @@ static hob_device *intern(hob_runtime *runtime, hob_device *device)
     if (!other) {
         device->next = runtime->devices;
         runtime->devices = device;
+        if (device->decorator && device->decorator->flush) {
+            device->next_lazy = atomic_load(&runtime->lazy_devices);
+            atomic_store(&runtime->lazy_devices, device);
+        }
     }
     pthread_mutex_unlock(&runtime->lock);
     if (!other)
@@ -415,8 +420,10 @@ hob_device *hob_device_below(const hob_device *device)
 hob_status hob_device_sync(hob_device *device, hob_error *error)
 {
     const hob_device *base = device->at[0];
-    hob_status status = HOB_OK;
+    hob_status status = hob__flush_device(device, error);
 
+    if (status)
+        return status;
     if (base->backend->sync)
         status = base->backend->sync(base->instance);
     if (status)

@@ -36,7 +36,8 @@ struct hob_device {
     const char *family;   /* of a base, or NULL */
     /* How each op runs at this layer, filled on first use; by op number. */
     struct hob__route *_Atomic *routes;
-    hob_device *next; /* in the runtime's list */
+    hob_device *next;      /* in the runtime's list */
+    hob_device *next_lazy; /* likewise */
 };
 
 /*

@@ -2,6 +2,7 @@
 #include "dispatch.h"
 
 #include "error.h"
+#include "lazy.h"
 #include "runtime.h"
 
 #include <inttypes.h>
@@ -215,8 +216,9 @@ static hob_status no_rule(struct hob_call *call, const hob_device *layer,
 {
     if (route->body)
         return hob__run_body(call, route->body, call->level);
-    if (layer->unlisted == HOB__UNLISTED_PASS)
-        return hob__walk(call, call->level - 1);
+    if (layer->unlisted == HOB__UNLISTED_PASS ||
+        layer->unlisted == HOB__UNLISTED_BARRIER)
+        return layer->runtime->host.next(call);
     return hob__call_fail(
         call, HOB_ERR_UNSUPPORTED,
         "%s on %s has no rule for it, and the op has no body%s that it could "
@@ -272,6 +274,10 @@ hob_status hob__walk(struct hob_call *call, int32_t level)
             status = no_rule(call, layer, route);
             goto out;
         }
+        if (layer->decorator->settle)
+            status = hob__settle_arguments(call, level - 1);
+        if (status)
+            goto out;
     }
     call->level = 0;
     status = hob__base(call);

@@ -7,6 +7,7 @@
 #include "dlpack_layout.h"
 #include "error.h"
 #include "host_data.h"
+#include "lazy.h"
 #include "runtime.h"
 #include "scope.h"
 #include "size.h"
@@ -134,7 +135,9 @@ hob_status hob_dlpack_export(hob_tensor *tensor,
     hob_status st;
 
     *out_managed = NULL;
-    st = hob__tensor_check(tensor, error);
+    st = hob__tensor_settle(tensor, 0, error);
+    if (!st)
+        st = hob__tensor_check(tensor, error);
     if (st)
         return st;
     if (hob__tensor_has_state(tensor))

@@ -4,6 +4,7 @@
  */
 #include "dispatch.h"
 #include "error.h"
+#include "lazy.h"
 #include "pool.h"
 #include "process.h"
 #include "runtime.h"
@@ -74,7 +75,7 @@ static hob_tensor *host_move(hob_scope *scope, hob_tensor *tensor)
      * the move would come to nothing anyway. */
     if (!(tensor->flags & (HOB__TENSOR_ERROR | HOB__TENSOR_MOVED)) &&
         atomic_load_explicit(&tensor->refs, memory_order_acquire) == 1)
-        tensor->flags |= HOB__TENSOR_LAST_USE;
+        hob__tensor_flag(tensor, HOB__TENSOR_LAST_USE);
     return tensor;
 }
 
@@ -88,6 +89,8 @@ static hob_tensor *host_alias(hob_tensor *tensor, int32_t level)
     int32_t depth = tensor->device->depth;
     int32_t at = level < depth ? level : depth;
 
+    if (hob__tensor_settle(tensor, at, NULL))
+        return NULL;
     return hob__tensor_share(tensor, tensor->device->at[at], at);
 }
 
@@ -111,7 +114,11 @@ static void host_set_state(hob_tensor *tensor, int32_t level, void *state)
 
 static hob_status host_next(struct hob_call *call)
 {
-    return hob__walk(call, call->level - 1);
+    hob_status status = HOB_OK;
+
+    if (call->device->at[call->level]->decorator->settle)
+        status = hob__settle_arguments(call, call->level - 1);
+    return status ? status : hob__walk(call, call->level - 1);
 }
 
 static hob_status host_body(struct hob_call *call)
@@ -208,6 +215,13 @@ static const char *host_op_signature(const struct hob_host *host, uint32_t op)
     return hob_op_signature(host->runtime, op);
 }
 
+static const char *host_op_name(const struct hob_host *host, uint32_t op)
+{
+    const struct hob__registry *registry = &host->runtime->registry;
+
+    return op && op < registry->op_count ? registry->ops[op].name : NULL;
+}
+
 void hob__host_init(hob_runtime *runtime)
 {
     struct hob_host *host = &runtime->host;
@@ -248,4 +262,10 @@ void hob__host_init(hob_runtime *runtime)
     host->runtime = runtime;
     host->read = host_read;
     host->op_signature = host_op_signature;
+    host->call_origin = hob__call_origin;
+    host->defer = hob__defer;
+    host->fill = hob__fill;
+    host->scope_begin = hob__scope_begin;
+    host->replay = hob__replay;
+    host->op_name = host_op_name;
 }

@@ -9,6 +9,7 @@
 #include "dispatch.h"
 #include "error.h"
 #include "half.h"
+#include "lazy.h"
 #include "runtime.h"
 #include "scope.h"
 #include "size.h"
@@ -56,7 +57,9 @@ static hob_status elements_measure(hob_tensor *tensor,
     hob_status st;
 
     memset(out_elements, 0, sizeof(*out_elements));
-    st = hob__tensor_check(tensor, error);
+    st = hob__tensor_settle(tensor, 0, error);
+    if (!st)
+        st = hob__tensor_check(tensor, error);
     if (st)
         return st;
     out_elements->meta = hob__tensor_meta(tensor);
@@ -420,8 +423,13 @@ hob_status hob_read(hob_tensor *tensor, void *out_data, uint64_t bytes,
                            "the tensor has %" PRIu64
                            " bytes of elements, the buffer %" PRIu64,
                            elements.bytes, bytes);
-    if (!st)
-        st = elements_fetch(tensor, &elements, error);
+    if (st)
+        return st;
+    /* Straight to where they are wanted: new memory for a copy of them would
+     * be cleared page by page first. */
+    if (!in_host_memory(tensor->device))
+        return hob__tensor_download(tensor, out_data, bytes, error);
+    st = elements_fetch(tensor, &elements, error);
     if (!st && bytes)
         memcpy(out_data, elements.data, (size_t)bytes);
     hob__elements_release(&elements);
@@ -432,8 +440,15 @@ hob_status hob_read_f32(hob_tensor *tensor, float *out_data, int64_t count,
                         hob_error *error)
 {
     struct hob__elements elements;
-    hob_status st = get_counted(tensor, count, &elements, error);
+    hob_status st = hob__tensor_check(tensor, error);
 
+    if (st)
+        return st;
+    if (tensor->view.dtype == HOB_DTYPE_F32 && count >= 0 &&
+        hob_tensor_count(tensor) == count)
+        return hob_read(tensor, out_data, (uint64_t)count * sizeof(float),
+                        error);
+    st = get_counted(tensor, count, &elements, error);
     if (!st && count && elements.meta.dtype == HOB_DTYPE_F32)
         memcpy(out_data, elements.data, (size_t)elements.bytes);
     else

@@ -33,7 +33,7 @@ static int is_last_use(const struct hob_call *call, const hob_tensor *tensor)
 static void forget_last_use(hob_tensor *tensor)
 {
     if (tensor && (tensor->flags & HOB__TENSOR_LAST_USE))
-        tensor->flags &= ~(uint32_t)HOB__TENSOR_LAST_USE;
+        atomic_fetch_and(&tensor->flags, ~(uint32_t)HOB__TENSOR_LAST_USE);
 }
 
 static void settle_list(struct hob_call *call, uint32_t index)
@@ -46,7 +46,7 @@ static void settle_list(struct hob_call *call, uint32_t index)
         if (!tensor || !(tensor->flags & HOB__TENSOR_LAST_USE) ||
             !is_last_use(call, tensor))
             continue;
-        tensor->flags |= HOB__TENSOR_TAKEN;
+        hob__tensor_flag(tensor, HOB__TENSOR_TAKEN);
         tensor->moved_call = (uintptr_t)call->core;
         call->core->moved |= UINT32_C(1) << index;
     }

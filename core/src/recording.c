@@ -125,7 +125,8 @@ static void end_loan(void *owner)
     hob__tensor_unref(owner);
 }
 
-hob_tensor *hob__recording_lend(hob_device *device, hob_tensor *owner)
+hob_tensor *hob__recording_lend(hob_device *device, hob_tensor *owner,
+                                int may_write)
 {
     struct hob_meta meta = hob__tensor_meta(owner);
     hob_tensor *tensor = hob__tensor_blank(device, &meta);
@@ -134,7 +135,8 @@ hob_tensor *hob__recording_lend(hob_device *device, hob_tensor *owner)
         return tensor;
     hob__tensor_ref(owner);
     hob__tensor_wrap(tensor, owner->view.data, owner->view.storage->bytes,
-                     HOB__STORAGE_LENT | HOB__STORAGE_RECORDED, end_loan,
-                     owner);
+                     HOB__STORAGE_RECORDED |
+                         (may_write ? HOB__STORAGE_LENT : 0u),
+                     end_loan, owner);
     return tensor;
 }

@@ -43,10 +43,11 @@ static inline struct hob__recording *hob__recording_here(hob_runtime *runtime)
 HOB_MUST_CHECK hob_status hob__recording_see(struct hob_call *call);
 
 /*
- * A handle on DEVICE for the elements of OWNER: a step may write over them
- * after their last use. It holds a reference to the handle OWNER, not to its
- * storage. NULL without memory.
+ * A handle on DEVICE for the elements of OWNER; with MAY_WRITE a step may write
+ * over them after their last use. It holds a reference to the handle OWNER, not
+ * to its storage. NULL without memory.
  */
-hob_tensor *hob__recording_lend(hob_device *device, hob_tensor *owner);
+hob_tensor *hob__recording_lend(hob_device *device, hob_tensor *owner,
+                                int may_write);
 
 #endif

@@ -54,6 +54,7 @@ struct hob__route {
     struct hob__prepared_list kept; /* with HOB_ENTRY_KEEP */
     /* decorator: an extension's implementation for it, or NULL */
     const struct hob_op_impl *impl;
+    uint32_t fuse;     /* enum hob_fuse */
     hob_body_fn body;  /* allowed at this layer; NULL if not */
     hob_status status; /* not HOB_OK: every call fails with message */
     char *message;

@@ -277,6 +277,8 @@ static void resolve(hob_device *layer, const struct hob__op *op,
         route->alias_count = best.table->alias_count;
     }
     route->body = body_at(layer, op, table);
+    route->fuse = op->is_extension && !lists(layer, op) ? HOB_FUSE_UNLISTED
+                                                        : op->fuse;
 out:
     hob_error_release(&why);
 }

@@ -41,6 +41,7 @@ struct hob_runtime {
     hob_tensor *no_memory; /* the error tensor when there is none to make */
     pthread_mutex_t lock;  /* devices, instances */
     hob_device *devices;
+    hob_device *_Atomic lazy_devices; /* whose top layer puts work off */
     struct hob__instance *instances; /* latest first */
     struct hob__slab tensors;        /* handles, but for error tensors */
     atomic_int_fast64_t live_scopes;

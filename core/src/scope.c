@@ -2,6 +2,7 @@
 #include "scope.h"
 
 #include "error.h"
+#include "lazy.h"
 #include "runtime.h"
 
 #include <inttypes.h>
@@ -190,12 +191,20 @@ hob_scope *hob__scope_enter(hob_scope *parent, struct hob_scope_frame *frame,
     return scope;
 }
 
+hob_scope *hob__scope_begin(hob_device *device, struct hob_scope_frame *frame)
+{
+    hob_scope *scope = (hob_scope *)(void *)frame;
+
+    scope_init(scope, device->runtime, NULL, device->depth, HOB__SCOPE_FRAME);
+    return scope;
+}
+
 void hob__scope_leave(hob_scope *scope)
 {
     hob_scope *parent = scope->parent;
 
     /* A layer's own scope: its failure is its parent's, for the message. */
-    if (scope->failure && (parent->flags & HOB__SCOPE_INNER) &&
+    if (scope->failure && parent && (parent->flags & HOB__SCOPE_INNER) &&
         !parent->failure) {
         hob__failure_ref(scope->failure);
         parent->failure = scope->failure;
@@ -250,6 +259,7 @@ static void close_one(hob_scope *scope)
 
     unlink_child(scope);
     release_owned(scope);
+    hob__flush_scope(runtime, scope);
     free(scope);
     atomic_fetch_sub_explicit(&runtime->live_scopes, 1, memory_order_relaxed);
 }

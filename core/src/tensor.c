@@ -5,6 +5,7 @@
 #include "dispatch.h"
 #include "error.h"
 #include "infer/util.h"
+#include "lazy.h"
 #include "recording.h"
 #include "view.h"
 
@@ -96,7 +97,7 @@ int hob__meta_is_sound(const struct hob_meta *meta)
 int hob__tensor_has_state(const hob_tensor *tensor)
 {
     for (int32_t k = 0; k < tensor->device->depth; k++)
-        if (tensor->state[k])
+        if (tensor->state[k] && !tensor->device->at[k + 1]->decorator->settle)
             return 1;
     return 0;
 }
@@ -132,7 +133,8 @@ static hob_tensor *handle_new(hob_device *device)
     if (!tensor)
         return NULL;
     atomic_init(&tensor->refs, 1);
-    tensor->flags = 0;
+    atomic_init(&tensor->flags, 0);
+    atomic_init(&tensor->lazy, 0);
     tensor->device = device;
     atomic_init(&tensor->owner, NULL);
     atomic_init(&tensor->owner_index, 0);
@@ -224,32 +226,80 @@ void hob__tensor_wrap(hob_tensor *tensor, void *data, uint64_t bytes,
     own_begins(tensor);
 }
 
-/* One more handle carries the state words of SOURCE up to LEVELS. */
-static void retain_states(hob_tensor *tensor, const hob_tensor *source,
-                          int32_t levels)
+/* TENSOR carries SOURCE's state word of LEVEL too, if there is one. */
+static void *retain_state(hob_tensor *tensor, const hob_tensor *source,
+                          int32_t level)
 {
-    for (int32_t k = 1; k <= levels; k++) {
-        const hob_device *layer = source->device->at[k];
-        /* A decorator may be giving the source its word just now. */
-        void *state = __atomic_load_n(&source->state[k - 1], __ATOMIC_ACQUIRE);
+    const hob_device *layer = source->device->at[level];
+    /* A decorator may be giving the source its word just now. */
+    void *state = __atomic_load_n(&source->state[level - 1], __ATOMIC_ACQUIRE);
 
-        if (state && layer->decorator->state_retain)
-            tensor->state[k - 1] =
-                layer->decorator->state_retain(layer->instance, state);
-    }
+    if (state && layer->decorator->state_retain)
+        state = layer->decorator->state_retain(layer->instance, state);
+    if (state)
+        __atomic_store_n(&tensor->state[level - 1], state, __ATOMIC_RELEASE);
+    return state;
+}
+
+/* TENSOR carries the words of SOURCE from level FIRST to LAST. Where a layer
+ * has filled a handle its word says nothing more. */
+static void retain_states(hob_tensor *tensor, const hob_tensor *source,
+                          int32_t first, int32_t last)
+{
+    for (int32_t k = first; k <= last; k++)
+        if (!source->device->at[k]->decorator->settle)
+            (void)retain_state(tensor, source, k);
 }
 
 hob_tensor *hob__tensor_share(hob_tensor *source, hob_device *device,
                               int32_t levels)
 {
-    hob_tensor *tensor = handle_new(device);
+    hob_tensor *tensor;
+    int32_t lazy = hob__tensor_lazy(source);
 
+    if (lazy) { /* all else may be written just now */
+        struct hob_meta meta = hob__tensor_meta(source);
+
+        tensor = hob__tensor_blank(device, &meta);
+    } else {
+        tensor = handle_new(device);
+    }
     if (!tensor)
         return NULL;
-    tensor->view = source->view;
-    hob__storage_ref(tensor->view.storage);
-    retain_states(tensor, source, levels);
+    if (!lazy)
+        tensor->view = source->view;
+    atomic_store_explicit(&tensor->lazy,
+                          (uint32_t)hob__tensor_take(tensor, source, levels),
+                          memory_order_relaxed);
     return tensor;
+}
+
+int32_t hob__tensor_take(hob_tensor *tensor, hob_tensor *source, int32_t levels)
+{
+    int32_t lazy;
+
+    /* A word that its layer no longer gives is one of a handle that has been
+     * filled meanwhile. */
+    do
+        lazy = hob__tensor_lazy(source);
+    while (lazy && !retain_state(tensor, source, lazy));
+    retain_states(tensor, source, lazy + 1, levels);
+    if (lazy)
+        return lazy;
+    if (source->flags & HOB__TENSOR_ERROR) {
+        if (source->failure)
+            hob__failure_ref(source->failure);
+        tensor->failure = source->failure;
+        atomic_fetch_or(&tensor->flags, HOB__TENSOR_ERROR);
+        return 0;
+    }
+    hob__storage_ref(source->view.storage);
+    tensor->view.data = source->view.data;
+    tensor->view.storage = source->view.storage;
+    tensor->view.flags = source->view.flags;
+    memcpy(tensor->view.strides, source->view.strides,
+           sizeof(tensor->view.strides));
+    return 0;
 }
 
 hob_tensor *hob__tensor_error(struct hob__failure *failure)
@@ -260,7 +310,7 @@ hob_tensor *hob__tensor_error(struct hob__failure *failure)
         return NULL;
     hob__failure_ref(failure);
     tensor->failure = failure;
-    tensor->flags = HOB__TENSOR_ERROR;
+    atomic_init(&tensor->flags, HOB__TENSOR_ERROR);
     tensor->view.dtype = HOB_DTYPE_NONE;
     tensor->view.rank = 0;
     tensor->view.flags = 0;
@@ -322,7 +372,9 @@ void hob__tensor_bury(hob_tensor *tensor, uint32_t op, uint64_t call)
     drop_states(tensor);
     tensor->view.storage = NULL;
     tensor->view.data = NULL;
-    tensor->flags = HOB__TENSOR_MOVED;
+    atomic_store_explicit(&tensor->lazy, 0, memory_order_relaxed);
+    atomic_store_explicit(&tensor->flags, HOB__TENSOR_MOVED,
+                          memory_order_relaxed);
     tensor->moved_op = op;
     tensor->moved_call = call;
     storage_unref(storage);
@@ -353,8 +405,10 @@ hob_status hob__tensor_download(hob_tensor *tensor, void *data, uint64_t bytes,
     const hob_device *base;
     uint64_t want;
     struct hob_meta meta;
-    hob_status status = hob__tensor_check(tensor, error);
+    hob_status status = hob__tensor_settle(tensor, 0, error);
 
+    if (!status)
+        status = hob__tensor_check(tensor, error);
     if (status)
         return status;
     meta = hob__tensor_meta(tensor);
@@ -416,7 +470,7 @@ hob_status hob__tensor_check(const hob_tensor *tensor, hob_error *error)
 
 hob_device *hob_tensor_device(const hob_tensor *tensor)
 {
-    return tensor->device;
+    return tensor->flags & HOB__TENSOR_ERROR ? NULL : tensor->device;
 }
 
 hob_status hob_tensor_status(const hob_tensor *tensor, hob_error *error)

@@ -6,7 +6,8 @@
  * one opaque state word a decorator level. It is counted; scopes hold
  * references. A handle is in one of three conditions:
  *
- *   live    it has elements (a storage, unless it is empty)
+ *   live    it has elements (a storage, unless it is empty), or waits for
+ *           them: see lazy.h
  *   error   HOB__TENSOR_ERROR: it carries the first cause
  *   moved   HOB__TENSOR_MOVED: a tombstone that says which call took it
  *
@@ -45,7 +46,8 @@ struct hob__failure {
 struct hob_tensor {
     struct hob_view view; /* first: kernels see only this */
     atomic_uint refs;
-    uint32_t flags;     /* enum hob__tensor_flags */
+    atomic_uint flags;  /* enum hob__tensor_flags */
+    atomic_uint lazy;   /* the level that it waits for; see lazy.h */
     hob_device *device; /* borrowed; NULL for an error tensor */
     /* A scope that owns it, and its place there: hints, as scopes of several
      * threads may own one tensor. Only that scope compares, none follows. */
@@ -91,6 +93,20 @@ void hob__tensor_wrap(hob_tensor *tensor, void *data, uint64_t bytes,
  */
 hob_tensor *hob__tensor_share(hob_tensor *tensor, hob_device *device,
                               int32_t levels);
+
+/* Give TENSOR, which waits and has SOURCE's metadata, SOURCE's elements and its
+ * state words of the levels up to LEVELS. Returns what TENSOR waits for now. */
+int32_t hob__tensor_take(hob_tensor *tensor, hob_tensor *source,
+                         int32_t levels);
+
+/* Set FLAG of TENSOR, which is this thread's alone. */
+static inline void hob__tensor_flag(hob_tensor *tensor, uint32_t flag)
+{
+    atomic_store_explicit(
+        &tensor->flags,
+        atomic_load_explicit(&tensor->flags, memory_order_relaxed) | flag,
+        memory_order_relaxed);
+}
 
 /* A handle that carries FAILURE, of which it takes a reference. */
 hob_tensor *hob__tensor_error(struct hob__failure *failure);

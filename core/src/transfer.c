@@ -9,6 +9,7 @@
 #include "dispatch.h"
 #include "error.h"
 #include "host_data.h"
+#include "lazy.h"
 #include "runtime.h"
 #include "scope.h"
 
@@ -109,6 +110,25 @@ static hob_tensor *copy_over(hob_scope *scope, hob_tensor *tensor,
     return result;
 }
 
+/* TENSOR's elements with another stack on the same base. */
+static hob_tensor *share(hob_scope *scope, hob_tensor *tensor,
+                         hob_device *device)
+{
+    int32_t levels = common_levels(tensor->device, device);
+    hob_error error = HOB_ERROR_INIT;
+    hob_status status = hob__tensor_settle(tensor, levels, &error);
+
+    if (status) {
+        tensor = hob__scope_fail(scope, status, "to_device: %s",
+                                 hob__error_text(&error));
+        hob_error_release(&error);
+        return tensor;
+    }
+    if (tensor->flags & HOB__TENSOR_ERROR)
+        return hob__scope_pass(scope, tensor);
+    return adopt(scope, hob__tensor_share(tensor, device, levels));
+}
+
 hob_tensor *hob_to_device(hob_scope *scope, hob_tensor *tensor,
                           hob_device *device)
 {
@@ -119,9 +139,7 @@ hob_tensor *hob_to_device(hob_scope *scope, hob_tensor *tensor,
                                "to_device: no device is given: that of an "
                                "error tensor is NULL");
     if (device->at[0] == tensor->device->at[0])
-        return adopt(scope,
-                     hob__tensor_share(tensor, device,
-                                       common_levels(tensor->device, device)));
+        return share(scope, tensor, device);
     /* A copy between bases is no op yet, so it has no gradient: say so rather
      * than lose one. */
     if (hob__tensor_has_state(tensor))

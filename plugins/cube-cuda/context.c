@@ -106,11 +106,11 @@ static void note_op(struct ccu_device *device, const char *op_name)
 {
     size_t used;
 
+    atomic_fetch_add(&device->asking, 1);
+    atomic_fetch_add(&device->asked, 1);
+    if (op_name == atomic_load(&device->op_name))
+        return;
     pthread_mutex_lock(&device->lock);
-    device->asking++;
-    device->asked++;
-    if (op_name == device->op_name)
-        goto done;
     device->op_name = op_name;
     used = strlen(device->ops);
     if (used > sizeof(device->ops) - 64) {
@@ -121,7 +121,6 @@ static void note_op(struct ccu_device *device, const char *op_name)
     }
     snprintf(device->ops + used, sizeof(device->ops) - used, "%s%s",
              used ? ", " : "", op_name);
-done:
     pthread_mutex_unlock(&device->lock);
 }
 
@@ -146,9 +145,7 @@ hob_status ccu_end(struct ccu_device *device, int is_pushed, hob_status status,
         ccu_leave(device, is_pushed);
         return status;
     }
-    pthread_mutex_lock(&device->lock);
-    device->asking--;
-    pthread_mutex_unlock(&device->lock);
+    atomic_fetch_sub(&device->asking, 1);
     if (!status && device->options.is_blocking)
         status = ccu_wait(device, out_message);
     ccu_leave(device, is_pushed);
@@ -161,21 +158,19 @@ hob_status ccu_wait(struct ccu_device *device, char **out_message)
     hob_status status;
     int is_quiet;
 
-    pthread_mutex_lock(&device->lock);
-    asked = device->asked;
-    is_quiet = !device->asking;
-    pthread_mutex_unlock(&device->lock);
+    asked = atomic_load(&device->asked);
+    is_quiet = !atomic_load(&device->asking);
     status =
         ccu_check(device, "waiting",
                   device->driver->stream_wait(device->stream), out_message);
     if (status)
         return status;
     pthread_mutex_lock(&device->lock);
-    /* What another thread asks for meanwhile may not have been waited for. */
-    if (is_quiet && asked == device->asked) {
+    /* What another thread asks for meanwhile may not have been waited for: it
+     * has counted by now, or finds no name that is its own. */
+    atomic_store(&device->op_name, NULL);
+    if (is_quiet && asked == atomic_load(&device->asked))
         device->ops[0] = '\0';
-        device->op_name = NULL;
-    }
     pthread_mutex_unlock(&device->lock);
     return HOB_OK;
 }

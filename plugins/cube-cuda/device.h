@@ -40,9 +40,9 @@ struct ccu_device {
     uint32_t ordinal;
     _Atomic uint64_t peers; /* ordinals that may use this one's memory */
     _Atomic uint32_t is_lost;
-    const char *op_name; /* of the last launch; only compared */
-    uint64_t asked;      /* launches so far */
-    uint32_t asking;     /* threads that launch just now */
+    const char *_Atomic op_name; /* of the last launch; only compared */
+    _Atomic uint64_t asked;      /* launches so far */
+    _Atomic uint32_t asking;     /* threads that launch just now */
     struct ccu_graph *checked; /* graphs with checks of elements */
     char ops[CCU_OPS];   /* names of the ops since the last wait */
     char lost[2 * CCU_REASON]; /* why */

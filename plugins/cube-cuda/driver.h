@@ -66,6 +66,7 @@ enum {
     CCU_COMPUTE_MODE_PROHIBITED = 2,
     CCU_STREAM_NON_BLOCKING = 1,
     CCU_CAPTURE_RELAXED = 2, /* CUstreamCaptureMode */
+    CCU_PROGRAMMATIC_SERIALIZATION = 6, /* CUlaunchAttributeID */
     CCU_EVENT_DISABLE_TIMING = 2
 };
 
@@ -91,6 +92,25 @@ struct ccu_access {
     int location_type;
     int location_id;
     int flags;
+};
+
+/* CUlaunchAttribute, CUlaunchConfig. */
+struct ccu_launch_attribute {
+    int id;
+    int padding;
+    union {
+        int number;
+        uint64_t words[8];
+    } value;
+};
+
+struct ccu_launch_config {
+    unsigned int groups[3];
+    unsigned int size[3];
+    unsigned int shared_bytes;
+    struct CUstream_st *stream;
+    const struct ccu_launch_attribute *attributes;
+    unsigned int attribute_count;
 };
 
 struct ccu_driver {

@@ -24,8 +24,7 @@ struct ccu_graph {
     struct CUgraphExec_st *exec;
     struct block *blocks;
     uint32_t block_count, block_room;
-    ccu_address flags;          /* in one of the blocks; 0: no checks */
-    uint32_t *seen;             /* pinned: the flags after the latest replay */
+    uint32_t *flags; /* pinned; kernels lower them there; NULL: no checks */
     char (*names)[CCU_OP_NAME]; /* whose check each flag is */
     uint32_t check_count, check_room;
 };
@@ -158,23 +157,19 @@ static uint32_t leave_taken(struct ccu_graph *graph)
 
 /* ---- checks ---- */
 
+/* Flags are written to when a check fails, which is seldom: memory of the host
+ * is good enough, and nothing has to be copied. */
 static hob_status begin_checks(struct ccu_device *device)
 {
     struct ccu_graph *graph = device->recorder.graph;
-    void *seen = NULL;
-    int result =
-        ccu_graph_take(device, CCU_CHECKS * sizeof(uint32_t), &graph->flags);
+    void *flags = NULL;
+    const int result = device->driver->host_alloc(
+        &flags, CCU_CHECKS * sizeof(uint32_t), 0);
 
-    if (!result)
-        result = device->driver->fill(graph->flags, CUBE_FLAG_NONE, CCU_CHECKS,
-                                      device->recorder.stream);
-    if (!result)
-        result =
-            device->driver->host_alloc(&seen, CCU_CHECKS * sizeof(uint32_t), 0);
     if (result)
         return ccu_check(device, "checks of a recording", result, NULL);
-    graph->seen = seen;
-    memset(seen, 0xff, CCU_CHECKS * sizeof(uint32_t));
+    graph->flags = flags;
+    memset(flags, 0xff, CCU_CHECKS * sizeof(uint32_t));
     return HOB_OK;
 }
 
@@ -197,7 +192,7 @@ hob_status ccu_flag_later(struct cube_device *opened, const char *op_name,
                   sizeof(*graph->names)))
         return HOB_ERR_MEMORY;
     graph->names = list;
-    if (!graph->seen) {
+    if (!graph->flags) {
         is_pushed = ccu_enter(device);
         status = begin_checks(device);
         ccu_leave(device, is_pushed);
@@ -205,8 +200,7 @@ hob_status ccu_flag_later(struct cube_device *opened, const char *op_name,
     if (status)
         return status;
     snprintf(graph->names[graph->check_count], CCU_OP_NAME, "%s", op_name);
-    *out_data = (void *)(uintptr_t)(graph->flags +
-                                    4 * (ccu_address)graph->check_count++);
+    *out_data = &graph->flags[graph->check_count++];
     return HOB_OK;
 }
 
@@ -218,15 +212,15 @@ hob_status ccu_look_at_checks(struct ccu_device *device)
     pthread_mutex_lock(&device->lock);
     for (struct ccu_graph *graph = device->checked; graph; graph = graph->next)
         for (uint32_t i = 0; i < graph->check_count; i++) {
-            if (graph->seen[i] == CUBE_FLAG_NONE)
+            if (graph->flags[i] == CUBE_FLAG_NONE)
                 continue;
             if (!text[0])
                 snprintf(text, sizeof(text),
                          "%s: %s, in a step that was replayed, refused element "
                          "%u: an index out of range, or a division by zero; "
                          "the step's results are worth nothing",
-                         device->name, graph->names[i], graph->seen[i]);
-            graph->seen[i] = CUBE_FLAG_NONE;
+                         device->name, graph->names[i], graph->flags[i]);
+            graph->flags[i] = CUBE_FLAG_NONE;
         }
     pthread_mutex_unlock(&device->lock);
     if (!text[0])
@@ -259,8 +253,8 @@ static void drop(struct ccu_device *device, struct ccu_graph *graph)
     for (uint32_t i = 0; i < graph->block_count; i++)
         ccu_memory_give(&device->memory, graph->blocks[i].address,
                         graph->blocks[i].bytes);
-    if (graph->seen)
-        (void)device->driver->host_free(graph->seen);
+    if (graph->flags)
+        (void)device->driver->host_free(graph->flags);
     free(graph->blocks);
     free(graph->names);
     free(graph);
@@ -322,17 +316,8 @@ static hob_status finish(struct ccu_device *device, struct ccu_graph *graph,
     struct CUstream_st *stream = device->recorder.stream;
     struct CUgraph_st *written = NULL;
     const uint32_t taken = leave_taken(graph);
-    int result = CCU_OK;
+    int result = driver->stream_end_capture(stream, &written);
 
-    if (keep && graph->check_count)
-        result =
-            driver->copy_down(graph->seen, graph->flags,
-                              graph->check_count * sizeof(uint32_t), stream);
-    if (!result) {
-        result = driver->stream_end_capture(stream, &written);
-    } else {
-        (void)driver->stream_end_capture(stream, &written);
-    }
     if (keep && !result && !taken && !device->recorder.refused[0])
         result = driver->graph_instantiate(&graph->exec, written, 0);
     if (written)
@@ -360,9 +345,6 @@ static hob_status end(void *opened, int32_t keep, void **out_graph,
 
     *out_graph = NULL;
     *out_message = NULL;
-    /* Flags are the graph's own until it ends. */
-    if (graph->flags)
-        (void)ccu_graph_give(device, graph->flags);
     status = finish(device, graph, keep, out_message);
     atomic_store_explicit(&recorder->thread, 0, memory_order_relaxed);
     recorder->graph = NULL;
@@ -405,7 +387,7 @@ static void graph_free(void *opened, void *graph)
     struct ccu_device *device = opened;
     const int is_pushed = ccu_enter(device);
 
-    /* A replay may be on its way, with a copy to pinned memory at its end. */
+    /* A replay may be on its way. */
     (void)device->driver->stream_wait(device->stream);
     unlink_checked(device, graph);
     drop(device, graph);

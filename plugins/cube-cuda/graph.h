@@ -6,8 +6,8 @@
  * A thread that records works on a stream of its own, which the driver writes
  * down instead of doing its work; other threads go on with the device's. The
  * memory that it takes becomes the graph's. Checks of elements (cube/flag.h)
- * cannot be read then: their flags lie side by side, each replay ends with a
- * copy of them to the host, and who waits for the device looks there.
+ * cannot be read then: their flags lie in memory of the host that the device
+ * can write to, and who waits for the device looks there.
  */
 #ifndef CCU_GRAPH_H
 #define CCU_GRAPH_H

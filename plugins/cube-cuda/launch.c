@@ -13,7 +13,7 @@ struct ccu_kernel {
     struct CUmod_st *module;
     struct CUfunc_st *function;
     uint32_t group_size;
-    uint32_t reserved;
+    uint32_t waits; /* it may be started before the one before it has ended */
 };
 
 static int load(struct ccu_device *device, const struct cube_source *source,
@@ -58,6 +58,8 @@ static hob_status kernel_open(struct cube_device *opened,
     }
     memset(kernel, 0, sizeof(*kernel));
     kernel->group_size = source->group_size;
+    kernel->waits = source->waits && device->physical->major >= 9 &&
+                    device->driver->launch_ex != NULL;
     result = load(device, source, binary, kernel);
     ccu_leave(device, is_pushed);
     if (result) {
@@ -77,6 +79,27 @@ static void kernel_close(struct cube_device *opened, void *closed)
     (void)device->driver->module_unload(kernel->module);
     ccu_leave(device, is_pushed);
     opened->host->mem_free(opened->host, kernel);
+}
+
+/* Recorded, so that a replay starts it while the kernel before it ends: what
+ * that costs the host more is paid once. */
+static int launch_overlapping(struct ccu_device *device,
+                              const struct ccu_kernel *kernel,
+                              const struct cube_launch *launch,
+                              void **parameters)
+{
+    const struct ccu_launch_attribute attribute = {
+        .id = CCU_PROGRAMMATIC_SERIALIZATION, .value = {.number = 1}};
+    const struct ccu_launch_config config = {
+        .groups = {launch->groups, 1, 1},
+        .size = {kernel->group_size, 1, 1},
+        .shared_bytes = launch->shared_bytes,
+        .stream = ccu_stream(device),
+        .attributes = &attribute,
+        .attribute_count = 1};
+
+    return device->driver->launch_ex(&config, kernel->function, parameters,
+                                     NULL);
 }
 
 static hob_status launch(struct cube_device *opened, void *kernel_handle,
@@ -99,9 +122,12 @@ static hob_status launch(struct cube_device *opened, void *kernel_handle,
     parameters[0] = params;
     for (uint32_t i = 0; i < launch->place_count; i++)
         parameters[i] = params + launch->places[i];
-    result = device->driver->launch(
-        kernel->function, launch->groups, 1, 1, kernel->group_size, 1, 1,
-        launch->shared_bytes, ccu_stream(device), parameters, NULL);
+    if (kernel->waits && ccu_is_recording(device))
+        result = launch_overlapping(device, kernel, launch, parameters);
+    else
+        result = device->driver->launch(
+            kernel->function, launch->groups, 1, 1, kernel->group_size, 1, 1,
+            launch->shared_bytes, ccu_stream(device), parameters, NULL);
     status = ccu_check(device, launch->op_name, result, out_message);
     return ccu_end(device, is_pushed, status, out_message);
 }

@@ -111,6 +111,24 @@ static void count_taken(struct hob_memory_stats *stats, uint64_t bytes,
         stats->peak_bytes = stats->in_use_bytes;
 }
 
+int ccu_memory_take_listed(struct ccu_memory *memory, uint64_t bytes,
+                           ccu_address *out_address)
+{
+    uint32_t class;
+    const uint64_t size = ccu_memory_size(bytes, &class);
+    struct ccu_list *list = &memory->lists[class % CCU_MEMORY_CLASSES];
+    int is_taken;
+
+    pthread_mutex_lock(&memory->lock);
+    is_taken = class < CCU_MEMORY_CLASSES && list->count;
+    if (is_taken) {
+        *out_address = list->blocks[--list->count];
+        count_taken(&memory->stats, bytes, size);
+    }
+    pthread_mutex_unlock(&memory->lock);
+    return is_taken;
+}
+
 int ccu_memory_take(struct ccu_memory *memory, uint64_t bytes,
                     ccu_address *out_address)
 {
@@ -141,8 +159,10 @@ int ccu_memory_take(struct ccu_memory *memory, uint64_t bytes,
 void ccu_memory_give(struct ccu_memory *memory, ccu_address address,
                      uint64_t bytes)
 {
+    struct ccu_device *device = memory->device;
     uint32_t class;
     const uint64_t size = ccu_memory_size(bytes, &class);
+    int is_pushed;
 
     if (!address)
         return;
@@ -150,8 +170,11 @@ void ccu_memory_give(struct ccu_memory *memory, ccu_address address,
     memory->stats.in_use_bytes -= bytes;
     memory->stats.padding_bytes -= size - bytes;
     if (class == CCU_MEMORY_CLASSES ||
-        !list_push(&memory->lists[class], address))
-        (void)memory->device->driver->free(address, memory->device->stream);
+        !list_push(&memory->lists[class], address)) {
+        is_pushed = ccu_enter(device);
+        (void)device->driver->free(address, device->stream);
+        ccu_leave(device, is_pushed);
+    }
     pthread_mutex_unlock(&memory->lock);
 }
 

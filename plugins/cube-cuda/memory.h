@@ -11,8 +11,8 @@
  * A block that is given back may be given out at once although work that was
  * asked for before still uses it: one stream does all work, in order.
  *
- * All functions may be called by several threads, with the device's context
- * current.
+ * All functions may be called by several threads; but where it says otherwise
+ * with the device's context current.
  */
 #ifndef CCU_MEMORY_H
 #define CCU_MEMORY_H
@@ -56,10 +56,15 @@ hob_status ccu_memory_init(struct ccu_memory *memory, struct ccu_device *device,
 /* Everything goes back to the driver; nothing uses it any more. */
 void ccu_memory_release(struct ccu_memory *memory);
 
+/* Take BYTES bytes if a list has them; whether it had. The context need not be
+ * current. */
+int ccu_memory_take_listed(struct ccu_memory *memory, uint64_t bytes,
+                           ccu_address *out_address);
 /* Take BYTES bytes; RESULT is the driver's answer. */
 int ccu_memory_take(struct ccu_memory *memory, uint64_t bytes,
                     ccu_address *out_address);
-/* ADDRESS was taken for BYTES bytes; 0 is accepted. */
+/* ADDRESS was taken for BYTES bytes; 0 is accepted. The context need not be
+ * current. */
 void ccu_memory_give(struct ccu_memory *memory, ccu_address address,
                      uint64_t bytes);
 /* All free blocks go back to the driver and, once the stream is through, to

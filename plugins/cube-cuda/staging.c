@@ -5,7 +5,7 @@
 
 /* One thread copies memory slower than the bus does; pieces are worth handing
  * out from here on. */
-enum { COPY_GRAIN = 1 << 20 };
+enum { COPY_GRAIN = 128 << 10 };
 
 struct copy {
     char *to;
@@ -84,6 +84,10 @@ void ccu_staging_release(struct ccu_staging *staging)
         return;
     lane_release(staging->device, &staging->up);
     lane_release(staging->device, &staging->down);
+    if (staging->before)
+        (void)staging->device->driver->event_destroy(staging->before);
+    if (staging->aside)
+        (void)staging->device->driver->stream_destroy(staging->aside);
 }
 
 /* ---- up ---- */
@@ -153,19 +157,50 @@ hob_status ccu_staging_upload(struct ccu_staging *staging, ccu_address to,
 
 /* ---- down ---- */
 
-/* Ask for BYTES bytes from FROM into SLOT. */
+/* The stream for a download of BYTES bytes, after all that was asked for. */
+static int stream_for(struct ccu_staging *staging, uint64_t bytes,
+                      struct CUstream_st **out_stream)
+{
+    struct ccu_device *device = staging->device;
+    const struct ccu_driver *driver = device->driver;
+    int result = CCU_OK;
+
+    *out_stream = device->stream;
+    if (bytes < CCU_ASIDE_BYTES)
+        return CCU_OK;
+    if (!staging->aside) {
+        result = driver->stream_create(&staging->aside, CCU_STREAM_NON_BLOCKING);
+        if (result)
+            staging->aside = NULL;
+    }
+    if (!result && !staging->before) {
+        result =
+            driver->event_create(&staging->before, CCU_EVENT_DISABLE_TIMING);
+        if (result)
+            staging->before = NULL;
+    }
+    if (!result)
+        result = driver->event_record(staging->before, device->stream);
+    if (!result)
+        result = driver->stream_wait_event(staging->aside, staging->before, 0);
+    *out_stream = staging->aside;
+    return result;
+}
+
+/* Ask STREAM for BYTES bytes from FROM into SLOT. */
 static hob_status fetch(struct ccu_device *device, struct ccu_slot *slot,
-                        ccu_address from, uint64_t bytes)
+                        ccu_address from, uint64_t bytes,
+                        struct CUstream_st *stream)
 {
     hob_status status = slot_open(device, slot);
     int result;
 
     if (status)
         return status;
-    result = device->driver->copy_down(slot->memory, from, (size_t)bytes,
-                                       device->stream);
+    result =
+        device->driver->copy_down(slot->memory, from, (size_t)bytes, stream);
     if (!result)
-        result = device->driver->event_record(slot->event, device->stream);
+        result = device->driver->event_record(slot->event, stream);
     slot->used = bytes;
     return ccu_check(device, "a download", result, NULL);
 }
@@ -177,10 +212,12 @@ static hob_status download_locked(struct ccu_staging *staging, char *to,
     struct ccu_device *device = staging->device;
     struct ccu_lane *lane = &staging->down;
     const uint64_t parts = (bytes + CCU_SLOT_BYTES - 1) / CCU_SLOT_BYTES;
+    struct CUstream_st *stream = NULL;
     uint64_t asked = 0;
-    hob_status status = HOB_OK;
+    hob_status status = ccu_check(device, "a download",
+                                  stream_for(staging, bytes, &stream), NULL);
 
-    for (uint64_t part = 0; part < parts; part++) {
+    for (uint64_t part = 0; part < parts && !status; part++) {
         struct ccu_slot *slot = &lane->slots[part % CCU_SLOTS];
 
         for (; asked < parts && asked < part + CCU_SLOTS; asked++) {
@@ -189,7 +226,8 @@ static hob_status download_locked(struct ccu_staging *staging, char *to,
 
             status = fetch(device, &lane->slots[asked % CCU_SLOTS],
                            from + offset,
-                           left < CCU_SLOT_BYTES ? left : CCU_SLOT_BYTES);
+                           left < CCU_SLOT_BYTES ? left : CCU_SLOT_BYTES,
+                           stream);
             if (status)
                 return status;
         }
@@ -199,7 +237,7 @@ static hob_status download_locked(struct ccu_staging *staging, char *to,
             return status;
         copy_host(device, to + part * CCU_SLOT_BYTES, slot->memory, slot->used);
     }
-    return HOB_OK;
+    return status;
 }
 
 hob_status ccu_staging_download(struct ccu_staging *staging, void *host_data,

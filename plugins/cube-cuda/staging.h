@@ -5,6 +5,10 @@
  * Both directions go through pinned memory in slots, made on first need: the
  * device copies from or to one while the host copies the next. An upload
  * returns once its bytes lie in slots; small ones share a slot.
+ *
+ * A large download has a stream of its own, which waits for what was asked for
+ * before: work that other threads ask for meanwhile goes on beside it. An
+ * upload writes to memory that earlier work may still use, so it waits in line.
  */
 #ifndef CCU_STAGING_H
 #define CCU_STAGING_H
@@ -17,7 +21,11 @@
 
 struct ccu_device;
 
-enum { CCU_SLOTS = 4, CCU_SLOT_BYTES = 8 << 20 };
+enum {
+    CCU_SLOTS = 4,
+    CCU_SLOT_BYTES = 8 << 20,
+    CCU_ASIDE_BYTES = 1 << 20 /* a download from here on is a large one */
+};
 
 struct ccu_slot {
     char *memory;
@@ -36,6 +44,8 @@ struct ccu_lane {
 struct ccu_staging {
     struct ccu_device *device; /* borrowed, outlives this */
     struct ccu_lane up, down;
+    struct CUstream_st *aside; /* of large downloads; made on first need */
+    struct CUevent_st *before; /* what they wait for */
 };
 
 hob_status ccu_staging_init(struct ccu_staging *staging,

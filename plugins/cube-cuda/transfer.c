@@ -40,32 +40,38 @@ int ccu_take(struct ccu_device *device, uint64_t bytes,
 hob_status ccu_device_alloc(void *opened, uint64_t bytes, void **out_data)
 {
     struct ccu_device *device = opened;
-    const int is_pushed = ccu_enter(device);
+    const int is_recording = ccu_is_recording(device);
     ccu_address address = 0;
     hob_status status = ccu_check_lost(device, NULL);
+    int is_pushed;
 
     *out_data = NULL;
-    if (!status)
-        status = ccu_check(device, "cuMemAllocFromPoolAsync",
-                           ccu_is_recording(device)
-                               ? ccu_graph_take(device, bytes, &address)
-                               : ccu_take(device, bytes, &address),
-                           NULL);
+    if (status)
+        return status;
+    if (is_recording ||
+        !ccu_memory_take_listed(&device->memory, bytes, &address)) {
+        is_pushed = ccu_enter(device);
+        status = ccu_check_lost(device, NULL);
+        if (!status)
+            status = ccu_check(device, "cuMemAllocFromPoolAsync",
+                               is_recording
+                                   ? ccu_graph_take(device, bytes, &address)
+                                   : ccu_take(device, bytes, &address),
+                               NULL);
+        ccu_leave(device, is_pushed);
+    }
     if (!status)
         *out_data = (void *)(uintptr_t)address;
-    ccu_leave(device, is_pushed);
     return status;
 }
 
 void ccu_device_free(void *opened, void *data, uint64_t bytes)
 {
     struct ccu_device *device = opened;
-    const int is_pushed = ccu_enter(device);
 
     if (!ccu_is_recording(device) ||
         !ccu_graph_give(device, (ccu_address)(uintptr_t)data))
         ccu_memory_give(&device->memory, (ccu_address)(uintptr_t)data, bytes);
-    ccu_leave(device, is_pushed);
 }
 
 hob_status ccu_device_upload(void *opened, void *data, const void *host_data,

@@ -362,6 +362,7 @@ static void add_portable_text(struct cube_text *text,
                        "};\nextern \"C\" __global__ void "
                        "__launch_bounds__(GROUP_SIZE) %s(\n"
                        "    const __grid_constant__ cube_kernel kernel)\n{\n"
+                       "    cube_wait_for_last();\n"
                        "    const_cast<cube_kernel &>(kernel).cube_main();\n"
                        "}\n",
                        program->name);

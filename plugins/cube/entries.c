@@ -5,6 +5,7 @@
 #include <string.h>
 
 static const struct cube_entries *const families[] = {
+    &cube_attention_entries,
     &cube_conv_entries,
     &cube_copy_entries,
     &cube_create_entries,

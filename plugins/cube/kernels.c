@@ -226,6 +226,7 @@ hob_status cube_kernel_make(struct cube_kernels *kernels,
         .name = program->name,
         .group_size = variant->group_size,
         .is_binary = program->language == CUBE_ONLY_SPIRV,
+        .waits = program->language == CUBE_PORTABLE,
         .is_tied = (program->flags & CUBE_TIED) != 0,
     };
     char *text = NULL;

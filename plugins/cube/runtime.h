@@ -44,6 +44,8 @@ struct cube_source {
     uint32_t group_size;
     uint32_t param_bytes;
     uint32_t is_binary; /* text is what compile would make: not compiled */
+    uint32_t waits; /* CUDA: it waits for the kernel before it by itself, as
+                       all of the dialect do on sm_90 */
     uint32_t is_tied;   /* CUDA: to this architecture alone, as sm_90a is */
 };
 

@@ -25,6 +25,7 @@ extern const char cube_text_pairs[];
 /* Kernels. */
 extern const char cube_text_adam[];
 extern const char cube_text_arange[];
+extern const char cube_text_attention[];
 extern const char cube_text_circular[];
 extern const char cube_text_circular64[];
 extern const char cube_text_conv[];
@@ -37,6 +38,7 @@ extern const char cube_text_matmul[];
 extern const char cube_text_matmul_rows[];
 extern const char cube_text_matmul_sum[];
 extern const char cube_text_move[];
+extern const char cube_text_not_finite[];
 extern const char cube_text_outside[];
 extern const char cube_text_pick[];
 extern const char cube_text_pool[];

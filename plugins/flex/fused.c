@@ -163,9 +163,12 @@ static const struct fused_plan *choose_plan(const struct fused_kernel *kernel,
         *(i < outer ? &rows : &n) *= run->shape[i];
     if (lies_over_input(program, run))
         flags |= FUSED_LATE;
-    if (fused_is_long(rows, n) ||
-        kernel->plans[flags]->kept_bytes * (uint64_t)n >
-            kernel->device->l2_bytes / 2)
+    if (fused_is_columns(program, run))
+        n *= flex_least(rows, FUSED_COLUMNS);
+    else if (fused_is_long(rows, n))
+        flags |= FUSED_AGAIN;
+    if (kernel->plans[flags] && kernel->plans[flags]->kept_bytes * (uint64_t)n >
+                                    kernel->device->l2_bytes / 2)
         flags |= FUSED_AGAIN;
     return kernel->plans[flags];
 }

@@ -44,7 +44,8 @@ enum {
     FUSED_NEAR = 20 << 10,
     FUSED_BLOCK_LEAST = 64,
     FUSED_LONG = 1 << 18, /* elements of a long row */
-    FUSED_GROUP = 128     /* rows of a block at most */
+    FUSED_GROUP = 128,    /* rows of a block at most */
+    FUSED_COLUMNS = 512   /* the same of columns */
 };
 
 /* ---- ops ---- */
@@ -259,6 +260,7 @@ struct fused_job {
     int64_t n;      /* elements of a row */
     int64_t block;  /* elements at most */
     int64_t group;  /* rows of a block; 0: a row has several blocks */
+    int64_t places; /* of columns: elements of each row in a block */
     int64_t pitch;  /* rows that there is room for */
     int64_t limit;  /* elements of a filled slot */
     int64_t row;    /* blocks end at multiples of it; 0: anywhere */
@@ -270,7 +272,8 @@ struct fused_job {
     uint64_t kept_bytes; /* of scratch */
     int32_t failed;      /* set from any thread */
     uint8_t has_rows;
-    uint8_t is_long; /* threads share the passes of a row */
+    uint8_t is_long;    /* threads share the passes of a row */
+    uint8_t is_columns; /* neighbours are in neighbouring rows */
 };
 
 /* Whether ROWS rows of N elements are few and long. Then plans must keep
@@ -279,6 +282,10 @@ static inline int fused_is_long(int64_t rows, int64_t n)
 {
     return rows <= FUSED_BLOCK_LEAST && n >= FUSED_LONG;
 }
+
+/* Whether neighbouring elements are those of neighbouring rows. */
+int fused_is_columns(const struct hob_fused_program *program,
+                     const struct hob_fused_run *run);
 
 /* Describe a run of PLAN; HOB_ERR_UNSUPPORTED if its blocks would be too
  * small. */
@@ -312,7 +319,8 @@ void fused_fetch(struct fused_thread *thread, uint32_t inputs, int64_t first,
 /* Let what is kept be that of a block at element AT of the row. */
 void fused_kept(struct fused_thread *thread, int64_t at);
 /* The instructions FIRST .. END - 1 on N elements, which for folds are rows of
- * ROW elements; JOINS: more of the one row before. */
+ * ROW elements, or of columns so many places of ROW rows; JOINS: more of the
+ * row or rows before. */
 struct fused_rows_part {
     int64_t row;
     int joins;

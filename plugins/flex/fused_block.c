@@ -227,6 +227,29 @@ static void run_cast(struct fused_thread *thread,
     job->device->kernels->load_f32[made->round](out, narrow, n);
 }
 
+/* N elements, the same places of part->row rows one after the other, to these
+ * rows' accumulators. */
+static void fold_columns(const struct fused_fold *fold, char *acc,
+                         const char *in, int64_t n, int64_t size,
+                         const struct fused_rows_part *part)
+{
+    const struct flex_reduction *is = &fold->is;
+    int64_t places = n / part->row;
+    union flex_cell none;
+
+    if (!part->joins &&
+        (is->kind == FLEX_FOLD_MAX || is->kind == FLEX_FOLD_MIN)) {
+        memcpy(acc, in, (size_t)(part->row * size));
+        in += part->row * size;
+        places--;
+    } else if (!part->joins) {
+        flex_reduction_identity(is, &none);
+        flex_copy_strided(acc, 1, &none, 0, part->row, is->acc_size);
+    }
+    if (places)
+        is->rows(acc, in, part->row, places, part->row);
+}
+
 static void run_fold(struct fused_thread *thread,
                      const struct fused_instruction *made, int64_t n,
                      const struct fused_rows_part *part)
@@ -240,6 +263,10 @@ static void run_fold(struct fused_thread *thread,
                     : thread->rows + fold->offset * (uint64_t)job->pitch;
     union flex_cell cell;
 
+    if (job->is_columns) {
+        fold_columns(fold, acc, in, n, value->size, part);
+        return;
+    }
     if (part->joins) {
         fold->is.fold(&cell, in, n);
         fold->is.combine(acc, &cell, 0, 1, 1);

@@ -11,9 +11,10 @@
 #include <string.h>
 
 enum {
-    ROW_LEAST = 256,    /* elements of a run that blocks stay within */
-    ROW_BLOCK = 4096,   /* elements of a block that is rows */
-    ROWS_AREA = 8 << 10 /* bytes for values of rows */
+    ROW_LEAST = 256,     /* elements of a run that blocks stay within */
+    ROW_BLOCK = 4096,    /* elements of a block that is rows */
+    ROWS_AREA = 8 << 10, /* bytes for values of rows */
+    COLUMNS_FEW = 8      /* rows one by one are as good */
 };
 
 /* The space as operands' loops see it. */
@@ -33,6 +34,20 @@ static void space_plain(struct space *space, const int64_t *shape,
     for (uint32_t i = 0; i < rank; i++) {
         space->shape[i] = shape[i];
         space->from[i] = (uint8_t)i;
+        space->flip[i] = 0;
+    }
+}
+
+/* The same place of all rows comes first, then the next place. */
+static void space_columns(struct space *space, const int64_t *shape,
+                          uint32_t rank, uint32_t row_rank)
+{
+    const uint32_t outer = rank - row_rank;
+
+    space->rank = rank;
+    for (uint32_t i = 0; i < rank; i++) {
+        space->from[i] = (uint8_t)(i < row_rank ? outer + i : i - row_rank);
+        space->shape[i] = shape[space->from[i]];
         space->flip[i] = 0;
     }
 }
@@ -61,9 +76,9 @@ static void space_ordered(struct space *space, const int64_t *shape,
     }
 }
 
-/* The first RANK dimensions of SPACE for OPERAND. */
+/* SPACE as OPERAND lies in it. */
 static void operand_loop(struct flex_loop *loop, const struct space *space,
-                         uint32_t rank, const struct hob_fused_operand *operand,
+                         const struct hob_fused_operand *operand,
                          uint32_t dtype)
 {
     const int64_t size = hob_dtype_size(dtype);
@@ -71,8 +86,8 @@ static void operand_loop(struct flex_loop *loop, const struct space *space,
     char *data = operand->data;
 
     view.dtype = (uint8_t)dtype;
-    view.rank = (uint8_t)rank;
-    for (uint32_t i = 0; i < rank; i++) {
+    view.rank = (uint8_t)space->rank;
+    for (uint32_t i = 0; i < space->rank; i++) {
         const int64_t stride = operand->strides[space->from[i]];
 
         view.shape[i] = space->shape[i];
@@ -96,11 +111,10 @@ static enum fused_walk walk_of(const struct flex_loop *loop)
 
 static void init_inputs(struct fused_job *job,
                         const struct hob_fused_program *program,
-                        const struct space *space,
+                        const struct space *space, const struct space *outer,
                         const struct hob_fused_run *run)
 {
     const struct flex_kernels *kernels = job->device->kernels;
-    const uint32_t row_dims = (uint32_t)program->rank - program->row_rank;
 
     job->slot_bytes = job->plan->slot_bytes;
     for (uint32_t i = 0; i < program->input_count; i++) {
@@ -111,8 +125,8 @@ static void init_inputs(struct fused_job *job,
         in->is_single = 0;
         in->dtype = (uint8_t)dtype;
         in->load = kernels->load_f32[dtype];
-        operand_loop(&in->loop, space, in->is_row ? row_dims : space->rank,
-                     &run->inputs[i], dtype);
+        operand_loop(&in->loop, in->is_row ? outer : space, &run->inputs[i],
+                     dtype);
         in->walk = (uint8_t)walk_of(&in->loop);
         if (in->is_row || (in->walk == FUSED_DENSE && !in->load))
             continue;
@@ -138,11 +152,10 @@ static uint32_t lies_over(const struct hob_fused_program *program,
 
 static void init_outputs(struct fused_job *job,
                          const struct hob_fused_program *program,
-                         const struct space *space,
+                         const struct space *space, const struct space *outer,
                          const struct hob_fused_run *run)
 {
     const struct fused_plan *plan = job->plan;
-    const uint32_t row_dims = (uint32_t)program->rank - program->row_rank;
     uint64_t bytes = 0;
     int past;
 
@@ -151,8 +164,7 @@ static void init_outputs(struct fused_job *job,
 
         out->dtype = plan->outputs[i].dtype;
         out->store = job->device->kernels->store_f32[out->dtype];
-        operand_loop(&out->loop, space,
-                     plan->outputs[i].is_row ? row_dims : space->rank,
+        operand_loop(&out->loop, plan->outputs[i].is_row ? outer : space,
                      &run->outputs[i], out->dtype);
         out->is_dense = walk_of(&out->loop) == FUSED_DENSE;
         bytes += (uint64_t)out->loop.count * out->loop.size;
@@ -245,14 +257,34 @@ static void init_rows(struct fused_job *job)
         job->pitch = flex_round_up(job->group ? job->group : 1, 8);
 }
 
+/* Rows whose elements are far apart, but near those of the next row: blocks
+ * are elements with the same place in some rows, or some such places of all. */
+static void init_columns(struct fused_job *job)
+{
+    const struct fused_plan *plan = job->plan;
+    const int64_t most = near_block(job->slot_bytes, FLEX_BLOCK);
+    const int64_t room =
+        plan->row_bytes ? 2 * ROWS_AREA / plan->row_bytes : FUSED_COLUMNS;
+
+    job->group = flex_least(flex_least(FUSED_COLUMNS, room),
+                            flex_least(most, job->rows));
+    job->places = 1;
+    if (job->group == job->rows)
+        job->places = flex_clamp(most / job->rows, 1, job->n);
+    job->block = flex_round_up(job->group * job->places, FUSED_BLOCK_LEAST);
+    job->pitch = flex_round_up(job->group, 8);
+}
+
 static hob_status init_blocks(struct fused_job *job)
 {
     const struct fused_plan *plan = job->plan;
     const uint64_t rows_bytes = plan->row_bytes * (uint64_t)job->pitch;
     uint64_t kept;
 
-    job->kept_pitch =
-        job->group ? job->block : flex_round_up(job->n, FUSED_BLOCK_LEAST);
+    job->kept_pitch = job->is_columns ? job->group * job->n
+                      : job->group    ? job->block
+                                      : job->n;
+    job->kept_pitch = flex_round_up(job->kept_pitch, FUSED_BLOCK_LEAST);
     kept = plan->kept_bytes * (uint64_t)job->kept_pitch;
     job->kept_at = (uint64_t)job->slot_bytes * (uint64_t)job->block;
     if (job->kept_at + rows_bytes > FUSED_ARENA)
@@ -276,6 +308,8 @@ static int is_single(const struct fused_job *job,
     if (in->walk == FUSED_UNIFORM)
         return 1;
     if (in->walk == FUSED_DENSE || job->n == 0 || loop->strides[inner] != 0)
+        return 0;
+    if (job->is_columns)
         return 0;
     if (job->group)
         return job->group == 1 && loop->shape[inner] % job->n == 0;
@@ -303,9 +337,35 @@ static void init_links(struct fused_job *job)
         } else if (value->kind == FUSED_INPUT) {
             link->is_single = job->in[link->value].is_single;
         } else if (value->kind == FUSED_EXPANDED) {
-            link->is_single = job->group <= 1;
+            link->is_single = job->group <= 1 && !job->is_columns;
         }
     }
+}
+
+int fused_is_columns(const struct hob_fused_program *program,
+                     const struct hob_fused_run *run)
+{
+    const uint32_t rows = (uint32_t)program->rank - program->row_rank;
+    uint32_t outer = rows, inner = program->rank;
+
+    while (outer > 0 && run->shape[outer - 1] == 1)
+        outer--;
+    while (inner > rows && run->shape[inner - 1] == 1)
+        inner--;
+    if (outer == 0 || inner == rows || run->shape[outer - 1] < COLUMNS_FEW)
+        return 0;
+    for (uint32_t i = 0; i < program->rank; i++)
+        if (run->shape[i] == 0)
+            return 0;
+    for (uint32_t i = 0; i < program->input_count; i++) {
+        const int64_t *strides = run->inputs[i].strides;
+        const int64_t stride = flex_magnitude(strides[outer - 1]);
+
+        if (program->inputs[i].kind == HOB_FUSED_FULL && stride &&
+            stride < flex_magnitude(strides[inner - 1]))
+            return 1;
+    }
+    return 0;
 }
 
 hob_status fused_job_init(struct fused_job *job,
@@ -314,7 +374,7 @@ hob_status fused_job_init(struct fused_job *job,
                           const struct hob_fused_run *run)
 {
     const struct hob_fused_program *program = &kernel->program;
-    struct space space;
+    struct space space, outer;
     hob_status st;
 
     job->device = kernel->device;
@@ -334,16 +394,24 @@ hob_status fused_job_init(struct fused_job *job,
     }
     job->count = job->rows * job->n;
     job->has_rows = program->row_rank > 0;
-    job->is_long = job->has_rows && fused_is_long(job->rows, job->n);
+    job->is_columns = job->has_rows && fused_is_columns(program, run);
+    job->is_long =
+        job->has_rows && !job->is_columns && fused_is_long(job->rows, job->n);
     if (program->row_rank == 0 && program->output_count)
         space_ordered(&space, run->shape, run->outputs[0].strides,
                       program->rank);
+    else if (job->is_columns)
+        space_columns(&space, run->shape, program->rank, program->row_rank);
     else
         space_plain(&space, run->shape, program->rank);
-    init_inputs(job, program, &space, run);
-    init_outputs(job, program, &space, run);
+    space_plain(&outer, run->shape,
+                (uint32_t)program->rank - program->row_rank);
+    init_inputs(job, program, &space, &outer, run);
+    init_outputs(job, program, &space, &outer, run);
     init_cells(job, run);
-    if (program->row_rank)
+    if (job->is_columns)
+        init_columns(job);
+    else if (program->row_rank)
         init_rows(job);
     else
         job->block = near_block(job->slot_bytes, FLEX_BLOCK);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fused_run.c - the blocks of a run on the host's threads, in one of three
- * ways: elements alone; rows, some or one or a part of one at a time; and a
- * few long rows, each of whose passes is shared by all threads.
+ * fused_run.c - the blocks of a run on the host's threads, in one of four
+ * ways: elements alone; rows, some or one or a part of one at a time; columns,
+ * rows that lie side by side; and a few long rows, each of whose passes is
+ * shared by all threads.
  */
 #include "fused.h"
 
@@ -65,7 +66,7 @@ static void load_rows(struct fused_thread *thread, int64_t first, int64_t count)
 
     for (uint32_t i = 0; i < job->plan->input_count; i++) {
         const struct fused_job_input *in = &job->in[i];
-        char stored[FUSED_GROUP * sizeof(uint64_t)];
+        char stored[FUSED_COLUMNS * sizeof(uint16_t)];
 
         if (!in->is_row)
             continue;
@@ -84,7 +85,7 @@ static void store_rows(struct fused_thread *thread, int64_t first,
     for (uint32_t i = 0; i < job->plan->output_count; i++) {
         const struct fused_output *planned = &job->plan->outputs[i];
         const struct fused_job_output *out = &job->out[i];
-        char narrow[FUSED_GROUP * sizeof(uint16_t)];
+        char narrow[FUSED_COLUMNS * sizeof(uint16_t)];
         const void *from = thread->at[planned->value];
 
         if (!planned->is_row)
@@ -97,19 +98,26 @@ static void store_rows(struct fused_thread *thread, int64_t first,
     }
 }
 
-/* Values of COUNT rows for each element of a block of theirs. */
-static void expand(struct fused_thread *thread, const struct fused_pass *pass,
+/* Values of COUNT rows, those FIRST .. END - 1 of plan->expanded, for each
+ * element of a block of theirs. */
+static void expand(struct fused_thread *thread, uint32_t first, uint32_t end,
                    int64_t count)
 {
     const struct fused_job *job = thread->job;
     const struct fused_plan *plan = job->plan;
 
-    for (uint32_t i = pass->expanded_first; i < pass->expanded_end; i++) {
+    for (uint32_t i = first; i < end; i++) {
         const struct fused_value *value = &plan->values[plan->expanded[i]];
         const char *from = thread->at[value->of];
         char *slot = thread->arena + value->offset * (uint64_t)job->block;
 
-        if (job->group > 1) {
+        if (job->is_columns && job->places == 1) {
+            slot = thread->at[value->of];
+        } else if (job->is_columns) {
+            for (int64_t k = 0; k < job->places; k++)
+                memcpy(slot + k * count * value->size, from,
+                       (size_t)(count * value->size));
+        } else if (job->group > 1) {
             for (int64_t r = 0; r < count; r++)
                 flex_copy_strided(slot + r * job->n * value->size, 1,
                                   from + r * value->size, 0, job->n,
@@ -130,7 +138,7 @@ static void begin_pass(struct fused_thread *thread, uint32_t p, int64_t count)
     const struct fused_pass *pass = &thread->job->plan->passes[p];
 
     fused_instructions(thread, pass->row_first, pass->row_end, count, NULL);
-    expand(thread, pass, count);
+    expand(thread, pass->expanded_first, pass->expanded_end, count);
 }
 
 /* What the folds of pass P have of COUNT rows as their results. */
@@ -142,7 +150,7 @@ static void end_pass(struct fused_thread *thread, uint32_t p, int64_t count)
     for (uint32_t i = 0; i < plan->fold_count; i++) {
         const struct fused_fold *fold = &plan->folds[i];
         char *acc = thread->rows + fold->offset * (uint64_t)job->pitch;
-        char narrow[FUSED_GROUP * sizeof(uint16_t)];
+        char narrow[FUSED_COLUMNS * sizeof(uint16_t)];
         void *out = thread->at[fold->out];
 
         if (fold->pass != p)
@@ -228,6 +236,55 @@ static void rows_piece(void *context, int64_t first, int64_t last,
     fused_thread_end(&thread);
 }
 
+/* ---- columns ---- */
+
+/* COUNT rows from FIRST on, some places of all of them in a block. */
+static void run_strip(struct fused_thread *thread, int64_t first, int64_t count)
+{
+    const struct fused_job *job = thread->job;
+    const struct fused_plan *plan = job->plan;
+
+    for (uint32_t p = 0; p < plan->pass_count; p++) {
+        const struct fused_pass *pass = &plan->passes[p];
+        struct fused_rows_part part = {count, 0};
+
+        begin_pass(thread, p, count);
+        for (int64_t k = 0; k < job->n; k += job->places) {
+            const int64_t n = flex_least(job->places, job->n - k) * count;
+            const int64_t at = k * job->rows + first;
+
+            fused_fetch(thread, pass->inputs, at, n);
+            if (plan->kept_bytes)
+                fused_kept(thread, k * count);
+            fused_targets(thread, pass, at, n);
+            fused_instructions(thread, pass->first, pass->end, n, &part);
+            fused_store(thread, pass, at, n);
+            part.joins = 1;
+        }
+        end_pass(thread, p, count);
+    }
+}
+
+static void columns_piece(void *context, int64_t first, int64_t last,
+                          uint32_t worker)
+{
+    struct fused_job *job = context;
+    struct fused_thread thread;
+
+    (void)worker;
+    if (fused_thread_begin(&thread, job, NULL))
+        return;
+    for (int64_t i = first; i < last; i += job->group) {
+        const int64_t count = flex_least(job->group, last - i);
+
+        load_rows(&thread, i, count);
+        run_strip(&thread, i, count);
+        begin_pass(&thread, job->plan->pass_count, count);
+        store_rows(&thread, i, count);
+    }
+    fused_thread_end(&thread);
+}
+
 /* ---- long rows ---- */
 
 /* A pass over all rows: a piece's accumulators are joined when all are done,
@@ -264,7 +321,7 @@ static void long_piece(void *context, int64_t first, int64_t last,
                 thread.at[v] = all->rows +
                                plan->values[v].offset * (uint64_t)job->pitch +
                                row * plan->values[v].size;
-        expand(&thread, pass, 1);
+        expand(&thread, 0, pass->expanded_end, 1); /* earlier passes' too */
         run_blocks(&thread, pass, row * job->n + begin, row * job->n + end,
                    &part);
     }
@@ -339,7 +396,9 @@ hob_status fused_run(struct fused_job *job)
 
     if (job->is_long)
         return run_long(job);
-    if (job->has_rows) {
+    if (job->is_columns) {
+        flex_parallel(job->device, job->rows, job->group, columns_piece, job);
+    } else if (job->has_rows) {
         const int64_t group = job->group ? job->group : 1;
         const int64_t rows = piece / (job->n ? job->n : 1);
 

@@ -275,7 +275,7 @@ has '^maybe.level is no plugin but an op of t.maybe$'
 "$hob" why record >"$work/out" 2>"$work/err"
 has '^  option times=no|yes, no if not given'
 "$hob" devices >"$work/out" 2>"$work/err"
-has '^decorators: autodiff, record'
+has '^decorators: autodiff, fusion, record'
 try 1 "$work/level.json" --device "autodif(flex)"
 has 'no decorator plugin serves "autodif": did you mean "autodiff"?'
 if grep -q searched "$work/err"; then fail "  short"; else pass "  short"; fi

@@ -92,6 +92,10 @@ run_cases quant.jsonl "$device"
 run_cases quant.jsonl "autodiff($device)"
 run_cases own.jsonl "autodiff($device)"
 run_cases own.jsonl "autodiff{checkpoint=balanced}($device)"
+run_cases tensor.jsonl "fusion($device)"
+run_cases autodiff.jsonl "autodiff(fusion($device))"
+run_cases quant.jsonl "fusion($device)"
+run_cases own.jsonl "autodiff(fusion($device))"
 # How the inputs lie in memory must not matter.
 for layout in reversed transposed gaps offset; do
     run_cases tensor.jsonl "$device" $layout
@@ -99,6 +103,8 @@ for layout in reversed transposed gaps offset; do
     run_cases quant.jsonl "$device" $layout
     run_cases own.jsonl "autodiff($device)" $layout
 done
+run_cases tensor.jsonl "fusion($device)" transposed
+run_cases own.jsonl "autodiff(fusion($device))" reversed
 
 if cmp -s "$work/list" "$work/readme"; then
     passed=$((passed + 1))

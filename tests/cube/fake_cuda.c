@@ -302,6 +302,7 @@ static int fake_stream_wait_event(struct CUstream_st *stream,
     IN_CONTEXT("cuStreamWaitEvent");
     if (flags)
         return 1;
+    fake_cuda.event_waits++;
     fake_cuda.waits_between += stream->device != event->device;
     return 0;
 }
@@ -343,18 +344,6 @@ static int fake_pool_access(struct CUmemPoolHandle_st *pool,
         return 1;
     fake_cuda.pools_open++;
     return 0;
-}
-
-static int fake_fill(ccu_address to, unsigned int value, size_t count,
-                     struct CUstream_st *stream)
-{
-    const struct fake_work work = {.kind = FAKE_FILL,
-                                   .to = (void *)(uintptr_t)to,
-                                   .bytes = count,
-                                   .value = value};
-
-    IN_CONTEXT("cuMemsetD32Async");
-    return fake_do(stream, &work);
 }
 
 static int fake_pool_create(struct CUmemPoolHandle_st **pool,
@@ -531,6 +520,21 @@ static int fake_launch(struct CUfunc_st *function, unsigned int groups_x,
     return fake_do(stream, &work);
 }
 
+static int fake_launch_ex(const struct ccu_launch_config *config,
+                          struct CUfunc_st *function, void **parameters,
+                          void **extra)
+{
+    if (config->attribute_count != 1 || config->attributes->id != 6 ||
+        config->attributes->value.number != 1)
+        return 1;
+    FAULT("cuLaunchKernelEx");
+    fake_cuda.overlapping++;
+    return fake_launch(function, config->groups[0], config->groups[1],
+                       config->groups[2], config->size[0], config->size[1],
+                       config->size[2], config->shared_bytes, config->stream,
+                       parameters, extra);
+}
+
 /* ---- NVRTC ---- */
 
 static int fake_nvrtc_version(int *major, int *minor)
@@ -645,7 +649,6 @@ ccu_any_fn fake_cuda_find(const char *name)
         .copy_peer = fake_copy_peer,
         .can_access = fake_can_access,
         .pool_access = fake_pool_access,
-        .fill = fake_fill,
         .copy_up = fake_copy_up,
         .copy_down = fake_copy_down,
         .pool_create = fake_pool_create,
@@ -661,6 +664,7 @@ ccu_any_fn fake_cuda_find(const char *name)
         .tensor_map = fake_tensor_map,
         .module_function = fake_module_function,
         .launch = fake_launch,
+        .launch_ex = fake_launch_ex,
     };
     const struct ccu_nvrtc nvrtc = {
         .version = fake_nvrtc_version,

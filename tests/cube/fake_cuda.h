@@ -45,7 +45,9 @@ struct fake_cuda {
     _Atomic int handles, layouts;     /* of cuBLASLt; layouts and their like */
     _Atomic int heuristics, products; /* asked for so far */
     _Atomic int graphs;               /* written down, or ready to launch */
+    _Atomic int overlapping; /* launches that may start early */
     _Atomic int peer_copies, pools_open; /* between devices; for others */
+    _Atomic int event_waits;   /* of a stream for an event */
     _Atomic int waits_between; /* of a stream for another device's event */
     _Atomic int graph_launches, copies; /* of the latter those on a device */
     int has_no_kernel;        /* the heuristic finds none */

@@ -67,7 +67,7 @@ ccu_any_fn fake_cublas_find(const char *name);
 
 /* ---- work ---- */
 
-enum fake_kind { FAKE_ADD, FAKE_COPY, FAKE_FILL, FAKE_PRODUCT };
+enum fake_kind { FAKE_ADD, FAKE_COPY, FAKE_PRODUCT };
 
 struct fake_work {
     enum fake_kind kind;
@@ -75,8 +75,7 @@ struct fake_work {
     struct fake_params params; /* of the kernel */
     void *to;
     const void *from;
-    size_t bytes; /* of a fill: how many values */
-    unsigned int value;
+    size_t bytes;
     struct fake_product product;
 };
 

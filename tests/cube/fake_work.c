@@ -46,10 +46,6 @@ static int now(const struct fake_work *work)
     case FAKE_COPY:
         memcpy(work->to, work->from, work->bytes);
         break;
-    case FAKE_FILL:
-        for (size_t i = 0; i < work->bytes; i++)
-            ((unsigned int *)work->to)[i] = work->value;
-        break;
     default:
         fake_multiply(&work->product);
     }

@@ -7,7 +7,8 @@
  * The GLSL goes through the plugin's own compiler, and a sample of the modules
  * through spirv-val; a sample of the CUDA C through NVRTC to a cubin, where
  * there is one (HOB_TEST_NVRTC names the library). HOB_TEST_ALL=1 takes all
- * instead of samples; HOB_TEST_DUMP=FOLDER writes the texts there.
+ * instead of samples, HOB_TEST_ONLY=NAME those of kernels whose names begin so;
+ * HOB_TEST_DUMP=FOLDER writes the texts there.
  */
 #include "compile_calls.h"
 #include "fake_host.h"
@@ -171,7 +172,7 @@ static void recorder_begin(uint32_t language)
     recorder.device.name = "recorder:0";
     limits->group_size = 1024;
     limits->groups = 65535;
-    limits->shared_bytes = 32768;
+    limits->shared_bytes = 49152;
     limits->subgroup_size = language == CUBE_CUDA ? 32 : 8;
     limits->param_bytes = language == CUBE_CUDA ? 4096 : 128;
     limits->has_f64 = limits->has_i64 = limits->has_f16 = 1;
@@ -447,6 +448,10 @@ static void dump(const char *end)
 
 static int is_sampled(uint32_t index, uint32_t every)
 {
+    const char *only = getenv("HOB_TEST_ONLY");
+
+    if (only && strncmp(recorder.texts[index].name, only, strlen(only)) != 0)
+        return 0;
     return getenv("HOB_TEST_ALL") || index >= recorder.sampled ||
            index % every == 0;
 }

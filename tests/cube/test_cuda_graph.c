@@ -19,28 +19,41 @@ enum { COUNT = 3 };
 enum { BYTES = COUNT * sizeof(int) };
 
 static struct ccu_device *device;
-static void *kernel;
+static void *kernel, *waiting; /* the latter waits for the one before it */
 static char *message;
 
-static void setup(void)
+static void *make_kernel(uint32_t waits)
 {
     const struct cube_source source = {
-        "add", "KERNEL", 6, 128, sizeof(struct fake_params), 0, 0};
-    void *binary = NULL;
+        .name = "add",
+        .text = "KERNEL",
+        .bytes = 6,
+        .group_size = 128,
+        .param_bytes = sizeof(struct fake_params),
+        .waits = waits};
+    void *binary = NULL, *made = NULL;
     uint64_t bytes = 0;
 
-    cuda_setup();
-    device = cuda_open_device(0, NULL);
     ck_assert(!ccu_runtime.compile(&device->cube, &source, &binary, &bytes,
                                    &message));
     ck_assert(!ccu_runtime.kernel_open(&device->cube, &source, binary, bytes,
-                                       &kernel, &message));
+                                       &made, &message));
     cuda_host.table.mem_free(&cuda_host.table, binary);
+    return made;
+}
+
+static void setup(void)
+{
+    cuda_setup();
+    device = cuda_open_device(0, NULL);
+    kernel = make_kernel(0);
+    waiting = make_kernel(1);
 }
 
 static void teardown(void)
 {
     ccu_runtime.kernel_close(&device->cube, kernel);
+    ccu_runtime.kernel_close(&device->cube, waiting);
     ccu_device_close(device);
     cuda_teardown();
 }
@@ -149,6 +162,29 @@ START_TEST(test_graph_is_dropped)
     ck_assert_ptr_null(graph);
     check_ints(x, 1, 2, 3);
     ck_assert_int_eq(fake_cuda.graphs, 0);
+    ccu_device_free(device, x, BYTES);
+}
+END_TEST
+
+/* Kernels that can are recorded to start early, and only recorded ones. */
+START_TEST(test_graph_overlaps)
+{
+    const int first[COUNT] = {1, 2, 3};
+    void *x = take_ints(first), *graph;
+
+    for (int is_recorded = 0; is_recorded < 2; is_recorded++) {
+        if (is_recorded)
+            begin();
+        ck_assert_int_eq(
+            cuda_launch(device, kernel, x, COUNT, "add", &message), HOB_OK);
+        ck_assert_int_eq(
+            cuda_launch(device, waiting, x, COUNT, "add", &message), HOB_OK);
+        ck_assert_int_eq(fake_cuda.overlapping, is_recorded);
+    }
+    graph = end();
+    replay(graph);
+    check_ints(x, 13, 14, 15);
+    ccu_capture.graph_free(device, graph);
     ccu_device_free(device, x, BYTES);
 }
 END_TEST
@@ -383,6 +419,7 @@ int main(void)
     tcase_add_checked_fixture(tc, setup, teardown);
     tcase_add_test(tc, test_graph_replays);
     tcase_add_test(tc, test_graph_is_dropped);
+    tcase_add_test(tc, test_graph_overlaps);
     tcase_add_test(tc, test_graph_owns_its_memory);
     tcase_add_test(tc, test_graph_leaves_nothing_behind);
     tcase_add_test(tc, test_graph_without_memory);

@@ -33,8 +33,11 @@ static void refuse(uint32_t ordinal, const char *options, hob_status status,
 
 static struct cube_source source_of(const char *text)
 {
-    struct cube_source source = {
-        "add", text, strlen(text), 128, sizeof(struct fake_params), 0, 0};
+    struct cube_source source = {.name = "add",
+                                 .text = text,
+                                 .bytes = strlen(text),
+                                 .group_size = 128,
+                                 .param_bytes = sizeof(struct fake_params)};
 
     return source;
 }
@@ -281,10 +284,35 @@ START_TEST(test_cuda_copies)
 }
 END_TEST
 
+/* Large downloads go aside, in a stream that waits for the device's. */
+START_TEST(test_cuda_large_downloads_go_aside)
+{
+    struct ccu_device *device = cuda_open_device(0, NULL);
+    char *memory = calloc(CCU_ASIDE_BYTES, 1);
+    void *data = NULL;
+
+    ck_assert_int_eq(ccu_device_alloc(device, CCU_ASIDE_BYTES, &data), HOB_OK);
+    ck_assert_int_eq(
+        ccu_device_download(device, memory, data, CCU_ASIDE_BYTES - 1), HOB_OK);
+    ck_assert_int_eq(fake_cuda.event_waits, 0);
+    ck_assert_int_eq(fake_cuda.streams, 1);
+    for (int i = 1; i <= 2; i++) {
+        ck_assert_int_eq(
+            ccu_device_download(device, memory, data, CCU_ASIDE_BYTES), HOB_OK);
+        ck_assert_int_eq(fake_cuda.event_waits, i);
+        ck_assert_int_eq(fake_cuda.streams, 2);
+    }
+    ccu_device_free(device, data, CCU_ASIDE_BYTES);
+    ccu_device_close(device);
+    free(memory);
+}
+END_TEST
+
 static const char *const copying[] = {"cuMemHostAlloc", "cuEventCreate",
                                       "cuEventSynchronize",
                                       "cuMemcpyHtoDAsync_v2",
-                                      "cuMemcpyDtoHAsync_v2", "cuEventRecord"};
+                                      "cuMemcpyDtoHAsync_v2", "cuEventRecord",
+                                      "cuStreamCreate", "cuStreamWaitEvent"};
 enum { COPYING = sizeof(copying) / sizeof(copying[0]) };
 
 START_TEST(test_cuda_copies_fail)
@@ -648,6 +676,7 @@ int main(void)
     tcase_add_test(tc, test_cuda_memory_is_used_again);
     tcase_add_test(tc, test_cuda_out_of_memory);
     tcase_add_loop_test(tc, test_cuda_copies, 0, SIZES);
+    tcase_add_test(tc, test_cuda_large_downloads_go_aside);
     tcase_add_loop_test(tc, test_cuda_copies_fail, 0, COPYING);
     tcase_add_test(tc, test_cuda_runs_kernels);
     tcase_add_test(tc, test_cuda_says_what_does_not_compile);

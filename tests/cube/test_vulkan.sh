@@ -141,7 +141,7 @@ run_program()
 }
 
 if [ "${1-}" = --all ]; then
-    for program in test_bodies test_bodies_nd test_bodies_nn \
+    for program in test_bodies test_bodies_attention test_bodies_nd test_bodies_nn \
         test_bodies_decompose test_autodiff test_autodiff_rules \
         test_quant test_quant_products test_differential test_traps; do
         run_program "unit/$program"

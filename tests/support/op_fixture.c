@@ -1,29 +1,44 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "op_fixture.h"
 
+#include "error.h"
 #include "hob_check.h"
 #include "mock/reference_backend.h"
 #include "test_device.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
+
+static void keep_told(void *context, hob_status status, const char *op,
+                      const char *message)
+{
+    struct op_fixture *fixture = context;
+
+    (void)op;
+    fixture->told = status;
+    snprintf(fixture->message, sizeof(fixture->message), "%s", message);
+}
 
 void op_fixture_open(struct op_fixture *fixture, int which)
 {
-    static const char *const devices[] = {"reference", "flex",
-                                          "autodiff(flex)"};
+    static const char *const devices[] = {
+        "reference", "flex", "fusion(flex)", "autodiff(flex)"};
     struct hob_static_plugin reference = {reference_backend_manifest,
                                           hob_plugin_entry_reference};
     struct hob_runtime_options options = HOB_RUNTIME_OPTIONS_INIT;
     hob_error error = HOB_ERROR_INIT;
 
     options.policy = HOB_POLICY_REPORT;
+    options.on_panic = keep_told;
+    options.on_panic_context = fixture;
     options.exclusive = 1;
     options.static_plugins = &reference;
     options.static_plugin_count = 1;
     options.plugin_paths = test_device_paths(&options.plugin_path_count);
     options.threads = 2;
     fixture->device = NULL;
+    fixture->told = HOB_OK;
     ck_assert_hob_ok(hob_runtime_open(&options, &fixture->runtime, &error));
     if (which == 0 || options.plugin_path_count)
         ck_assert_hob_ok(test_device_open(fixture->runtime, devices[which],
@@ -84,15 +99,27 @@ void op_check(struct op_fixture *fixture, const char *what, hob_tensor *tensor,
     free(got);
 }
 
+hob_status op_failure(struct op_fixture *fixture, hob_error *error)
+{
+    hob_status status = hob_scope_error(fixture->scope, error);
+
+    if (!status && !fixture->told)
+        status = hob_device_sync(fixture->device, error);
+    if (!status && fixture->told)
+        status = hob_error_set(error, fixture->told, "%s", fixture->message);
+    fixture->told = HOB_OK;
+    hob_scope_clear_error(fixture->scope);
+    return status;
+}
+
 void op_check_fails(struct op_fixture *fixture, const char *what,
                     hob_status status)
 {
     hob_error error = HOB_ERROR_INIT;
 
-    ck_assert_msg(hob_scope_error(fixture->scope, &error) == status, "%s: %s",
-                  what, error.message ? error.message : "no error");
+    ck_assert_msg(op_failure(fixture, &error) == status, "%s: %s", what,
+                  error.message ? error.message : "no error");
     hob_error_release(&error);
-    hob_scope_clear_error(fixture->scope);
 }
 
 double op_random(uint64_t *state)

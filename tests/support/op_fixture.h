@@ -5,19 +5,22 @@
  * Device 0 is the reference backend, which has the primitives only: there an
  * op with a body runs as its body. Device 1 is flex, or what test_device.h
  * says, if HOB_TEST_PLUGIN_DIR is set. So one test checks bodies and kernels
- * against one truth. Device OP_DEVICE_TRACKED is autodiff around device 1.
+ * against one truth. Device 2 is fusion around that one, which puts all calls
+ * off. Device OP_DEVICE_TRACKED is autodiff around device 1.
  */
 #ifndef OP_FIXTURE_H
 #define OP_FIXTURE_H
 
 #include <hob/hob.h>
 
-enum { OP_DEVICE_COUNT = 2, OP_DEVICE_TRACKED = 2 };
+enum { OP_DEVICE_COUNT = 3, OP_DEVICE_TRACKED = 3 };
 
 struct op_fixture {
     hob_runtime *runtime;
     hob_device *device; /* NULL: not there, the test has nothing to do */
     hob_scope *scope;
+    hob_status told; /* the latest failure that the policy was told of */
+    char message[512];
 };
 
 /* Open device WHICH in a runtime that reports. Fails the test otherwise. */
@@ -44,7 +47,11 @@ void op_read(struct op_fixture *fixture, hob_tensor *tensor, double *out,
 void op_check(struct op_fixture *fixture, const char *what, hob_tensor *tensor,
               const double *expected, int64_t count, double tolerance);
 
-/* The scope's error is STATUS; forget it. */
+/* What has failed since the last time: in the scope, or in what was put off and
+ * is computed now. HOB_OK if nothing has; else ERROR, if given, says what. */
+hob_status op_failure(struct op_fixture *fixture, hob_error *error);
+
+/* That is STATUS. */
 void op_check_fails(struct op_fixture *fixture, const char *what,
                     hob_status status);
 

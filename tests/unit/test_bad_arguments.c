@@ -13,11 +13,11 @@
  * Each op with arguments that are mostly wrong: ranks, sizes and dtypes that
  * do not fit, tags of other types, absent tensors, dims and positions out of
  * range, sizes near the ends of int64_t. A call may succeed; if it fails the
- * message names the op, and flex, autodiff(flex) and the bodies on the
- * reference backend answer with the same code. Sanitizers see the rest.
+ * message names the op, and flex, fusion(flex), autodiff(flex) and the bodies
+ * on the reference backend answer with the same code. Sanitizers see the rest.
  */
 
-enum { ROUNDS = 150, DEVICES = 3, MOST = 1024, ITEMS = 4 };
+enum { ROUNDS = 150, DEVICES = OP_DEVICE_TRACKED + 1, MOST = 1024, ITEMS = 4 };
 
 static struct op_fixture sides[DEVICES];
 
@@ -243,13 +243,9 @@ static hob_status call(struct plan *plan, int side, uint64_t state,
     ck_assert_msg(st == HOB_OK, "%s: arguments: %s", plan->op->name,
                   error.message);
     st = hob_call_op(scope, plan->op->id, args, given, out, 64, &count);
-    message[0] = '\0';
-    if (st) {
-        (void)hob_scope_error(scope, &error);
-        snprintf(message, 512, "%s", error.message ? error.message : "");
-        hob_error_release(&error);
-        hob_scope_clear_error(scope);
-    }
+    st = op_failure(&sides[side], &error);
+    snprintf(message, 512, "%s", error.message ? error.message : "");
+    hob_error_release(&error);
     return st;
 }
 

@@ -31,14 +31,13 @@ static void fails(const char *what, hob_status status, const char *part)
     hob_error error = HOB_ERROR_INIT;
     const char *text = part ? strchr(part, ':') : NULL;
 
-    ck_assert_msg(hob_scope_error(f.scope, &error) == status, "%s: %s", what,
+    ck_assert_msg(op_failure(&f, &error) == status, "%s: %s", what,
                   error.message ? error.message : "no error");
     if (part)
         ck_assert_msg(!strncmp(error.message, part, (size_t)(text - part)) &&
                           strstr(error.message, text),
                       "%s: \"%s\" is not in \"%s\"", what, part, error.message);
     hob_error_release(&error);
-    hob_scope_clear_error(f.scope);
 }
 
 /* COUNT small numbers that every dtype holds; of bool 0 and 1. */

@@ -134,16 +134,252 @@ START_TEST(test_fused_random_rows)
 }
 END_TEST
 
+/* ---- by hand ---- */
+
+#define F32 HOB_DTYPE_F32
+#define ONE(op, dtype, a)                                                      \
+    fused_case_step(&c, op, dtype, a, NONE, NONE, 0, NULL, 0)
+#define TWO(op, dtype, a, b)                                                   \
+    fused_case_step(&c, op, dtype, a, b, NONE, 0, NULL, 0)
+
+/* Run C, made on a space of [rows, n], at all levels; releases it. */
+static void check_everywhere(struct fused_case *c)
+{
+    for (int i = 0; i < ISAS; i++) {
+        struct fused_side sides[2];
+
+        if (!open_side(isas[i], 1, &sides[0]))
+            continue;
+        ck_assert(open_side(isas[i], THREADS, &sides[1]));
+        check_case(c, sides);
+        hob_device_unref(sides[0].device);
+        hob_device_unref(sides[1].device);
+    }
+    fused_case_release(c);
+}
+
+/* Rows in a block, a row a block, blocks of a row; few long rows. */
+static const int64_t row_shapes[][2] = {
+    {37, 1}, {500, 3},    {100, 65},  {7, 1024},   {3, 5000}, {2, 40000},
+    {1, 7},  {1, 300000}, {1030, 70}, {5, 270001}, {70000, 2}};
+enum { ROW_SHAPES = sizeof(row_shapes) / sizeof(row_shapes[0]) };
+
+/* Let OPERAND's rows lie side by side. */
+static void as_columns(struct hob_fused_operand *operand, int64_t rows)
+{
+    operand->strides[0] = 1;
+    operand->strides[1] = rows;
+}
+
+static void softmax_of(hob_dtype dtype, const int64_t *shape, int is_columns)
+{
+    struct fused_case c;
+    uint32_t x, most, shifted, power, sum, out;
+
+    fused_case_begin(&c, 1, 2, 1, shape);
+    x = fused_case_input(&c, dtype, 0, 0);
+    most = ONE(HOB_OP_MAX_DIM, dtype, x);
+    shifted = TWO(HOB_OP_SUB, dtype, x, most);
+    power = ONE(HOB_OP_EXP, dtype, shifted);
+    sum = ONE(HOB_OP_SUM_DIM, dtype, power);
+    out = TWO(HOB_OP_DIV, dtype, power, sum);
+    fused_case_output(&c, out, 0, -1);
+    fused_case_output(&c, most, 0, -1);
+    fused_case_output(&c, sum, 0, -1);
+    if (is_columns) {
+        as_columns(&c.in[0], shape[0]);
+        as_columns(&c.out[0], shape[0]);
+    }
+    check_everywhere(&c);
+}
+
+START_TEST(test_fused_softmax)
+{
+    for (int is_columns = 0; is_columns < 2; is_columns++) {
+        softmax_of(HOB_DTYPE_F32, row_shapes[_i], is_columns);
+        softmax_of(HOB_DTYPE_BF16, row_shapes[_i], is_columns);
+        softmax_of(HOB_DTYPE_F64, row_shapes[_i], is_columns);
+    }
+}
+END_TEST
+
+/* An early result lies over the input, which a later pass reads. */
+START_TEST(test_fused_output_over_an_input_of_a_later_pass)
+{
+    struct fused_case c;
+    uint32_t x, doubled, sum, out;
+
+    fused_case_begin(&c, 2, 2, 1, row_shapes[_i]);
+    x = fused_case_input(&c, F32, 0, 0);
+    doubled = TWO(HOB_OP_ADD, F32, x, x);
+    sum = ONE(HOB_OP_SUM_DIM, F32, doubled);
+    out = TWO(HOB_OP_MUL, F32, x, sum);
+    fused_case_output(&c, doubled, 0, (int)x);
+    fused_case_output(&c, sum, 0, -1);
+    fused_case_output(&c, out, 0, -1);
+    check_everywhere(&c);
+}
+END_TEST
+
+/* A value for each row is summed over it: as often as it has elements. */
+START_TEST(test_fused_reduces_values_of_rows)
+{
+    const int64_t shape[2] = {11, 600};
+    struct fused_side side;
+    struct fused_case c;
+    uint32_t x, sum, most;
+
+    ck_assert(open_side("base", 1, &side));
+    fused_case_begin(&c, 3, 2, 1, shape);
+    x = fused_case_input(&c, HOB_DTYPE_I32, 1, 0);
+    sum = ONE(HOB_OP_SUM_DIM, HOB_DTYPE_I32, x);
+    most = ONE(HOB_OP_MAX_DIM, HOB_DTYPE_I32, sum);
+    fused_case_output(&c, most, 0, -1);
+    ck_assert_int_eq(fused_case_run(&c, &side), HOB_OK);
+    for (int64_t i = 0; i < shape[0]; i++)
+        ck_assert_int_eq(((const int32_t *)c.out[0].data)[i],
+                         (int32_t)(600u * ((const uint32_t *)c.in[0].data)[i]));
+    fused_case_release(&c);
+    hob_device_unref(side.device);
+}
+END_TEST
+
+/* Two ops in one link would be one rounding less: 1 + 2^-12 squared less its
+ * rounded value. And -0 stays where a sum would lose it. */
+START_TEST(test_fused_contracts_nothing)
+{
+    const int64_t shape[1] = {64};
+    const hob_value factor[1] = {hob_f64(1 + 0x1p-12)};
+    const hob_value less[1] = {hob_f64(-(1 + 0x1p-11))};
+    const hob_value zero[1] = {hob_f64(-0.0)};
+
+    for (int i = 0; i < ISAS; i++) {
+        struct fused_side side;
+        struct fused_case c;
+        uint32_t x, h;
+
+        if (!open_side(isas[i], 1, &side))
+            continue;
+        fused_case_begin(&c, 4, 1, 0, shape);
+        x = fused_case_input(&c, F32, 0, 0);
+        for (int k = 0; k < 64; k++)
+            ((float *)(void *)c.in_memory[0].first)[k] = 1 + 0x1p-12f;
+        h = fused_case_step(&c, HOB_OP_MUL_SCALAR, F32, x, NONE, NONE, 0,
+                            factor, 1);
+        h = fused_case_step(&c, HOB_OP_ADD_SCALAR, F32, h, NONE, NONE, 0, less,
+                            1);
+        fused_case_output(&c, h, 0, -1);
+        h = fused_case_step(&c, HOB_OP_ADD_SCALAR, F32, h, NONE, NONE, 0, zero,
+                            1);
+        h = fused_case_step(&c, HOB_OP_MUL_SCALAR, F32, h, NONE, NONE, 0, zero,
+                            1);
+        fused_case_output(&c, h, 0, -1);
+        ck_assert_int_eq(fused_case_run(&c, &side), HOB_OK);
+        for (int k = 0; k < 64; k++) {
+            ck_assert_float_eq(((const float *)c.out[0].data)[k], 0);
+            ck_assert(signbit(((const float *)c.out[1].data)[k]));
+        }
+        fused_case_release(&c);
+        hob_device_unref(side.device);
+    }
+}
+END_TEST
+
+/* ---- failures ---- */
+
+/* What is no program, or none for flex. */
+START_TEST(test_fused_refuses)
+{
+    const int64_t shape[1] = {4};
+    struct fused_side side;
+    struct fused_case c;
+    void *kernel = &side;
+    char *message = NULL;
+
+    ck_assert(open_side("base", 1, &side));
+    fused_case_begin(&c, 5, 1, 0, shape);
+    fused_case_input(&c, HOB_DTYPE_I32, 0, 0);
+    fused_case_input(&c, F32, 0, 0);
+    /* An integer may be divided by zero: that op must fail, not the group. */
+    TWO(HOB_OP_DIV, HOB_DTYPE_I32, 0, 0);
+    fused_case_output(&c, 2, 0, -1);
+    ck_assert_int_eq(
+        side.fused->compile(side.instance, &c.program, &kernel, &message),
+        HOB_ERR_UNSUPPORTED);
+    ck_assert_ptr_null(kernel);
+    ck_assert_ptr_null(message);
+    c.steps[0].op = HOB_OP_MATMUL;
+    ck_assert_int_eq(
+        side.fused->compile(side.instance, &c.program, &kernel, &message),
+        HOB_ERR_UNSUPPORTED);
+    c.steps[0].op = HOB_OP_ADD;
+    c.steps[0].args[1] = 2; /* its own result */
+    ck_assert_int_eq(
+        side.fused->compile(side.instance, &c.program, &kernel, &message),
+        HOB_ERR_UNSUPPORTED);
+    fused_case_release(&c);
+    hob_device_unref(side.device);
+}
+END_TEST
+
+/* So many elements that their partial sums have no room; one is read. */
+START_TEST(test_fused_says_that_memory_is_short)
+{
+    const int64_t shape[1] = {INT64_C(1) << 58};
+    const int64_t one[1] = {1};
+    struct hob_fused_run run = {.struct_size = sizeof(run), .name = "sum"};
+    struct fused_side side;
+    struct fused_case c;
+    char *message = NULL;
+    void *kernel;
+
+    ck_assert(open_side("base", THREADS, &side));
+    fused_case_begin(&c, 6, 1, 1, one);
+    fused_case_input(&c, F32, 0, 0);
+    ONE(HOB_OP_SUM, F32, 0);
+    fused_case_output(&c, 1, 0, -1);
+    c.in[0].strides[0] = 0;
+    run.inputs = c.in;
+    run.outputs = c.out;
+    run.shape[0] = shape[0];
+    ck_assert_int_eq(
+        side.fused->compile(side.instance, &c.program, &kernel, &message),
+        HOB_OK);
+    ck_assert_int_eq(side.fused->run(side.instance, kernel, &run, &message),
+                     HOB_ERR_MEMORY);
+    ck_assert_ptr_nonnull(message);
+    ck_assert_str_eq(message, "sum: no memory for values of a row");
+    side.host->mem_free(side.host, message);
+    run.shape[0] = 4; /* it can be used again */
+    ck_assert_int_eq(side.fused->run(side.instance, kernel, &run, &message),
+                     HOB_OK);
+    side.fused->release(side.instance, kernel);
+    fused_case_release(&c);
+    hob_device_unref(side.device);
+}
+END_TEST
+
+#undef F32
+#undef ONE
+#undef TWO
+
 int main(void)
 {
     Suite *suite = suite_create("fused");
-    TCase *tc = tcase_create("random");
+    TCase *tc = tcase_create("flex");
 
     tcase_add_checked_fixture(tc, setup, teardown);
     tcase_set_timeout(tc, 120);
     if (getenv("HOB_TEST_PLUGIN_DIR") && test_device_is_flex()) {
         tcase_add_loop_test(tc, test_fused_random_maps, 0, ISAS);
         tcase_add_loop_test(tc, test_fused_random_rows, 0, ISAS);
+        tcase_add_loop_test(tc, test_fused_softmax, 0, ROW_SHAPES);
+        tcase_add_loop_test(tc, test_fused_output_over_an_input_of_a_later_pass,
+                            0, ROW_SHAPES);
+        tcase_add_test(tc, test_fused_reduces_values_of_rows);
+        tcase_add_test(tc, test_fused_contracts_nothing);
+        tcase_add_test(tc, test_fused_refuses);
+        tcase_add_test(tc, test_fused_says_that_memory_is_short);
     }
     suite_add_tcase(suite, tc);
     return hob_check_main(suite);

@@ -572,20 +572,19 @@ hob_status run_item(struct run *run, const cJSON *item, int number,
 {
     int is_input = cJSON_IsObject(item);
     hob_scope *whole = run->scope;
+    const struct hob_host *host = hob_scope_host(whole);
+    struct hob_scope_frame frame;
     hob_status status;
     const cJSON *what = is_input
                             ? cJSON_GetObjectItemCaseSensitive(item, "name")
                             : cJSON_GetArrayItem(item, 1);
 
-    /* What the step makes on its way goes with it; bindings hold the rest. */
-    run->scope = hob_scope_child(whole);
-    if (!run->scope)
-        status = hob_error_set(error, HOB_ERR_MEMORY, "no memory for a scope");
-    else if (is_input)
-        status = make_input(run, item, error);
-    else
-        status = run_step(run, item, names, out_missing, error);
-    hob_scope_close(run->scope);
+    /* What the step makes on its way goes with it; bindings hold the rest. It
+     * is no scope of a program, whose end would compute what was put off. */
+    run->scope = host->scope_enter(whole, &frame, -1);
+    status = is_input ? make_input(run, item, error)
+                      : run_step(run, item, names, out_missing, error);
+    host->scope_leave(run->scope);
     run->scope = whole;
     return status ? error_at(error, "step %d (%s%s)", number,
                              is_input ? "input " : "",
@@ -616,11 +615,16 @@ hob_status run_program(const struct program *program, hob_device *device,
     {
         if (!status)
             status = run_item(run, item, ++number, names, out_missing, error);
-        if (!status)
+        /* What nobody looks at may never be computed, and not fail. */
+        if (!status && program->expect != EXPECT_PANIC)
             run_forget(run, item, number);
     }
     if (!status && program->backward)
         status = run_backward(run, program->backward, error);
+    for (uint32_t i = 0;
+         i < run->count && !status && program->expect == EXPECT_PANIC; i++)
+        if (run->bindings[i].tensor)
+            status = hob_eval(&run->bindings[i].tensor, 1, error);
     return status;
 }
 

@@ -19,7 +19,7 @@ struct binding {
 
 struct run {
     const struct program *program; /* borrowed */
-    hob_scope *scope;              /* a step runs in a child of it */
+    hob_scope *scope;              /* a step runs in one inside it */
     hob_device *device;
     struct binding *bindings;
     uint32_t count;

@@ -18,7 +18,8 @@
  *   learning rate), branches taken, tensors that the function took from
  *   elsewhere, which live until the recording goes. What changes from step to
  *   step must be state or an input; see hob_capture_forget().
- * - A recording keeps the memory that the step worked in.
+ * - A recording keeps the memory that the step worked in, and the inputs of its
+ *   latest replay: one that comes again is not copied again.
  * - What a step cannot do is said with the name of the op: read elements or
  *   wait, copy from the host, draw random numbers, make results whose sizes
  *   depend on data, work on another device, leave tensors behind, call ops that

@@ -8,6 +8,7 @@
  *   ops.h       the operations, generated from core/ops/
  *   autodiff.h  gradients
  *   capture.h   steps that are recorded once and replayed
+ *   fusion.h    results that are put off
  *   random.h    generators
  *   io.h        NPY, safetensors, DLPack
  */
@@ -16,6 +17,7 @@
 
 #include <hob/autodiff.h>
 #include <hob/capture.h>
+#include <hob/fusion.h>
 #include <hob/io.h>
 #include <hob/ops.h>
 #include <hob/random.h>

@@ -43,6 +43,25 @@ struct hob_op_ref {
     uint64_t cache;
 };
 
+/* How a layer that delays or joins ops may treat one. */
+enum hob_fuse {
+    HOB_FUSE_OPAQUE = 0, /* as it is; its results are known from inference */
+    HOB_FUSE_ELEMENTWISE = 1,
+    HOB_FUSE_REDUCE = 2,
+    HOB_FUSE_VIEW = 3,
+    HOB_FUSE_INLINE = 4,  /* by its parts: its body may run at the layer */
+    HOB_FUSE_UNLISTED = 5 /* an extension's, which does not list the layer */
+};
+
+/* Where a call comes from, see host->call_origin. */
+struct hob_call_origin {
+    const void *scope; /* the program's scope that it was made in; NULL inside
+                          of host->scope_begin */
+    uint64_t index;    /* of the call in its scope, for messages */
+    uint32_t fuse;     /* enum hob_fuse: of the op at the call's layer */
+    uint32_t reserved;
+};
+
 /* Run items FIRST..LAST-1 of a job; WORKER is 0..workers-1. */
 typedef void (*hob_range_fn)(void *context, int64_t first, int64_t last,
                              uint32_t worker);
@@ -166,6 +185,39 @@ struct hob_host {
     /* The signature of the op with the number OP, as it was declared: it
      * names the arguments of a call. NULL if there is none. */
     const char *(*op_signature)(const struct hob_host *host, uint32_t op);
+
+    /* --- for decorators that put work off: those with the member settle --- */
+
+    void (*call_origin)(const struct hob_call *call,
+                        struct hob_call_origin *out);
+    /*
+     * Let result INDEX of CALL be a handle with the inferred metadata that
+     * waits for call->level: STATE is its state word there. HOB_ERR_MEMORY,
+     * without a message.
+     */
+    hob_status (*defer)(struct hob_call *call, uint32_t index, void *state);
+    /*
+     * TENSOR waits for LEVEL: give it the elements of SOURCE, which is of one
+     * level down and has its metadata, or SOURCE's failure. STATE is the state
+     * word from then on; the old one is the caller's again, but must stay good
+     * to read while the new one lives, because another thread may have it in
+     * hand. One thread at a time. HOB_ERR_STATE if TENSOR does not wait.
+     */
+    hob_status (*fill)(hob_tensor *tensor, int32_t level, void *state,
+                       hob_tensor *source);
+    /* Open a scope in FRAME that is inside no other: for ops on DEVICE at
+     * which nobody waits. What fails in it the runtime's policy is told. Close
+     * it with scope_leave. */
+    hob_scope *(*scope_begin)(hob_device *device,
+                              struct hob_scope_frame *frame);
+    /* Make a call of before again, as callv; to people it is call INDEX. */
+    hob_status (*replay)(hob_scope *scope, uint64_t index, uint32_t op,
+                         const hob_value *args, uint32_t arg_count,
+                         hob_tensor **out, uint32_t out_capacity,
+                         uint32_t *out_count, hob_value *plains,
+                         uint32_t plain_capacity);
+    /* As in "demo.square"; NULL if there is none with the number OP. */
+    const char *(*op_name)(const struct hob_host *host, uint32_t op);
 };
 
 /* The table of SCOPE. */

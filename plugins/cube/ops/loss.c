@@ -11,8 +11,9 @@
 
 #include <string.h>
 
-/* Rows of so many columns are worth a group each; shorter ones an invocation. */
-enum { TEAM_COLUMNS = 48 };
+/* Rows of so many columns are worth a group each; shorter ones an invocation,
+ * in small groups, for the many processors. */
+enum { TEAM_COLUMNS = 48, FEW = 64 };
 
 static const struct cube_program program = {
     .name = "cross_entropy",
@@ -61,8 +62,9 @@ static hob_status run(struct cube_device *device, struct hob_call *call,
     cube_job_constant(&job, grad != NULL);
     cube_job_symbol(&job,
                     logits->dtype == HOB_DTYPE_F64 ? "double" : "float");
-    st = cube_job_run(
-        &job, team ? rows : cube_groups(device, rows, CUBE_GROUP_SIZE));
+    if (!team)
+        job.variant.group_size = FEW;
+    st = cube_job_run(&job, team ? rows : cube_groups(device, rows, FEW));
     return cube_indices_end(&flag, device, call, st, targets, columns);
 }
 

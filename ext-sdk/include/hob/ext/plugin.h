@@ -265,6 +265,19 @@ struct hob_decorator {
     /* Nonzero if there is a rule for the op with this number; for people who
      * ask. NULL: there are no rules. */
     int32_t (*has_rule)(void *instance, uint32_t op);
+    /*
+     * Compute what the COUNT handles TENSORS, which wait for this layer, wait
+     * for, and host->fill() them; another thread may have done so meanwhile.
+     * Called by who needs their elements: a read, an op below. It may answer
+     * HOB_ERR_MEMORY and leave them as they are. NULL: nothing is ever put off;
+     * otherwise state_retain may answer NULL for a handle that has been filled.
+     */
+    hob_status (*settle)(void *layer, hob_tensor *const *tensors,
+                         uint32_t count);
+    /* Compute all that was put off in the program's SCOPE, which is about to
+     * go, and for which some handle waits; of all scopes if that is NULL. NULL:
+     * it is computed when it is used. */
+    hob_status (*flush)(void *layer, const void *scope);
 };
 
 /* ---- backward rules: autodiff's own and those of extensions ---- */

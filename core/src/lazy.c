@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "lazy.h"
+
+#include "dispatch.h"
+#include "error.h"
+#include "runtime.h"
+#include "scope.h"
+
+#include <hob/fusion.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- settling ---- */
+
+static hob_status not_settled(const hob_device *layer, hob_status status,
+                              hob_error *error)
+{
+    return hob_error_set(error, status,
+                         "%s could not compute a result that it had put off: "
+                         "%s",
+                         layer->selector, hob_status_name(status));
+}
+
+hob_status hob__tensor_settle(hob_tensor *tensor, int32_t level,
+                              hob_error *error)
+{
+    for (int32_t at; (at = hob__tensor_lazy(tensor)) > level;) {
+        const hob_device *layer = tensor->device->at[at];
+        hob_status status =
+            layer->decorator->settle(layer->instance, &tensor, 1);
+
+        if (status)
+            return not_settled(layer, status, error);
+    }
+    return HOB_OK;
+}
+
+static hob_status settle_argument(struct hob_call *call, hob_tensor *tensor,
+                                  int32_t level)
+{
+    hob_error why = HOB_ERROR_INIT;
+    hob_status status;
+
+    if (hob__tensor_lazy(tensor) <= level)
+        return HOB_OK;
+    status = hob__tensor_settle(tensor, level, &why);
+    if (status)
+        hob__call_fail(call, status, "%s", hob__error_text(&why));
+    hob_error_release(&why);
+    if (!status && (tensor->flags & HOB__TENSOR_ERROR)) {
+        call->core->cause = tensor->failure;
+        status = tensor->failure ? tensor->failure->status : HOB_ERR_MEMORY;
+    }
+    return status;
+}
+
+hob_status hob__settle_arguments(struct hob_call *call, int32_t level)
+{
+    hob_status status = HOB_OK;
+
+    for (uint32_t i = 0; i < call->arg_count && !status; i++) {
+        const hob_value *value = &call->args[i];
+
+        if (value->tag == HOB_TAG_TENSOR)
+            status = settle_argument(call, value->u.tensor, level);
+        else if (value->tag == HOB_TAG_TENSORS)
+            for (uint32_t k = 0; k < value->count && !status; k++)
+                status = settle_argument(call, value->u.tensors[k], level);
+    }
+    return status;
+}
+
+/* ---- flushing ---- */
+
+void hob__flush_scope(hob_runtime *runtime, const hob_scope *scope)
+{
+    const hob_device *device =
+        atomic_load_explicit(&runtime->lazy_devices, memory_order_acquire);
+
+    /* What fails is told there, and by whoever uses the results. */
+    for (; device; device = device->next_lazy)
+        (void)device->decorator->flush(device->instance, scope);
+}
+
+hob_status hob__flush_device(const hob_device *device, hob_error *error)
+{
+    for (int32_t k = device->depth; k > 0; k--) {
+        const hob_device *layer = device->at[k];
+        hob_status status = layer->decorator->flush
+                                ? layer->decorator->flush(layer->instance, NULL)
+                                : HOB_OK;
+
+        if (status)
+            return not_settled(layer, status, error);
+    }
+    return HOB_OK;
+}
+
+/* ---- the host table ---- */
+
+hob_status hob__defer(struct hob_call *call, uint32_t index, void *state)
+{
+    hob_tensor *tensor = hob__tensor_blank(call->device, &call->metas[index]);
+
+    if (!tensor)
+        return HOB_ERR_MEMORY;
+    tensor->state[call->level - 1] = state;
+    atomic_store_explicit(&tensor->lazy, (uint32_t)call->level,
+                          memory_order_relaxed);
+    call->rets[index].u.tensor = tensor;
+    return HOB_OK;
+}
+
+/* Whether SOURCE is what TENSOR was said to be. */
+static int is_as_said(const hob_tensor *tensor, const hob_tensor *source)
+{
+    const struct hob_view *a = &tensor->view;
+    const struct hob_view *b = &source->view;
+
+    return a->dtype == b->dtype && a->rank == b->rank &&
+           a->scheme == b->scheme &&
+           !memcmp(a->shape, b->shape, a->rank * sizeof(a->shape[0]));
+}
+
+static void fill_failure(hob_tensor *tensor, struct hob__failure *failure)
+{
+    tensor->failure = failure;
+    atomic_fetch_or(&tensor->flags, HOB__TENSOR_ERROR);
+}
+
+hob_status hob__fill(hob_tensor *tensor, int32_t level, void *state,
+                     hob_tensor *source)
+{
+    int32_t lazy = 0;
+
+    if (hob__tensor_lazy(tensor) != level)
+        return HOB_ERR_STATE;
+    if (source->flags & HOB__TENSOR_ERROR) {
+        if (source->failure)
+            hob__failure_ref(source->failure);
+        fill_failure(tensor, source->failure);
+    } else if (!is_as_said(tensor, source)) {
+        return HOB_ERR_INTERNAL;
+    } else {
+        lazy = hob__tensor_take(tensor, source, level - 1);
+    }
+    __atomic_store_n(&tensor->state[level - 1], state, __ATOMIC_RELEASE);
+    atomic_store_explicit(&tensor->lazy, (uint32_t)lazy, memory_order_release);
+    return HOB_OK;
+}
+
+void hob__call_origin(const struct hob_call *call, struct hob_call_origin *out)
+{
+    const hob_scope *scope = call->scope;
+
+    out->index = call->core->index;
+    out->fuse =
+        hob__route_get(call->device->at[call->level], call->core->op)->fuse;
+    out->reserved = 0;
+    while (scope && (scope->flags & HOB__SCOPE_FRAME))
+        scope = scope->parent;
+    out->scope = scope;
+}
+
+hob_status hob__replay(hob_scope *scope, uint64_t index, uint32_t op,
+                       const hob_value *args, uint32_t arg_count,
+                       hob_tensor **out, uint32_t out_capacity,
+                       uint32_t *out_count, hob_value *plains,
+                       uint32_t plain_capacity)
+{
+    scope->calls = index - 1;
+    return hob__call(scope, op, args, arg_count, out, out_capacity, out_count,
+                     plains, plain_capacity);
+}
+
+/* ---- public ---- */
+
+hob_status hob_eval(hob_tensor *const *tensors, uint32_t count,
+                    hob_error *error)
+{
+    hob_tensor **waiting = count ? malloc(count * sizeof(hob_tensor *)) : NULL;
+    hob_status status = HOB_OK;
+
+    if (count && !waiting)
+        return hob_error_set(error, HOB_ERR_MEMORY,
+                             "eval: no memory for a list of tensors");
+    for (uint32_t first = 0; first < count && !status;) {
+        const hob_device *layer;
+        int32_t level = hob__tensor_lazy(tensors[first]);
+        uint32_t found = 0;
+
+        if (!level) {
+            first++;
+            continue;
+        }
+        layer = tensors[first]->device->at[level];
+        for (uint32_t i = first; i < count; i++)
+            if (hob__tensor_lazy(tensors[i]) == level &&
+                tensors[i]->device->at[level] == layer)
+                waiting[found++] = tensors[i];
+        status = layer->decorator->settle(layer->instance, waiting, found);
+        if (status)
+            status = not_settled(layer, status, error);
+    }
+    free(waiting);
+    for (uint32_t i = 0; i < count && !status; i++)
+        status = hob__tensor_check(tensors[i], error);
+    return status;
+}

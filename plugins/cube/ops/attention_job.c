@@ -1,0 +1,421 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* attention_job.c - see attention.h. */
+#include "attention.h"
+
+#include "../lowest.h"
+#include "../splits.h"
+#include "../texts.h"
+
+#include <math.h>
+#include <string.h>
+
+enum {
+    WIDE = 4,  /* elements of a vector that is read */
+    DEPTH = 8, /* of a chunk */
+    CHUNKS = 2,
+    WIDTH_MOST = 256 /* columns of a result */
+};
+
+static const double log2_e = 1.4426950408889634;
+
+static const struct cube_program attention_program = {
+    .name = "attention",
+    .text = cube_text_attention,
+    .buffers = {{"out", CUBE_WRITTEN},
+                {"lse", CUBE_WRITTEN},
+                {"slopes", CUBE_WRITTEN},
+                {"q", 0},
+                {"k", 0},
+                {"v", 0},
+                {"grad", 0},
+                {"mask", 0},
+                {"bias", 0},
+                {"delta", 0},
+                {"wild", 0}},
+    .params = {CUBE_SPACE_PARAMS,
+               CUBE_OPERAND_PARAMS("q"),
+               CUBE_OPERAND_PARAMS("k"),
+               CUBE_OPERAND_PARAMS("v"),
+               CUBE_OPERAND_PARAMS("grad"),
+               CUBE_OPERAND_PARAMS("mask"),
+               CUBE_OPERAND_PARAMS("bias"),
+               {"row_steps", CUBE_INDEX, OPERANDS},
+               {"column_steps", CUBE_INDEX, OPERANDS},
+               {"queries", CUBE_INDEX, 0},
+               {"keys", CUBE_INDEX, 0},
+               {"d_size", CUBE_INDEX, 0},
+               {"e_size", CUBE_INDEX, 0},
+               {"tiles", CUBE_INDEX, 0},
+               {"batches", CUBE_INDEX, 0},
+               {"factor", CUBE_F32, 0},
+               {"cap", CUBE_F32, 0},
+               {"out_scale", CUBE_F32, 0}},
+    .shared = {{"tile_a", "vec4", "GROUP_SIZE / ACROSS * EACH_M * 4"},
+               {"tile_b", "vec4",
+                "ACROSS * (EACH_N > EACH_C ? EACH_N : EACH_C) * 4"},
+               {"weights", "vec4", "GROUP_SIZE * EACH_M * EACH_N / 4"}},
+    .constants = {"RANK", "MODE", "ACROSS", "EACH_M", "EACH_N", "EACH_C",
+                  "WIDE", "MASKED", "BIASED", "CAPPED", "CAUSAL",
+                  "BIAS_SLOPES"},
+    .flags = CUBE_SPACES | CUBE_SUBGROUPS | CUBE_MATHS,
+};
+
+static const struct cube_program not_finite_program = {
+    .name = "not_finite",
+    .text = cube_text_not_finite,
+    .buffers = {{"out", CUBE_WRITTEN}, {"x", 0}},
+    .params = {CUBE_SPACE_PARAMS,
+               CUBE_OPERAND_PARAMS("x"),
+               {"rows", CUBE_INDEX, 0},
+               {"columns", CUBE_INDEX, 0},
+               {"row_step", CUBE_INDEX, 0},
+               {"column_step", CUBE_INDEX, 0},
+               {"tiles", CUBE_INDEX, 0},
+               {"batches", CUBE_INDEX, 0}},
+    .constants = {"RANK", "TILE"},
+    .symbols = {"ACCUM"},
+    .flags = CUBE_SPACES | CUBE_GROUPS,
+};
+
+/* How a group of GROUP_SIZE invocations cuts its tile: ACROSS of them side by
+ * side, each with EACH_M rows, EACH_N columns of scores, EACH_C of the result.
+ */
+struct tiling {
+    int32_t across, each_m, each_n, each_c;
+    uint32_t group_size;
+};
+
+static int64_t divide_up(int64_t a, int64_t b)
+{
+    return a / b + (a % b != 0);
+}
+
+/* ---- operands ---- */
+
+/* VIEW without its last two dimensions. */
+static struct hob_view outer_of(const struct hob_view *view)
+{
+    struct hob_view outer = *view;
+
+    outer.rank = view->rank > 2 ? (uint8_t)(view->rank - 2) : 0;
+    return outer;
+}
+
+/* The step of VIEW's dimension that is BACK from the end; 0 where it repeats.
+ */
+static int64_t step_of(const struct hob_view *view, uint32_t back)
+{
+    if (view->rank < back || view->shape[view->rank - back] == 1)
+        return 0;
+    return view->strides[view->rank - back];
+}
+
+void cube_attention_init(struct attention *attention,
+                         struct cube_device *device,
+                         const struct hob_call *call,
+                         const struct hob_view *grad, uint32_t first)
+{
+    const struct hob_view *q = hob_arg_view(call, 0);
+    const uint32_t rank = q->rank;
+
+    memset(attention, 0, sizeof(*attention));
+    attention->device = device;
+    for (uint32_t i = 0; i < 3; i++)
+        attention->views[Q + i] = hob_arg_view(call, i);
+    attention->views[GRAD] = grad;
+    attention->views[MASK] = hob_arg_view(call, 3);
+    attention->views[BIAS] = hob_arg_view(call, 4);
+    attention->queries = q->shape[rank - 2];
+    attention->d = q->shape[rank - 1];
+    attention->keys = attention->views[K]->shape[rank - 2];
+    attention->e = attention->views[V]->shape[rank - 1];
+    attention->scale = !cube_arg_absent(call, first) ? cube_arg_f64(call, first)
+                       : attention->d ? 1 / sqrt((double)attention->d)
+                                      : 1;
+    if (!cube_arg_absent(call, first + 1))
+        attention->cap = cube_arg_f64(call, first + 1);
+    attention->causal = cube_arg_i64(call, first + 2) != 0;
+    cube_space_init(&attention->batch, rank - 2, q->shape);
+    for (uint32_t i = 0; i < OPERANDS; i++) {
+        /* What is not there lies like the queries. */
+        const struct hob_view *view =
+            attention->views[i] ? attention->views[i] : q;
+        const struct hob_view outer = outer_of(view);
+
+        cube_space_add(&attention->batch, &outer);
+        attention->row_steps[i] = step_of(view, 2);
+        attention->column_steps[i] = step_of(view, 1);
+    }
+    cube_space_collapse(&attention->batch);
+}
+
+/* Whether operand INDEX can be read WIDE elements at a time along its rows. */
+static int is_vector(const struct attention *attention, uint32_t index)
+{
+    const struct cube_space *batch = &attention->batch;
+    const struct hob_view *view = attention->views[index];
+    const uint64_t bytes = (uint64_t)WIDE * hob_dtype_size(view->dtype);
+
+    if (view->strides[view->rank - 1] != 1 ||
+        view->shape[view->rank - 1] % WIDE ||
+        attention->row_steps[index] % WIDE ||
+        (uint64_t)(uintptr_t)view->data % bytes ||
+        cube_lowest(view, NULL) % WIDE)
+        return 0;
+    for (uint32_t i = 0; i < batch->rank; i++)
+        if (batch->strides[index][i] % WIDE)
+            return 0;
+    return 1;
+}
+
+static int32_t wide_of(const struct attention *attention)
+{
+    for (uint32_t i = Q; i <= GRAD; i++)
+        if (attention->views[i] && !is_vector(attention, i))
+            return 1;
+    return WIDE;
+}
+
+/* ---- tiles ---- */
+
+static int is_by_query(enum attention_mode mode)
+{
+    return mode == WEIGH || mode == D_QUERY;
+}
+
+static int64_t rows_of(const struct attention *attention)
+{
+    return is_by_query(attention->mode) ? attention->queries : attention->keys;
+}
+
+static int64_t columns_of(const struct attention *attention)
+{
+    return is_by_query(attention->mode) ? attention->keys : attention->queries;
+}
+
+static int64_t width_of(const struct attention *attention)
+{
+    return attention->mode == WEIGH || attention->mode == D_VALUE
+               ? attention->e
+               : attention->d;
+}
+
+static int32_t tile_rows(const struct tiling *tiling)
+{
+    return (int32_t)tiling->group_size / tiling->across * tiling->each_m;
+}
+
+static int32_t tile_columns(const struct tiling *tiling)
+{
+    return tiling->across * tiling->each_n;
+}
+
+/* The shared arrays of attention_program. */
+static int64_t shared_bytes(const struct tiling *tiling)
+{
+    const int32_t more =
+        tiling->each_n > tiling->each_c ? tiling->each_n : tiling->each_c;
+    const int64_t chunk = tile_rows(tiling) + tiling->across * more;
+
+    return 4 * (CHUNKS * DEPTH * chunk +
+                (int64_t)tile_rows(tiling) * tile_columns(tiling));
+}
+
+/* The largest tiles that fit the device and are many enough for it; 0 if there
+ * are none. */
+static int tiling_of(const struct attention *attention, struct tiling *out)
+{
+    static const struct {
+        int32_t each_m, each_n;
+    } sizes[] = {{8, 8}, {8, 4}, {4, 4}};
+    const int64_t width = width_of(attention);
+    const struct cube_limits *limits = &attention->device->limits;
+    /* The slopes of a cap want registers of their own. */
+    const int is_large = attention->cap == 0 || attention->mode == WEIGH;
+
+    for (uint32_t i = 0; i < 3; i++) {
+        int64_t tiles;
+
+        out->across = width <= 64 ? 8 : width <= 128 ? 16 : 32;
+        out->each_m = sizes[i].each_m;
+        out->each_n = sizes[i].each_n;
+        out->each_c = width <= 32 ? 4 : 8;
+        out->group_size =
+            i < 2 || out->across == 32 ? 128 : 8 * (uint32_t)out->across;
+        tiles = divide_up(rows_of(attention), tile_rows(out)) *
+                attention->batch.count;
+        if (shared_bytes(out) > limits->shared_bytes)
+            continue;
+        if (i == 2 || (is_large && rows_of(attention) > tile_rows(out) / 2 &&
+                       tiles >= cube_processors(attention->device)))
+            return 1;
+    }
+    return 0;
+}
+
+int cube_attention_fits(struct attention *attention, enum attention_mode mode)
+{
+    struct tiling tiling;
+
+    attention->mode = mode;
+    return width_of(attention) <= WIDTH_MOST && tiling_of(attention, &tiling);
+}
+
+/* ---- launches ---- */
+
+static void add_optional(struct cube_job *job, const struct hob_view *view)
+{
+    if (view)
+        cube_job_lowest(job, view);
+    else
+        cube_job_absent(job);
+}
+
+/* Flags for each tile of ROWS rows of operand INDEX into OUT. */
+static hob_status find_wild(const struct attention *attention, uint32_t index,
+                            int32_t rows, int64_t tiles, void *out)
+{
+    const struct hob_view *view = attention->views[index];
+    const struct cube_space *batch = &attention->batch;
+    struct cube_job job;
+
+    cube_job_init(&job, attention->device, attention->call,
+                  &not_finite_program);
+    cube_job_memory(&job, out, HOB_DTYPE_I32, tiles * batch->count);
+    cube_job_lowest(&job, view);
+    cube_job_space(&job, batch);
+    cube_job_i64(&job, cube_lowest(view, NULL));
+    cube_job_i64s(&job, batch->strides[index], batch->rank);
+    cube_job_i64(&job, view->shape[view->rank - 2]);
+    cube_job_i64(&job, view->shape[view->rank - 1]);
+    cube_job_i64(&job, attention->row_steps[index]);
+    cube_job_i64(&job, attention->column_steps[index]);
+    cube_job_i64(&job, tiles);
+    cube_job_i64(&job, batch->count);
+    cube_job_reach(&job, tiles * batch->count);
+    cube_job_reach(&job, rows * view->shape[view->rank - 1]);
+    cube_job_constant(&job, (int32_t)batch->rank);
+    cube_job_constant(&job, rows);
+    cube_job_symbol(&job, "float");
+    return cube_job_run(&job, tiles * batch->count);
+}
+
+static void add_buffers(struct cube_job *job, const struct attention *attention,
+                        const void *wild, int64_t wild_count)
+{
+    static const uint32_t uses[] = {
+        [WEIGH] = 1 << Q | 1 << K | 1 << V,
+        [D_QUERY] = 1 << Q | 1 << K | 1 << V | 1 << GRAD,
+        [D_KEY] = 1 << Q | 1 << K | 1 << V | 1 << GRAD,
+        [D_VALUE] = 1 << Q | 1 << K | 1 << GRAD,
+    };
+    const uint32_t used = uses[attention->mode] | 1 << MASK | 1 << BIAS;
+
+    cube_job_view(job, attention->out);
+    cube_job_view(job, attention->lse);
+    add_optional(job, attention->mode == D_QUERY ? attention->slopes : NULL);
+    for (uint32_t i = 0; i < OPERANDS; i++)
+        add_optional(job, used >> i & 1 ? attention->views[i] : NULL);
+    add_optional(job, used >> V & used >> GRAD & 1 ? attention->delta : NULL);
+    if (wild)
+        cube_job_memory(job, wild, HOB_DTYPE_I32, wild_count);
+    else
+        cube_job_absent(job);
+}
+
+static void add_numbers(struct cube_job *job, const struct attention *attention,
+                        int64_t tiles)
+{
+    const struct cube_space *batch = &attention->batch;
+    const double cap = attention->cap;
+
+    cube_job_space(job, batch);
+    for (uint32_t i = 0; i < OPERANDS; i++) {
+        cube_job_i64(job, attention->views[i]
+                              ? cube_lowest(attention->views[i], NULL)
+                              : 0);
+        cube_job_i64s(job, batch->strides[i], batch->rank);
+    }
+    cube_job_i64s(job, attention->row_steps, OPERANDS);
+    cube_job_i64s(job, attention->column_steps, OPERANDS);
+    cube_job_i64(job, attention->queries);
+    cube_job_i64(job, attention->keys);
+    cube_job_i64(job, attention->d);
+    cube_job_i64(job, attention->e);
+    cube_job_i64(job, tiles);
+    cube_job_i64(job, batch->count);
+    cube_job_f64(job,
+                 cap != 0 ? attention->scale / cap : attention->scale * log2_e);
+    cube_job_f64(job, cap * log2_e);
+    cube_job_f64(job, attention->mode == D_VALUE ? 1 : attention->scale);
+    cube_job_reach(job, tiles * batch->count);
+    /* Tiles step over the end. */
+    cube_job_reach(job, attention->queries + 4096);
+    cube_job_reach(job, attention->keys + 4096);
+}
+
+static hob_status launch(const struct attention *attention,
+                         const struct tiling *tiling, const void *wild,
+                         int64_t wild_count)
+{
+    const int64_t tiles = divide_up(rows_of(attention), tile_rows(tiling));
+    const struct hob_view *out = attention->out;
+    const int32_t wide = wide_of(attention);
+    struct cube_job job;
+
+    cube_job_init(&job, attention->device, attention->call, &attention_program);
+    job.variant.group_size = tiling->group_size;
+    add_buffers(&job, attention, wild, wild_count);
+    job.variant.widths[0] =
+        width_of(attention) % WIDE == 0 && (uintptr_t)out->data % 16 == 0 ? WIDE
+                                                                          : 1;
+    for (uint32_t i = Q; i <= GRAD; i++)
+        job.variant.widths[3 + i] = (uint8_t)wide;
+    add_numbers(&job, attention, tiles);
+    cube_job_constant(&job, (int32_t)attention->batch.rank);
+    cube_job_constant(&job, (int32_t)attention->mode);
+    cube_job_constant(&job, tiling->across);
+    cube_job_constant(&job, tiling->each_m);
+    cube_job_constant(&job, tiling->each_n);
+    cube_job_constant(&job, tiling->each_c);
+    cube_job_constant(&job, wide);
+    cube_job_constant(&job, attention->views[MASK] != NULL);
+    cube_job_constant(&job, attention->views[BIAS] != NULL);
+    cube_job_constant(&job, attention->cap != 0);
+    /* Without keys there is nothing that comes later. */
+    cube_job_constant(&job, wild != NULL);
+    cube_job_constant(&job,
+                      attention->mode == D_QUERY && attention->slopes != NULL);
+    return cube_job_run(&job, tiles * attention->batch.count);
+}
+
+hob_status cube_attention_run(struct attention *attention,
+                              enum attention_mode mode,
+                              const struct hob_view *out)
+{
+    static const uint8_t factors[] = {
+        [WEIGH] = V, [D_QUERY] = K, [D_KEY] = Q, [D_VALUE] = GRAD};
+    struct cube_device *device = attention->device;
+    struct tiling tiling;
+    int64_t tiles, count;
+    void *wild = NULL;
+    hob_status st = HOB_OK;
+
+    attention->mode = mode;
+    attention->out = out;
+    (void)tiling_of(attention, &tiling);
+    tiles = divide_up(columns_of(attention), tile_columns(&tiling));
+    count = tiles * attention->batch.count;
+    if (attention->causal && count > 0) {
+        st = device->runtime->alloc(device, (uint64_t)count * 4, &wild);
+        if (st)
+            return cube_fail(device, attention->call, st, NULL);
+        st = find_wild(attention, factors[mode], tile_columns(&tiling), tiles,
+                       wild);
+    }
+    if (!st)
+        st = launch(attention, &tiling, wild, count);
+    if (wild)
+        device->runtime->free(device, wild, (uint64_t)count * 4);
+    return st;
+}

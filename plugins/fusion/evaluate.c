@@ -1,0 +1,317 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * evaluate.c - from values that are asked for to tensors.
+ *
+ * The pending nodes behind the asked values are found, claimed all at once,
+ * and run in the order in which they were recorded. If another thread runs one
+ * of them, it is waited for first, with nothing claimed, so that no two threads
+ * wait for each other.
+ */
+#include "fusion.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* The nodes of one evaluation. */
+struct work {
+    struct fu_node **nodes;
+    size_t count, capacity;
+    struct fu_node *few[32];
+};
+
+static void work_init(struct work *work)
+{
+    work->nodes = work->few;
+    work->count = 0;
+    work->capacity = sizeof(work->few) / sizeof(work->few[0]);
+}
+
+static void work_release(struct work *work)
+{
+    if (work->nodes != work->few)
+        free(work->nodes);
+}
+
+static hob_status push(struct work *work, struct fu_node *node)
+{
+    int is_few = work->nodes == work->few;
+    struct fu_node **nodes;
+
+    if (work->count == work->capacity) {
+        nodes = realloc(is_few ? NULL : work->nodes,
+                        2 * work->capacity * sizeof(struct fu_node *));
+        if (!nodes)
+            return HOB_ERR_MEMORY;
+        if (is_few)
+            memcpy(nodes, work->few, sizeof(work->few));
+        work->nodes = nodes;
+        work->capacity *= 2;
+    }
+    work->nodes[work->count++] = node;
+    return HOB_OK;
+}
+
+/* Add VALUE's node unless it is there, or has run. *OUT_BUSY is set if a
+ * thread runs it. */
+static hob_status want_locked(struct fu_layer *layer, struct work *work,
+                              const struct fu_value *value,
+                              struct fu_node **out_busy)
+{
+    struct fu_node *node = value->node;
+
+    if (value->tensor || node->state == FU_NODE_DONE ||
+        node->stamp == layer->stamp)
+        return HOB_OK;
+    node->stamp = layer->stamp;
+    if (node->state == FU_NODE_RUNNING) {
+        *out_busy = node;
+        return HOB_OK;
+    }
+    return push(work, node);
+}
+
+/* Find what the asked values need; *OUT_BUSY is one that must be waited for. */
+static hob_status find_locked(struct fu_layer *layer, struct work *work,
+                              struct fu_value *const *asked, size_t count,
+                              struct fu_node **out_busy)
+{
+    hob_status status = HOB_OK;
+
+    layer->stamp++;
+    work->count = 0;
+    *out_busy = NULL;
+    for (size_t i = 0; i < count && !status && !*out_busy; i++)
+        status = want_locked(layer, work, asked[i], out_busy);
+    for (size_t i = 0; i < work->count && !status && !*out_busy; i++) {
+        const struct fu_node *node = work->nodes[i];
+
+        for (uint32_t k = 0; k < node->input_count && !status; k++)
+            if (node->inputs[k].value)
+                status =
+                    want_locked(layer, work, node->inputs[k].value, out_busy);
+    }
+    return status;
+}
+
+static int by_order(const void *a, const void *b)
+{
+    const struct fu_node *x = *(struct fu_node *const *)a;
+    const struct fu_node *y = *(struct fu_node *const *)b;
+
+    return (x->order > y->order) - (x->order < y->order);
+}
+
+static void claim_locked(struct work *work)
+{
+    qsort(work->nodes, work->count, sizeof(struct fu_node *), by_order);
+    for (size_t i = 0; i < work->count; i++) {
+        struct fu_node *node = work->nodes[i];
+
+        fu_node_unlink_locked(node);
+        node->state = FU_NODE_RUNNING;
+        node->runner = pthread_self();
+        node->refs++;
+    }
+}
+
+/* NODE has run: its values are RETS, whose references are taken. */
+static void publish(struct fu_layer *layer, struct fu_node *node,
+                    hob_tensor **rets)
+{
+    struct fu_garbage garbage;
+
+    fu_garbage_init(&garbage, layer->host);
+    pthread_mutex_lock(&layer->lock);
+    for (uint32_t i = 0; i < node->ret_count; i++)
+        if (fu_is_wanted(&node->values[i])) {
+            node->values[i].tensor = rets[i];
+            rets[i] = NULL;
+        }
+    node->state = FU_NODE_DONE;
+    node->depth = 0;
+    fu_inputs_drop_locked(layer, node, &garbage);
+    if (layer->waiters)
+        pthread_cond_broadcast(&layer->ran);
+    pthread_mutex_unlock(&layer->lock);
+    fu_garbage_empty(&garbage);
+}
+
+static hob_status run_one(struct fu_layer *layer, struct fu_node *node)
+{
+    hob_tensor *few[HOB_MAX_RESULTS] = {NULL};
+    hob_tensor **rets = few;
+    uint32_t count = node->ret_count;
+
+    if (count > HOB_MAX_RESULTS) {
+        rets = calloc(count, sizeof(hob_tensor *));
+        if (!rets)
+            return HOB_ERR_MEMORY;
+    }
+    fu_replay(layer, node, rets);
+    publish(layer, node, rets);
+    for (uint32_t i = 0; i < count; i++)
+        layer->host->tensor_unref(rets[i]);
+    if (rets != few)
+        free(rets);
+    return HOB_OK;
+}
+
+/* Run what is claimed. What could not even be begun is pending again. */
+static hob_status run_locked(struct fu_layer *layer, struct work *work)
+{
+    struct fu_garbage garbage;
+    hob_status status = HOB_OK;
+
+    pthread_mutex_unlock(&layer->lock);
+    for (size_t i = 0; i < work->count && !status; i++)
+        status = run_one(layer, work->nodes[i]);
+    fu_garbage_init(&garbage, layer->host);
+    pthread_mutex_lock(&layer->lock);
+    for (size_t i = 0; i < work->count; i++) {
+        struct fu_node *node = work->nodes[i];
+
+        if (node->state == FU_NODE_RUNNING)
+            fu_node_resume_locked(layer, node, &garbage);
+        fu_node_unref_locked(layer, node);
+    }
+    if (layer->waiters)
+        pthread_cond_broadcast(&layer->ran);
+    if (garbage.count) {
+        pthread_mutex_unlock(&layer->lock);
+        fu_garbage_empty(&garbage);
+        pthread_mutex_lock(&layer->lock);
+    }
+    return status;
+}
+
+hob_status fu_evaluate_locked(struct fu_layer *layer, struct fu_value **asked,
+                              size_t count)
+{
+    struct fu_node *busy;
+    struct work work;
+    hob_status status;
+
+    work_init(&work);
+    for (;;) {
+        status = find_locked(layer, &work, asked, count, &busy);
+        if (status || !busy)
+            break;
+        if (pthread_equal(busy->runner, pthread_self())) {
+            /* An op that runs asks for what waits for it. */
+            status = HOB_ERR_REENTRANT;
+            break;
+        }
+        layer->waiters++;
+        pthread_cond_wait(&layer->ran, &layer->lock);
+        layer->waiters--;
+    }
+    if (!status && work.count) {
+        claim_locked(&work);
+        status = run_locked(layer, &work);
+    }
+    work_release(&work);
+    return status;
+}
+
+/* ---- handles ---- */
+
+/* Fill TENSOR's handle, which waited for VALUE when it was looked at. */
+static hob_status fill_locked(struct fu_layer *layer, hob_tensor *tensor,
+                              struct fu_value *value,
+                              struct fu_garbage *garbage)
+{
+    hob_status status;
+
+    if (fu_waits_for(layer, tensor) != value)
+        return HOB_OK; /* another thread was faster */
+    if (!value->tensor)
+        return HOB_ERR_INTERNAL;
+    status = layer->host->fill(tensor, layer->level, fu_settled_word(value),
+                               value->tensor);
+    if (!status)
+        fu_value_leave_locked(layer, value, garbage);
+    return status;
+}
+
+hob_status fu_settle(void *instance, hob_tensor *const *tensors, uint32_t count)
+{
+    struct fu_layer *layer = (struct fu_layer *)instance;
+    struct fu_value *one;
+    struct fu_value **asked = &one;
+    struct fu_garbage garbage;
+    hob_status status;
+
+    if (count > 1) {
+        asked = malloc(count * sizeof(struct fu_value *));
+        if (!asked)
+            return HOB_ERR_MEMORY;
+    }
+    fu_garbage_init(&garbage, layer->host);
+    pthread_mutex_lock(&layer->lock);
+    for (uint32_t i = 0; i < count; i++)
+        asked[i] = fu_value_of(layer->host->state(tensors[i], layer->level));
+    status = fu_evaluate_locked(layer, asked, count);
+    for (uint32_t i = 0; i < count && !status; i++)
+        status = fill_locked(layer, tensors[i], asked[i], &garbage);
+    pthread_mutex_unlock(&layer->lock);
+    fu_garbage_empty(&garbage);
+    if (asked != &one)
+        free(asked);
+    return status;
+}
+
+/* The values of SCOPE's nodes that some handle waits for, into a list that
+ * the caller frees; each holds a reference to its node. */
+static hob_status find_alive_locked(struct fu_layer *layer, const void *scope,
+                                    struct fu_value ***out, size_t *out_count)
+{
+    size_t count = 0;
+    size_t capacity = 0;
+    struct fu_value **values = NULL;
+    size_t first =
+        scope ? (size_t)(fu_list_of(layer, scope) - layer->pending) : 0;
+    size_t last = scope ? first + 1 : FU_LISTS;
+
+    for (size_t list = first; list < last; list++)
+        for (struct fu_node *node = layer->pending[list]; node;
+             node = node->next)
+            for (uint32_t i = 0; i < node->ret_count; i++) {
+                if ((scope && node->scope != scope) || !node->values[i].handles)
+                    continue;
+                if (count == capacity) {
+                    struct fu_value **more;
+
+                    capacity = capacity ? 2 * capacity : 32;
+                    more = realloc(values, capacity * sizeof(*values));
+                    if (!more) {
+                        free(values);
+                        return HOB_ERR_MEMORY;
+                    }
+                    values = more;
+                }
+                values[count++] = &node->values[i];
+            }
+    *out = values;
+    *out_count = count;
+    return HOB_OK;
+}
+
+hob_status fu_flush(void *instance, const void *scope)
+{
+    struct fu_layer *layer = (struct fu_layer *)instance;
+    struct fu_value **values = NULL;
+    size_t count = 0;
+    hob_status status;
+
+    pthread_mutex_lock(&layer->lock);
+    status = find_alive_locked(layer, scope, &values, &count);
+    for (size_t i = 0; i < count; i++)
+        values[i]->node->refs++; /* whose handles may die meanwhile */
+    if (!status && count)
+        status = fu_evaluate_locked(layer, values, count);
+    for (size_t i = 0; i < count; i++)
+        fu_node_unref_locked(layer, values[i]->node);
+    pthread_mutex_unlock(&layer->lock);
+    free(values);
+    return status;
+}

@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * fusion.h - one fusion layer of one device stack, and its graph.
+ *
+ * A recorded call is a node; each of its results is a value. The handle of a
+ * result carries a state word that leads to the value, and nothing else leads
+ * to a node but the nodes that read its values. There are no queues:
+ *
+ *   handle --word--> value in node --input--> value in node --> ...
+ *                                  \-input--> tensor one level down
+ *
+ * - A value is wanted while a handle waits for it or a node that is still to
+ *   run reads it. A node of which no value is wanted is dropped, and so is
+ *   what only it wanted; by a list, never by recursion.
+ * - Evaluating claims nodes; who needs what another thread runs waits for it,
+ *   and holds no claim meanwhile.
+ * - A value that was computed keeps its tensor while it is wanted. A handle
+ *   is filled when it is used: from then on it is as any other, and carries
+ *   the settled word of the same value only because another thread may have
+ *   read the old one just before.
+ *
+ * All of a graph is under its layer's lock. No op runs, and no tensor is given
+ * back, while it is held.
+ */
+#ifndef HOB_FUSION_LAYER_H
+#define HOB_FUSION_LAYER_H
+
+#include "pool.h"
+
+#include <hob/ext/plugin.h>
+
+#include <pthread.h>
+
+struct fu_node;
+
+/* A result of a recorded call. */
+struct fu_value {
+    struct fu_node *node; /* whose memory this is in */
+    hob_tensor *tensor;   /* one level down, once it is computed and wanted;
+                             an error tensor where its op failed */
+    uint32_t handles;     /* that wait for it */
+    uint32_t users;       /* inputs of nodes that are still to run */
+    uint8_t dtype;        /* its metadata, as inferred; NONE: it is absent */
+    uint8_t rank;
+    uint16_t reserved;
+    uint32_t scheme;
+    int64_t *shape; /* in the node's memory */
+};
+
+/* What a node reads: a value, or a tensor one level down of its own. */
+struct fu_input {
+    struct fu_value *value; /* NULL: tensor */
+    hob_tensor *tensor;
+};
+
+enum fu_node_state {
+    FU_NODE_PENDING,
+    FU_NODE_RUNNING, /* claimed by the thread RUNNER */
+    FU_NODE_DONE     /* or dropped: it has no inputs any more */
+};
+
+/* One allocation; behind the struct: values, inputs, args, their payloads. */
+struct fu_node {
+    struct fu_node *next;  /* in its list of pending ones, or of dead ones */
+    struct fu_node **link; /* what points at this in the former */
+    uint64_t order;        /* of recording: greater than its inputs' */
+    uint64_t index;        /* of the call in its scope, for messages */
+    uint64_t stamp;        /* of the evaluation that has found it */
+    const void *scope;     /* the program's scope that it was recorded in */
+    pthread_t runner;
+    uint32_t refs;   /* state words, inputs that lead here, evaluations */
+    uint32_t wanted; /* its values that are */
+    uint32_t op;
+    uint32_t depth; /* pending nodes on the longest way to it */
+    uint32_t bytes; /* of the allocation */
+    uint16_t arg_count;
+    uint16_t plain_count;
+    uint32_t input_count;
+    uint32_t ret_count;
+    uint8_t state; /* enum fu_node_state */
+    struct fu_value *values;
+    struct fu_input *inputs; /* its tensor arguments, lists laid flat */
+    hob_value *args;         /* without tensors; the tags and counts stay */
+};
+
+/* Pending nodes are found by their scope, in as many lists. */
+enum { FU_LISTS = 64 };
+
+struct fu_layer {
+    const struct hob_host *host;
+    hob_device *below; /* borrowed: the core keeps it */
+    int32_t level;
+    uint32_t depth_limit; /* of what is put off; 0: none */
+    pthread_mutex_t lock; /* all that follows, and all nodes */
+    pthread_cond_t ran;   /* some node has */
+    uint32_t waiters;     /* threads that wait for that */
+    uint64_t order;       /* of the latest node */
+    uint64_t stamp;       /* of the latest evaluation */
+    struct fu_pool pool;
+    struct fu_node *pending[FU_LISTS];
+};
+
+/*
+ * State words. The settled one differs from the one that waits in its lowest
+ * bit, which is free: values are aligned to pointers.
+ */
+static inline void *fu_word(struct fu_value *value)
+{
+    return value;
+}
+
+static inline void *fu_settled_word(struct fu_value *value)
+{
+    return (char *)value + 1;
+}
+
+static inline int fu_is_settled(const void *word)
+{
+    return ((uintptr_t)word & 1) != 0;
+}
+
+static inline struct fu_value *fu_value_of(void *word)
+{
+    return (struct fu_value *)(void *)((char *)word - fu_is_settled(word));
+}
+
+/* The value that TENSOR's handle waits for; NULL if it has its elements. */
+static inline struct fu_value *fu_waits_for(const struct fu_layer *layer,
+                                            const hob_tensor *tensor)
+{
+    void *word = layer->host->state(tensor, layer->level);
+
+    return word && !fu_is_settled(word) ? (struct fu_value *)word : NULL;
+}
+
+static inline int fu_is_wanted(const struct fu_value *value)
+{
+    return value->handles || value->users;
+}
+
+/* ---- graph.c ---- */
+
+/* Tensors to give back once the lock is not held. */
+struct fu_garbage {
+    const struct hob_host *host;
+    hob_tensor **tensors;
+    size_t count, capacity;
+    hob_tensor *few[16];
+};
+
+void fu_garbage_init(struct fu_garbage *garbage, const struct hob_host *host);
+void fu_garbage_empty(struct fu_garbage *garbage); /* without the lock */
+
+/*
+ * A pending node for CALL, whose values have one handle each to come. Its
+ * inputs are TENSORS, as aliases that it takes, or where that is NULL the
+ * VALUES; there are COUNT of both. NULL without memory, and nothing is taken.
+ */
+struct fu_node *fu_node_new_locked(struct fu_layer *layer,
+                                   const struct hob_call *call,
+                                   const struct hob_call_origin *origin,
+                                   struct fu_value *const *values,
+                                   hob_tensor *const *tensors, uint32_t count);
+
+/* One handle fewer waits for VALUE: it died, or was filled. */
+void fu_value_leave_locked(struct fu_layer *layer, struct fu_value *value,
+                           struct fu_garbage *garbage);
+/* Give back a reference to NODE. */
+void fu_node_unref_locked(struct fu_layer *layer, struct fu_node *node);
+/* Take NODE out of the list of its scope. */
+void fu_node_unlink_locked(struct fu_node *node);
+/* NODE, which is not pending, needs its inputs no longer. */
+void fu_inputs_drop_locked(struct fu_layer *layer, struct fu_node *node,
+                           struct fu_garbage *garbage);
+
+/* NODE, which was claimed, has not run: it is pending as before. */
+void fu_node_resume_locked(struct fu_layer *layer, struct fu_node *node,
+                           struct fu_garbage *garbage);
+
+/* The list of the nodes that were recorded in SCOPE. */
+struct fu_node **fu_list_of(struct fu_layer *layer, const void *scope);
+
+/* ---- record.c ---- */
+
+int32_t fu_call(void *layer, struct hob_call *call,
+                const struct hob_op_impl *impl, hob_status *out_status);
+
+/* ---- evaluate.c ---- */
+
+/*
+ * Compute the COUNT values ASKED, and what they need. They and the nodes stay,
+ * because the caller's handles lead to them. Afterwards each has its tensor,
+ * unless nobody wants it any more. The lock is let go meanwhile.
+ */
+hob_status fu_evaluate_locked(struct fu_layer *layer, struct fu_value **asked,
+                              size_t count);
+
+/* Decorator's members. */
+hob_status fu_settle(void *layer, hob_tensor *const *tensors, uint32_t count);
+hob_status fu_flush(void *layer, const void *scope);
+
+/* ---- replay.c ---- */
+
+/* Run NODE, which is claimed, one level down: OUT are its results, each a
+ * reference of the caller, error tensors where it failed. */
+void fu_replay(struct fu_layer *layer, struct fu_node *node, hob_tensor **out);
+
+#endif

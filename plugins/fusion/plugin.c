@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * plugin.c - the decorator "fusion": entry, tables, layers.
+ */
+#include "fusion.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct instance {
+    const struct hob_host *host;
+};
+
+static hob_status message(const struct hob_host *host, char **out_message,
+                          hob_status status, const char *text)
+{
+    *out_message = host->mem_alloc(host, strlen(text) + 1);
+    if (*out_message)
+        strcpy(*out_message, text);
+    return status;
+}
+
+static hob_status plugin_open(const struct hob_host *host, const char *options,
+                              void **out_instance, char **out_message)
+{
+    struct instance *instance = malloc(sizeof(*instance));
+
+    (void)options; /* the layers read theirs */
+    *out_instance = instance;
+    if (!instance)
+        return message(host, out_message, HOB_ERR_MEMORY, "fusion: no memory");
+    instance->host = host;
+    return HOB_OK;
+}
+
+static void plugin_close(void *instance)
+{
+    free(instance);
+}
+
+/* No tensor is left, so no node is. */
+static void layer_close(void *opaque)
+{
+    struct fu_layer *layer = (struct fu_layer *)opaque;
+
+    fu_pool_release(&layer->pool);
+    pthread_cond_destroy(&layer->ran);
+    pthread_mutex_destroy(&layer->lock);
+    free(layer);
+}
+
+/* As the manifest says; what nobody sets is not among the options. */
+enum { DEPTH_DEFAULT = 500 };
+
+/* The number that the option NAME of OPTIONS is, -1 if it is none; ABSENT if
+ * it is not there. */
+static long long number_option(const char *options, const char *name,
+                               long long absent)
+{
+    char key[32];
+    const char *at;
+    char *end;
+    long long number;
+
+    snprintf(key, sizeof(key), "\"%s\":\"", name);
+    at = options ? strstr(options, key) : NULL;
+    if (!at)
+        return absent;
+    at += strlen(key);
+    number = strtoll(at, &end, 10);
+    return end == at || *end != '"' ? -1 : number;
+}
+
+static hob_status layer_open(void *opaque, hob_device *below, int32_t level,
+                             const char *options, void **out_layer,
+                             char **out_message)
+{
+    const struct hob_host *host = ((struct instance *)opaque)->host;
+    long long depth = number_option(options, "depth", DEPTH_DEFAULT);
+    struct fu_layer *layer;
+
+    *out_layer = NULL;
+    if (depth < 0 || depth > INT32_MAX)
+        return message(host, out_message, HOB_ERR_ARGUMENT,
+                       "fusion: depth is a number of ops, as in "
+                       "fusion{depth=500}, or 0 for no limit");
+    layer = calloc(1, sizeof(*layer));
+    if (!layer)
+        return message(host, out_message, HOB_ERR_MEMORY,
+                       "fusion: no memory for a layer");
+    layer->host = host;
+    layer->below = below;
+    layer->level = level;
+    layer->depth_limit = (uint32_t)depth;
+    pthread_mutex_init(&layer->lock, NULL);
+    pthread_cond_init(&layer->ran, NULL);
+    fu_pool_init(&layer->pool);
+    *out_layer = layer;
+    return HOB_OK;
+}
+
+static void *state_retain(void *opaque, void *word)
+{
+    struct fu_layer *layer = (struct fu_layer *)opaque;
+    struct fu_value *value = fu_value_of(word);
+
+    pthread_mutex_lock(&layer->lock);
+    /* Nobody waits for it any more: the handle was filled just now. */
+    if (value->handles) {
+        value->handles++;
+        value->node->refs++;
+    } else {
+        word = NULL;
+    }
+    pthread_mutex_unlock(&layer->lock);
+    return word;
+}
+
+static void state_release(void *opaque, void *word)
+{
+    struct fu_layer *layer = (struct fu_layer *)opaque;
+    struct fu_value *value = fu_value_of(word);
+    struct fu_garbage garbage;
+
+    fu_garbage_init(&garbage, layer->host);
+    pthread_mutex_lock(&layer->lock);
+    if (!fu_is_settled(word))
+        fu_value_leave_locked(layer, value, &garbage);
+    fu_node_unref_locked(layer, value->node);
+    pthread_mutex_unlock(&layer->lock);
+    fu_garbage_empty(&garbage);
+}
+
+static const struct hob_decorator decorator = {
+    .struct_size = sizeof(struct hob_decorator),
+    .layer_open = layer_open,
+    .layer_close = layer_close,
+    .call = fu_call,
+    .state_release = state_release,
+    .state_retain = state_retain,
+    .settle = fu_settle,
+    .flush = fu_flush,
+};
+
+static const struct hob_plugin plugin = {
+    HOB_PLUGIN_INIT_HEAD, .id = "fusion",        .version = "0.1.0",
+    .open = plugin_open,  .close = plugin_close, .decorator = &decorator,
+};
+
+const struct hob_plugin *hob_plugin_entry(const struct hob_host *host)
+{
+    (void)host;
+    return &plugin;
+}

@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * record.c - what the layer does with a call: it makes a node of it, and hands
+ * out handles that wait.
+ *
+ * Not of an op whose result sizes depend on data, nor of one that is not
+ * declared to run here: the core settles the arguments of those, and they run
+ * below at once.
+ */
+#include "fusion.h"
+
+#include <stdlib.h>
+
+/* The tensors of a call, laid flat. */
+struct found {
+    struct fu_value **values; /* what a tensor waits for; or NULL */
+    hob_tensor **tensors;     /* an alias one level down; or NULL */
+    uint32_t count;
+    void *heap;
+    struct fu_value *few_values[HOB_MAX_PARAMS];
+    hob_tensor *few_tensors[HOB_MAX_PARAMS];
+};
+
+static uint32_t count_tensors(const struct hob_call *call)
+{
+    uint32_t count = 0;
+
+    for (uint32_t i = 0; i < call->arg_count; i++)
+        if (call->args[i].tag == HOB_TAG_TENSOR)
+            count++;
+        else if (call->args[i].tag == HOB_TAG_TENSORS)
+            count += call->args[i].count;
+    return count;
+}
+
+static hob_status reserve(struct found *found, uint32_t count)
+{
+    found->count = 0;
+    found->heap = NULL;
+    found->values = found->few_values;
+    found->tensors = found->few_tensors;
+    if (count <= HOB_MAX_PARAMS)
+        return HOB_OK;
+    found->heap = malloc(count * 2 * sizeof(void *));
+    if (!found->heap)
+        return HOB_ERR_MEMORY;
+    found->values = (struct fu_value **)found->heap;
+    found->tensors = (hob_tensor **)found->heap + count;
+    return HOB_OK;
+}
+
+static hob_status find_one(const struct fu_layer *layer, struct found *found,
+                           hob_tensor *tensor)
+{
+    struct fu_value *value = fu_waits_for(layer, tensor);
+    hob_tensor *alias =
+        value ? NULL : layer->host->alias(tensor, layer->level - 1);
+
+    if (!value && !alias)
+        return HOB_ERR_MEMORY;
+    found->values[found->count] = value;
+    found->tensors[found->count++] = alias;
+    return HOB_OK;
+}
+
+static hob_status find_tensors(const struct fu_layer *layer,
+                               struct found *found, const struct hob_call *call)
+{
+    hob_status status = reserve(found, count_tensors(call));
+
+    for (uint32_t i = 0; i < call->arg_count && !status; i++) {
+        const hob_value *arg = &call->args[i];
+
+        if (arg->tag == HOB_TAG_TENSOR)
+            status = find_one(layer, found, arg->u.tensor);
+        else if (arg->tag == HOB_TAG_TENSORS)
+            for (uint32_t k = 0; k < arg->count && !status; k++)
+                status = find_one(layer, found, arg->u.tensors[k]);
+    }
+    return status;
+}
+
+static void forget(const struct fu_layer *layer, struct found *found,
+                   int tensors_too)
+{
+    for (uint32_t i = 0; tensors_too && i < found->count; i++)
+        layer->host->tensor_unref(found->tensors[i]);
+    free(found->heap);
+}
+
+/* What was computed since is a tensor. */
+static void look_again_locked(const struct fu_layer *layer, struct found *found)
+{
+    for (uint32_t i = 0; i < found->count; i++)
+        if (found->values[i] && found->values[i]->tensor) {
+            found->tensors[i] = found->values[i]->tensor;
+            layer->host->tensor_ref(found->tensors[i]);
+        }
+}
+
+/* Another thread has filled a handle since it was looked at, and its value
+ * has let the tensor go: the handle has the elements now. */
+static int is_stale_locked(const struct found *found)
+{
+    for (uint32_t i = 0; i < found->count; i++)
+        if (!found->tensors[i] && found->values[i]->node->state == FU_NODE_DONE)
+            return 1;
+    return 0;
+}
+
+static hob_status no_memory(const struct fu_layer *layer, struct hob_call *call)
+{
+    return layer->host->fail(call, HOB_ERR_MEMORY,
+                             "fusion has no memory to record the call");
+}
+
+/* Make the node of CALL: on failure nothing has happened. */
+static hob_status make_node(struct fu_layer *layer, const struct hob_call *call,
+                            const struct hob_call_origin *origin,
+                            struct fu_node **out_node)
+{
+    struct found found;
+    hob_status status;
+
+    *out_node = NULL;
+    for (;;) {
+        status = find_tensors(layer, &found, call);
+        if (status)
+            break;
+        pthread_mutex_lock(&layer->lock);
+        look_again_locked(layer, &found);
+        if (!is_stale_locked(&found)) {
+            *out_node = fu_node_new_locked(layer, call, origin, found.values,
+                                           found.tensors, found.count);
+            pthread_mutex_unlock(&layer->lock);
+            break;
+        }
+        pthread_mutex_unlock(&layer->lock);
+        forget(layer, &found, 1);
+    }
+    if (!*out_node)
+        status = HOB_ERR_MEMORY;
+    forget(layer, &found, *out_node == NULL);
+    return status;
+}
+
+/* The handles of results from FIRST on will never be. */
+static void leave(struct fu_layer *layer, struct fu_node *node,
+                  const struct hob_call *call, uint32_t first)
+{
+    struct fu_garbage garbage;
+
+    fu_garbage_init(&garbage, layer->host);
+    pthread_mutex_lock(&layer->lock);
+    node->refs++;
+    for (uint32_t i = first; i < call->ret_count; i++)
+        if (call->metas[i].dtype != HOB_DTYPE_NONE) {
+            fu_value_leave_locked(layer, &node->values[i], &garbage);
+            fu_node_unref_locked(layer, node);
+        }
+    fu_node_unref_locked(layer, node);
+    pthread_mutex_unlock(&layer->lock);
+    fu_garbage_empty(&garbage);
+}
+
+/* What is put off grows without an end: run it now. A failure is told as that
+ * of any evaluation. */
+static void evaluate_early(struct fu_layer *layer, struct fu_node *node)
+{
+    pthread_mutex_lock(&layer->lock);
+    for (uint32_t i = 0; i < node->ret_count; i++) {
+        struct fu_value *value = &node->values[i];
+
+        if (value->handles)
+            (void)fu_evaluate_locked(layer, &value, 1);
+    }
+    pthread_mutex_unlock(&layer->lock);
+}
+
+static hob_status record(struct fu_layer *layer, struct hob_call *call,
+                         const struct hob_call_origin *origin)
+{
+    struct fu_node *node;
+    hob_status status = make_node(layer, call, origin, &node);
+    uint32_t depth;
+
+    if (status)
+        return no_memory(layer, call);
+    /* Once a handle is out, the node is the program's to drop. */
+    depth = node->depth;
+    for (uint32_t i = 0; i < call->ret_count; i++) {
+        if (call->metas[i].dtype == HOB_DTYPE_NONE)
+            continue;
+        status = layer->host->defer(call, i, fu_word(&node->values[i]));
+        if (status) {
+            leave(layer, node, call, i);
+            return no_memory(layer, call);
+        }
+    }
+    if (layer->depth_limit && depth > layer->depth_limit)
+        evaluate_early(layer, node);
+    return HOB_OK;
+}
+
+/* Whether CALL has a result at all: a list of results may be empty. */
+static int has_result(const struct hob_call *call)
+{
+    for (uint32_t i = 0; i < call->ret_count; i++)
+        if (call->metas[i].dtype != HOB_DTYPE_NONE)
+            return 1;
+    return 0;
+}
+
+int32_t fu_call(void *instance, struct hob_call *call,
+                const struct hob_op_impl *impl, hob_status *out_status)
+{
+    struct fu_layer *layer = (struct fu_layer *)instance;
+    struct hob_call_origin origin;
+
+    (void)impl; /* an extension's own rule would be impl->layer */
+    if ((call->flags & HOB_CALL_DYNAMIC) || !has_result(call))
+        return HOB_LAYER_PASS;
+    layer->host->call_origin(call, &origin);
+    if (origin.fuse == HOB_FUSE_UNLISTED)
+        return HOB_LAYER_NO_RULE;
+    *out_status = record(layer, call, &origin);
+    return HOB_LAYER_DONE;
+}
