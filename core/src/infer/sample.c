@@ -169,6 +169,12 @@ static hob_status check_attention(struct hob_call *call,
     return HOB_OK;
 }
 
+/* Of a row's logarithm and its like: in f16 they would miss by a percent. */
+static uint32_t wide_dtype(uint32_t dtype)
+{
+    return dtype == HOB_DTYPE_F64 ? HOB_DTYPE_F64 : HOB_DTYPE_F32;
+}
+
 hob_status hob__infer_attention(struct hob_call *call, struct hob_meta *out)
 {
     const struct hob_view *q = hob_arg_view(call, 0);
@@ -182,10 +188,25 @@ hob_status hob__infer_attention(struct hob_call *call, struct hob_meta *out)
     out[0].shape[q->rank - 1] = v->shape[v->rank - 1];
     hob__meta_copy_shape(&out[1], q);
     out[1].shape[q->rank - 1] = 1;
-    /* In f16 the logarithm would miss by a percent. */
-    out[1].dtype = q->dtype == HOB_DTYPE_F64 ? HOB_DTYPE_F64 : HOB_DTYPE_F32;
+    out[1].dtype = (uint8_t)wide_dtype(q->dtype);
     st = hob__infer_check(call, &out[0]);
     return st ? st : hob__infer_check(call, &out[1]);
+}
+
+/* Argument INDEX, called NAME, has a number for each row of ROW. */
+static hob_status check_known(struct hob_call *call, uint32_t index,
+                              const char *name, const struct hob_meta *row)
+{
+    const struct hob_view *view = hob_arg_view(call, index);
+    const uint32_t dtype = wide_dtype(row->dtype);
+
+    if (view->dtype != dtype)
+        return call->host->fail(
+            call, HOB_ERR_DTYPE, "%s: %s is %s and query is %s; %s must be %s",
+            call->op_name, name, hob_dtype_name(view->dtype),
+            hob_dtype_name(row->dtype), name, hob_dtype_name(dtype));
+    return hob__infer_equal(call, name, view,
+                            "query with a last dimension of 1", row);
 }
 
 hob_status hob__infer_attention_backward(struct hob_call *call,
@@ -200,11 +221,9 @@ hob_status hob__infer_attention_backward(struct hob_call *call,
         return st;
     row = scores;
     row.shape[q->rank - 1] = 1;
-    st = hob__infer_equal(call, "lse", hob_arg_view(call, 5),
-                          "query with a last dimension of 1", &row);
+    st = check_known(call, 5, "lse", &row);
     if (!st)
-        st = hob__infer_equal(call, "delta", hob_arg_view(call, 6),
-                              "query with a last dimension of 1", &row);
+        st = check_known(call, 6, "delta", &row);
     row.shape[q->rank - 1] = v->shape[v->rank - 1];
     if (!st)
         st = hob__infer_equal(call, "grad", hob_arg_view(call, 7),

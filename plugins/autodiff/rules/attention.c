@@ -7,17 +7,15 @@
  */
 #include "rules.h"
 
-/* TENSOR in DTYPE; NULL stays NULL. */
 static hob_tensor *as(hob_scope *scope, hob_tensor *tensor, hob_dtype dtype)
 {
-    return !tensor || hob_tensor_dtype(tensor) == dtype
-               ? tensor
-               : hob_cast(scope, tensor, dtype);
+    return hob_tensor_dtype(tensor) == dtype ? tensor
+                                             : hob_cast(scope, tensor, dtype);
 }
 
 static hob_status attention(hob_scope *scope, const struct hob_grad_call *call)
 {
-    /* f16 and bf16 go in f32, as lse is. */
+    /* lse and delta of f16 and bf16 are f32. */
     const hob_dtype wide = (hob_dtype)call->ret_metas[1].dtype;
     const hob_dtype own = (hob_dtype)call->ret_metas[0].dtype;
     const hob_value *scale = &call->args[5], *softcap = &call->args[6];
@@ -29,15 +27,15 @@ static hob_status attention(hob_scope *scope, const struct hob_grad_call *call)
 
     if (!grad)
         grad = ad_zeros(scope, &call->ret_metas[0], in[0]);
-    grad = as(scope, grad, wide);
     delta = hob_sum_dim(
-        scope, hob_mul(scope, grad, as(scope, call->rets[0], wide)), -1);
+        scope,
+        hob_mul(scope, as(scope, grad, wide), as(scope, call->rets[0], wide)),
+        -1);
     if (call->grads[1])
         delta = hob_sub(scope, delta, call->grads[1]);
     st = hob_attention_backward(
-        scope, as(scope, in[0], wide), as(scope, in[1], wide),
-        as(scope, in[2], wide), in[3], as(scope, in[4], wide), call->rets[1],
-        delta, grad,
+        scope, in[0], in[1], in[2], in[3], in[4], call->rets[1], delta,
+        as(scope, grad, own),
         scale->tag == HOB_TAG_ABSENT ? hob_none() : hob_f64(scale->u.f64),
         softcap->tag == HOB_TAG_ABSENT ? hob_none() : hob_f64(softcap->u.f64),
         (int)call->args[7].u.i64, bias_grad, &grads[0], &grads[1], &grads[2],
@@ -45,9 +43,9 @@ static hob_status attention(hob_scope *scope, const struct hob_grad_call *call)
     if (st)
         return st;
     for (uint32_t i = 0; i < 3; i++)
-        call->out_grads[i] = as(scope, grads[i], own);
+        call->out_grads[i] = grads[i];
     if (bias_grad)
-        call->out_grads[4] = as(scope, grads[3], own);
+        call->out_grads[4] = grads[3];
     return HOB_OK;
 }
 

@@ -105,7 +105,7 @@ static const struct hob_entry entries[] = {
     {
         .op = "attention_backward",
         .signature = "(query: Float, key: Float, value: Float, mask: Bool?, "
-                     "bias: Float?, lse: Float, delta: Float, grad: Float, "
+                     "bias: Float?, lse: Num, delta: Num, grad: Float, "
                      "scale: f64?, softcap: f64?, causal: bool = false, "
                      "bias_grad: bool = false) -> (d_query: query, "
                      "d_key: query, d_value: query, d_bias: query?)",

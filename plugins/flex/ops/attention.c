@@ -218,13 +218,10 @@ static hob_status attention(void *device, struct hob_call *call)
 static const uint32_t masks[] = {HOB_MASK_FLOAT, HOB_MASK_FLOAT, HOB_MASK_FLOAT,
                                  HOB_MASK_BOOL, HOB_MASK_FLOAT};
 
-/* f16 and bf16 come as f32: they could not hold lse. */
-#define WIDE (HOB_DTYPE_BIT(HOB_DTYPE_F32) | HOB_DTYPE_BIT(HOB_DTYPE_F64))
-
-static const uint32_t backward_masks[] = {WIDE, WIDE, WIDE, HOB_MASK_BOOL,
-                                          WIDE, WIDE, WIDE, WIDE};
-
-#undef WIDE
+/* lse and delta are what is computed in, which infer sees to. */
+static const uint32_t backward_masks[] = {
+    HOB_MASK_FLOAT, HOB_MASK_FLOAT, HOB_MASK_FLOAT, HOB_MASK_BOOL,
+    HOB_MASK_FLOAT, HOB_MASK_FLOAT, HOB_MASK_FLOAT, HOB_MASK_FLOAT};
 
 static const struct hob_entry entries[] = {
     {
@@ -240,7 +237,7 @@ static const struct hob_entry entries[] = {
     {
         .op = "attention_backward",
         .signature = "(query: Float, key: Float, value: Float, mask: Bool?, "
-                     "bias: Float?, lse: Float, delta: Float, grad: Float, "
+                     "bias: Float?, lse: Num, delta: Num, grad: Float, "
                      "scale: f64?, softcap: f64?, causal: bool = false, "
                      "bias_grad: bool = false) -> (d_query: query, "
                      "d_key: query, d_value: query, d_bias: query?)",
