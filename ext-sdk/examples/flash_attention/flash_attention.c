@@ -4,7 +4,8 @@
  * the sequence, and its gradient.
  *
  * Here are shapes, the bodies, which every backend can run, and the backward
- * rule. flex has kernels of its own: forward.c and backward.c.
+ * rule. flex has kernels of its own, forward.c and backward.c, and so have GPUs
+ * forward, gpu.c; their gradients are the body's.
  */
 #include "flash_attention_glue.h"
 

@@ -258,6 +258,19 @@ static void stay_silent(void *context, hob_status status, const char *op,
     (void)message;
 }
 
+/* A GPU has f32 and halves in its kernel; weights come by way of exponents to
+ * the base 2, which are rounded as all of a score is. */
+static void run_on_gpu(struct lab *lab)
+{
+    for (int i = 0; i < PROBLEMS; i++) {
+        test_values(lab, lab->gpu, &problems[i], HOB_DTYPE_F32, 3e-6);
+        test_values(lab, lab->gpu, &problems[i], HOB_DTYPE_F16, 6e-4);
+        test_values(lab, lab->gpu, &problems[i], HOB_DTYPE_BF16, 5e-3);
+        test_gradients(lab, &problems[i]);
+    }
+    test_infinite(lab);
+}
+
 static void run_tests(struct lab *lab)
 {
     const int has_v3 = lab_has_isa(lab, "v3");
@@ -289,7 +302,8 @@ int main(int argc, char **argv)
 {
     struct hob_runtime_options options = HOB_RUNTIME_OPTIONS_INIT;
     hob_error error = HOB_ERROR_INIT;
-    struct lab lab = {.has_kernels = argc < 2 || strcmp(argv[1], "bodies")};
+    struct lab lab = {.has_kernels = argc < 2 || strcmp(argv[1], "bodies"),
+                      .gpu = getenv("HOB_TEST_DEVICE")};
 
     options.policy = HOB_POLICY_REPORT;
     options.on_panic = stay_silent;
@@ -298,7 +312,10 @@ int main(int argc, char **argv)
         printf("%s\n", error.message);
         return 1;
     }
-    run_tests(&lab);
+    if (lab.gpu)
+        run_on_gpu(&lab);
+    else
+        run_tests(&lab);
     lab_count(&lab, hob_runtime_close(lab.runtime, &error) != 0, "close: %s",
               error.message ? error.message : "");
     hob_error_release(&error);

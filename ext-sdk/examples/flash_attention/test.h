@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * test.h - what the tests of flash.attention share. Everything runs twice:
- * with the kernels for flex, and in an extension built without them, so that
+ * with the kernels, and in an extension built without them, so that
  * the bodies are held to the same numbers.
  */
 #ifndef FLASH_TEST_H
@@ -14,6 +14,7 @@
 struct lab {
     hob_runtime *runtime;
     int has_kernels;
+    const char *gpu; /* the device instead of flex; NULL: flex */
     int passed, failed;
 };
 

@@ -153,16 +153,23 @@ void test_gradients(struct lab *lab, const struct problem *p)
         {"autodiff{checkpoint=balanced}(flex{isa=base})", HOB_DTYPE_F64, 1e-8},
         {"autodiff{checkpoint=balanced}(flex{isa=base})", HOB_DTYPE_F32, 1e-5},
     };
+    const size_t count = lab->gpu ? 0 : 2 * sizeof(rows) / sizeof(rows[0]);
     struct slopes slopes[ARGUMENTS] = {{.step = 0}};
     struct values values;
     double *weights = NULL;
+    char spec[64];
     int failed = values_make(p, &values) || !(weights = make_weights(&values));
 
     for (int a = 0; a < ARGUMENTS && !failed; a++)
         failed = find_slopes(p, &values, weights, a, &slopes[a]);
     if (failed)
         lab_count(lab, 1, "no memory");
-    for (size_t i = 0; i < 2 * sizeof(rows) / sizeof(rows[0]) && !failed; i++)
+    if (!failed && lab->gpu) {
+        (void)snprintf(spec, sizeof(spec), "autodiff(%s)", lab->gpu);
+        test_one(lab, spec, HOB_DTYPE_F32, 1e-5, p, &values, weights, slopes,
+                 0);
+    }
+    for (size_t i = 0; i < count && !failed; i++)
         test_one(lab, rows[i / 2].spec, rows[i / 2].dtype,
                  rows[i / 2].tolerance, p, &values, weights, slopes, i % 2);
     for (int a = 0; a < ARGUMENTS; a++)
