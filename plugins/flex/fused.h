@@ -45,7 +45,7 @@ enum {
     FUSED_BLOCK_LEAST = 64,
     FUSED_LONG = 1 << 18, /* elements of a long row */
     FUSED_GROUP = 128,    /* rows of a block at most */
-    FUSED_COLUMNS = 512   /* the same of columns */
+    FUSED_COLUMNS = 2048  /* the same of columns */
 };
 
 /* ---- ops ---- */

@@ -14,7 +14,8 @@ enum {
     ROW_LEAST = 256,     /* elements of a run that blocks stay within */
     ROW_BLOCK = 4096,    /* elements of a block that is rows */
     ROWS_AREA = 8 << 10, /* bytes for values of rows */
-    COLUMNS_FEW = 8      /* rows one by one are as good */
+    COLUMNS_AREA = 36 << 10,
+    COLUMNS_FEW = 8 /* rows one by one are as good */
 };
 
 /* The space as operands' loops see it. */
@@ -264,7 +265,7 @@ static void init_columns(struct fused_job *job)
     const struct fused_plan *plan = job->plan;
     const int64_t most = near_block(job->slot_bytes, ROW_BLOCK);
     const int64_t room =
-        plan->row_bytes ? 2 * ROWS_AREA / plan->row_bytes : FUSED_COLUMNS;
+        plan->row_bytes ? COLUMNS_AREA / plan->row_bytes : FUSED_COLUMNS;
 
     job->group = flex_least(flex_least(FUSED_COLUMNS, room),
                             flex_least(most, job->rows));

@@ -98,6 +98,26 @@ static void store_rows(struct fused_thread *thread, int64_t first,
     }
 }
 
+#define T uint32_t
+#define SUFFIX(name) name##_32
+#include "fused_expand_tmpl.h"
+#define T uint64_t
+#define SUFFIX(name) name##_64
+#include "fused_expand_tmpl.h"
+
+/* Each of COUNT values of SIZE bytes N times. */
+static void expand_rows(char *out, const char *in, int64_t count, int64_t n,
+                        uint32_t size)
+{
+    if (size == 4)
+        expand_32(out, in, count, n);
+    else if (size == 8)
+        expand_64(out, in, count, n);
+    else
+        for (int64_t r = 0; r < count; r++)
+            flex_copy_strided(out + r * n * size, 1, in + r * size, 0, n, size);
+}
+
 /* Values of COUNT rows, those FIRST .. END - 1 of plan->expanded, for each
  * element of a block of theirs. */
 static void expand(struct fused_thread *thread, uint32_t first, uint32_t end,
@@ -118,10 +138,7 @@ static void expand(struct fused_thread *thread, uint32_t first, uint32_t end,
                 memcpy(slot + k * count * value->size, from,
                        (size_t)(count * value->size));
         } else if (job->group > 1) {
-            for (int64_t r = 0; r < count; r++)
-                flex_copy_strided(slot + r * job->n * value->size, 1,
-                                  from + r * value->size, 0, job->n,
-                                  value->size);
+            expand_rows(slot, from, count, job->n, value->size);
         } else if (value->is_used) {
             flex_copy_strided(slot, 1, from, 0, flex_least(job->n, job->block),
                               value->size);
