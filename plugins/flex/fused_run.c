@@ -7,12 +7,15 @@
  */
 #include "fused.h"
 
+#include "move.h"
+
 #include <math.h>
 #include <string.h>
 
 enum {
     PIECE_COST = 1 << 17, /* of a piece, in elements of an add */
-    LONG_PIECE = 1 << 15
+    LONG_PIECE = 1 << 15,
+    PART = 1 << 17 /* elements that are brought together at a time */
 };
 
 /* ---- elements ---- */
@@ -43,17 +46,57 @@ static void run_blocks(struct fused_thread *thread,
     }
 }
 
+/* Bring N elements from FIRST on of the inputs that skip together; without
+ * memory for it they are fetched by blocks. */
+static void begin_part(struct fused_thread *thread, int64_t first, int64_t n)
+{
+    const struct fused_job *job = thread->job;
+
+    thread->part_at = first;
+    for (uint32_t i = 0; i < job->plan->input_count; i++) {
+        const struct flex_loop *loop = &job->in[i].loop;
+
+        if (!job->in[i].skips)
+            continue;
+        thread->part[i] =
+            flex_scratch_take(job->device, (uint64_t)n * loop->size);
+        if (thread->part[i])
+            flex_move_range(job->device, loop, first, n, thread->part[i]);
+    }
+}
+
+static void end_part(struct fused_thread *thread, int64_t n)
+{
+    const struct fused_job *job = thread->job;
+
+    for (uint32_t i = 0; i < job->plan->input_count; i++) {
+        if (thread->part[i])
+            flex_scratch_give(job->device, thread->part[i],
+                              (uint64_t)n * job->in[i].loop.size);
+        thread->part[i] = NULL;
+    }
+}
+
 static void elements_piece(void *context, int64_t first, int64_t last,
                            uint32_t worker)
 {
     struct fused_job *job = context;
+    const struct fused_pass *pass = &job->plan->passes[0];
     struct fused_rows_part part = {0, 0};
     struct fused_thread thread;
 
     (void)worker;
     if (fused_thread_begin(&thread, job, NULL))
         return;
-    run_blocks(&thread, &job->plan->passes[0], first, last, &part);
+    while (first < last && job->skips) {
+        const int64_t n = flex_least(last - first, PART);
+
+        begin_part(&thread, first, n);
+        run_blocks(&thread, pass, first, first + n, &part);
+        end_part(&thread, n);
+        first += n;
+    }
+    run_blocks(&thread, pass, first, last, &part);
     fused_thread_end(&thread);
 }
 
@@ -422,7 +465,8 @@ hob_status fused_run(struct fused_job *job)
         flex_parallel(job->device, job->rows,
                       flex_round_up(rows ? rows : 1, group), rows_piece, job);
     } else {
-        flex_parallel(job->device, job->count, flex_round_up(piece, job->block),
+        flex_parallel(job->device, job->count,
+                      flex_round_up(job->skips ? PART : piece, job->block),
                       elements_piece, job);
     }
     return job->failed ? HOB_ERR_MEMORY : HOB_OK;
