@@ -19,10 +19,22 @@ def chain(x):
     return -(torch.relu((x * 1.5 + 0.25) * x - 0.5) * 0.75 + x)
 
 
+def chain_of_two(x, y):
+    return -(torch.relu((x * 1.5 + 0.25) * y - 0.5) * 0.75 + y)
+
+
+def sum_of_chain(x):
+    return torch.relu((x * 1.5 + 0.25) * x).sum(1)
+
+
 def dependent(x, y):
     for _ in range(1000):
         x = x + y
     return x
+
+
+def compiled(op):
+    return torch.compile(op, dynamic=False)
 
 
 def rows(op, n, dtype):
@@ -89,7 +101,24 @@ CASES = [
     ("G5 gelu f32 1e8", 8e8, lambda: (F.gelu, [rand(10**8)])),
     ("G6 chain of 8 ops f32 1e8", 8e8, lambda: (chain, [rand(10**8)])),
     ("G6 chain of 8 ops f32 1e8, compiled", 8e8,
-     lambda: (torch.compile(chain), [rand(10**8)])),
+     lambda: (compiled(chain), [rand(10**8)])),
+    ("G6 chain of 8 ops bf16 1e8", 4e8,
+     lambda: (chain, [rand(10**8, dtype=bf16)])),
+    ("G6 chain of 8 ops bf16 1e8, compiled", 4e8,
+     lambda: (compiled(chain), [rand(10**8, dtype=bf16)])),
+    ("G6 chain f32 1e8, row of 4096", 8.0 * 24576 * 4096,
+     lambda: (chain_of_two, [rand(24576, 4096), rand(1, 4096)])),
+    ("G6 chain f32 1e8, row of 4096, compiled", 8.0 * 24576 * 4096,
+     lambda: (compiled(chain_of_two), [rand(24576, 4096), rand(1, 4096)])),
+    ("G6 chain f32 1e8, column of 24576, compiled", 8.0 * 24576 * 4096,
+     lambda: (compiled(chain_of_two), [rand(24576, 4096), rand(24576, 1)])),
+    ("G6 chain bf16 1e8, row of 4096, compiled", 4.0 * 24576 * 4096,
+     lambda: (compiled(chain_of_two), [rand(24576, 4096, dtype=bf16),
+                                       rand(1, 4096, dtype=bf16)])),
+    ("G7 sum of rows of a chain f32", 4.0 * 61036 * 16384,
+     lambda: (sum_of_chain, [tall()])),
+    ("G7 sum of rows of a chain f32, compiled", 4.0 * 61036 * 16384,
+     lambda: (compiled(sum_of_chain), [tall()])),
     ("G7 sum of all f32 1e9", 4.0 * 61036 * 16384,
      lambda: (torch.sum, [tall()])),
     ("G7 sum of rows", 4.0 * 61036 * 16384,
@@ -115,6 +144,24 @@ CASES = [
     ("G8 rms norm f32 16K x 4K", 2.0 * T * 4096, rows(rms_norm, 4096, f32)),
     ("G8 rms norm bf16 16K x 16K", 1.0 * T * 16384,
      rows(rms_norm, 16384, bf16)),
+    ("G8 softmax f32 16K x 1K, compiled", 2.0 * T * 1024,
+     rows(compiled(softmax), 1024, f32)),
+    ("G8 softmax f32 16K x 4K, compiled", 2.0 * T * 4096,
+     rows(compiled(softmax), 4096, f32)),
+    ("G8 softmax f32 16K x 16K, compiled", 2.0 * T * 16384,
+     rows(compiled(softmax), 16384, f32)),
+    ("G8 softmax f32 16K x 64K, compiled", 2.0 * T * 65536,
+     rows(compiled(softmax), 65536, f32)),
+    ("G8 softmax bf16 16K x 4K, compiled", 1.0 * T * 4096,
+     rows(compiled(softmax), 4096, bf16)),
+    ("G8 layer norm f32 16K x 4K, compiled", 2.0 * T * 4096,
+     rows(compiled(layer_norm), 4096, f32)),
+    ("G8 layer norm bf16 16K x 4K, compiled", 1.0 * T * 4096,
+     rows(compiled(layer_norm), 4096, bf16)),
+    ("G8 rms norm f32 16K x 4K, compiled", 2.0 * T * 4096,
+     rows(compiled(rms_norm), 4096, f32)),
+    ("G8 rms norm bf16 16K x 16K, compiled", 1.0 * T * 16384,
+     rows(compiled(rms_norm), 16384, bf16)),
     ("transpose f32 16K", 8.0 * 16384 * 16384,
      lambda: (lambda x: x.t().contiguous(), [rand(16384, 16384)])),
     ("G2 matmul f32 4096", -2.0 * 4096**3, square(4096, f32)),

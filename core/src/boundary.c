@@ -156,6 +156,7 @@ static hob_status see_tensors(struct hob_call *call)
 {
     hob_status status = HOB_OK;
     uint32_t any_last_use = 0;
+    uint32_t levels = 0;
 
     for (uint32_t i = 0; i < call->arg_count && !status; i++) {
         const hob_value *value = &call->args[i];
@@ -163,6 +164,7 @@ static hob_status see_tensors(struct hob_call *call)
         if (value->tag == HOB_TAG_TENSOR) {
             any_last_use |= (value->flags & HOB_VALUE_MOVE) |
                             (value->u.tensor->flags & HOB__TENSOR_LAST_USE);
+            levels |= hob__tensor_levels(value->u.tensor);
             status = see_tensor(call, i, value->u.tensor);
         } else if (value->tag == HOB_TAG_TENSORS) {
             for (uint32_t k = 0; k < value->count && !status; k++) {
@@ -173,9 +175,11 @@ static hob_status see_tensors(struct hob_call *call)
                         call->core->op->signature.params[i].name);
                 else
                     status = see_tensor(call, i, value->u.tensors[k]);
-                if (value->u.tensors[k])
+                if (value->u.tensors[k]) {
                     any_last_use |=
                         value->u.tensors[k]->flags & HOB__TENSOR_LAST_USE;
+                    levels |= hob__tensor_levels(value->u.tensors[k]);
+                }
                 /* Items share one dtype. */
                 if (!status && k && !call->core->quantized &&
                     value->u.tensors[k]->view.dtype !=
@@ -190,6 +194,7 @@ static hob_status see_tensors(struct hob_call *call)
             }
         }
     }
+    call->core->levels = levels;
     /* After a failure there may be moves among what was not looked at. */
     if (any_last_use || status)
         hob__settle_moves(call);

@@ -199,6 +199,8 @@ static hob_status fill_device(hob_device *device, hob_device *below,
     device->selector = hob__manifest_selector_name(manifest);
     device->family = below ? NULL : manifest->backend.family;
     device->unlisted = manifest->decorator.unlisted;
+    device->needs_state = device->decorator && (device->decorator->flags &
+                                                HOB_DECORATOR_NEEDS_STATE) != 0;
     status = open_instance(device, device->selector, instance, error);
     if (status)
         device->instance = NULL;

@@ -32,6 +32,7 @@ struct hob_device {
     const struct hob_backend *backend;     /* of the base, at every depth */
     uint32_t ordinal;
     uint32_t unlisted;    /* enum hob__unlisted of a decorator */
+    int32_t needs_state;  /* it has HOB_DECORATOR_NEEDS_STATE */
     const char *selector; /* "flex", "autodiff" */
     const char *family;   /* of a base, or NULL */
     /* How each op runs at this layer, filled on first use; by op number. */

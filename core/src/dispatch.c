@@ -210,6 +210,40 @@ out:
 
 /* ---- the walk ---- */
 
+/* The levels of which a tensor of CALL may carry a state word, as bits. */
+static uint32_t levels_of(const struct hob_call *call)
+{
+    uint32_t levels = 0;
+
+    for (uint32_t i = 0; i < call->arg_count; i++) {
+        const hob_value *value = &call->args[i];
+
+        if (value->tag == HOB_TAG_TENSOR)
+            levels |= hob__tensor_levels(value->u.tensor);
+        else if (value->tag == HOB_TAG_TENSORS)
+            for (uint32_t k = 0; k < value->count; k++)
+                levels |= hob__tensor_levels(value->u.tensors[k]);
+    }
+    return levels;
+}
+
+/* The layer of CALL's level may have put other tensors in. */
+static void see_levels_again(struct hob_call *call)
+{
+    if (call->level > 1)
+        call->core->levels = levels_of(call);
+}
+
+hob_status hob__walk_below(struct hob_call *call)
+{
+    hob_status status = HOB_OK;
+
+    if (call->device->at[call->level]->decorator->settle)
+        status = hob__settle_arguments(call, call->level - 1);
+    see_levels_again(call);
+    return status ? status : hob__walk(call, call->level - 1);
+}
+
 /* A layer has something to do for CALL but no rule for it. */
 static hob_status no_rule(struct hob_call *call, const hob_device *layer,
                           const struct hob__route *route)
@@ -218,7 +252,7 @@ static hob_status no_rule(struct hob_call *call, const hob_device *layer,
         return hob__run_body(call, route->body, call->level);
     if (layer->unlisted == HOB__UNLISTED_PASS ||
         layer->unlisted == HOB__UNLISTED_BARRIER)
-        return layer->runtime->host.next(call);
+        return hob__walk_below(call);
     return hob__call_fail(
         call, HOB_ERR_UNSUPPORTED,
         "%s on %s has no rule for it, and the op has no body%s that it could "
@@ -242,12 +276,23 @@ static hob_status check_handled(struct hob_call *call, const hob_device *layer)
     return HOB_OK;
 }
 
+/* The first level from LEVEL down whose layer may have something to do for
+ * CALL; 0 is the base. An idle layer costs no more than this. */
+static inline int32_t busy_level(const struct hob_call *call, int32_t level)
+{
+    while (level > 0 && call->device->at[level]->needs_state &&
+           !(call->core->levels >> (level - 1) & 1))
+        level--;
+    return level;
+}
+
 hob_status hob__walk(struct hob_call *call, int32_t level)
 {
     int32_t entered = call->level;
     hob_status status = HOB_OK;
 
-    for (; level > 0; level--) {
+    for (level = busy_level(call, level); level > 0;
+         level = busy_level(call, level - 1)) {
         hob_device *layer = call->device->at[level];
         const struct hob__route *route = hob__route_get(layer, call->core->op);
         int32_t verdict;
@@ -278,6 +323,7 @@ hob_status hob__walk(struct hob_call *call, int32_t level)
             status = hob__settle_arguments(call, level - 1);
         if (status)
             goto out;
+        see_levels_again(call);
     }
     call->level = 0;
     status = hob__base(call);

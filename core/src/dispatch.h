@@ -20,6 +20,7 @@ struct hob_call_state {
     uint64_t index;             /* of the call in its scope */
     struct hob__failure *cause; /* borrowed from an error tensor argument */
     uint32_t moved;       /* bit i: argument i is used for the last time */
+    uint32_t levels;      /* bit k - 1: a tensor may carry a word of level k */
     uint64_t *bytes;      /* of the results, as inferred */
     uint8_t may_reuse;    /* some argument's memory may take a result */
     uint8_t quantized;    /* a quantized argument must be dequantized first */
@@ -41,6 +42,9 @@ hob_status hob__call(hob_scope *scope, uint32_t op, const hob_value *args,
  * on failure they are NULL and the message is on the call.
  */
 hob_status hob__walk(struct hob_call *call, int32_t level);
+
+/* Run CALL below its level, as the layer there leaves it. */
+hob_status hob__walk_below(struct hob_call *call);
 
 /* Run CALL at the base. */
 hob_status hob__base(struct hob_call *call);

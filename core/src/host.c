@@ -101,24 +101,17 @@ static hob_tensor *host_lift(hob_tensor *tensor, hob_device *device)
 
 static void *host_state(const hob_tensor *tensor, int32_t level)
 {
-    /* A tensor of a shorter stack is a constant to the layers above it. */
-    return tensor->device && level <= tensor->device->depth
-               ? __atomic_load_n(&tensor->state[level - 1], __ATOMIC_ACQUIRE)
-               : NULL;
+    return hob__tensor_state(tensor, level);
 }
 
 static void host_set_state(hob_tensor *tensor, int32_t level, void *state)
 {
-    __atomic_store_n(&tensor->state[level - 1], state, __ATOMIC_RELEASE);
+    hob__tensor_set_state(tensor, level, state);
 }
 
 static hob_status host_next(struct hob_call *call)
 {
-    hob_status status = HOB_OK;
-
-    if (call->device->at[call->level]->decorator->settle)
-        status = hob__settle_arguments(call, call->level - 1);
-    return status ? status : hob__walk(call, call->level - 1);
+    return hob__walk_below(call);
 }
 
 static hob_status host_body(struct hob_call *call)

@@ -105,7 +105,8 @@ hob_status hob__defer(struct hob_call *call, uint32_t index, void *state)
 
     if (!tensor)
         return HOB_ERR_MEMORY;
-    tensor->state[call->level - 1] = state;
+    hob__tensor_set_state(tensor, call->level, state);
+    hob__tensor_await_states(tensor);
     atomic_store_explicit(&tensor->lazy, (uint32_t)call->level,
                           memory_order_relaxed);
     call->rets[index].u.tensor = tensor;
@@ -145,7 +146,7 @@ hob_status hob__fill(hob_tensor *tensor, int32_t level, void *state,
     } else {
         lazy = hob__tensor_take(tensor, source, level - 1);
     }
-    __atomic_store_n(&tensor->state[level - 1], state, __ATOMIC_RELEASE);
+    hob__tensor_set_state(tensor, level, state);
     atomic_store_explicit(&tensor->lazy, (uint32_t)lazy, memory_order_release);
     return HOB_OK;
 }

@@ -97,7 +97,8 @@ int hob__meta_is_sound(const struct hob_meta *meta)
 int hob__tensor_has_state(const hob_tensor *tensor)
 {
     for (int32_t k = 0; k < tensor->device->depth; k++)
-        if (tensor->state[k] && !tensor->device->at[k + 1]->decorator->settle)
+        if (hob__tensor_state(tensor, k + 1) &&
+            !tensor->device->at[k + 1]->decorator->settle)
             return 1;
     return 0;
 }
@@ -143,6 +144,7 @@ static hob_tensor *handle_new(hob_device *device)
     tensor->view.data = NULL;
     tensor->view.storage = NULL;
     tensor->view.scheme = 0;
+    atomic_init(&tensor->levels, 0);
     for (int32_t i = 0; device && i < device->depth; i++)
         tensor->state[i] = NULL;
     return tensor;
@@ -231,13 +233,12 @@ static void *retain_state(hob_tensor *tensor, const hob_tensor *source,
                           int32_t level)
 {
     const hob_device *layer = source->device->at[level];
-    /* A decorator may be giving the source its word just now. */
-    void *state = __atomic_load_n(&source->state[level - 1], __ATOMIC_ACQUIRE);
+    void *state = hob__tensor_state(source, level);
 
     if (state && layer->decorator->state_retain)
         state = layer->decorator->state_retain(layer->instance, state);
     if (state)
-        __atomic_store_n(&tensor->state[level - 1], state, __ATOMIC_RELEASE);
+        hob__tensor_set_state(tensor, level, state);
     return state;
 }
 
@@ -249,6 +250,13 @@ static void retain_states(hob_tensor *tensor, const hob_tensor *source,
     for (int32_t k = first; k <= last; k++)
         if (!source->device->at[k]->decorator->settle)
             (void)retain_state(tensor, source, k);
+}
+
+void hob__tensor_await_states(hob_tensor *tensor)
+{
+    (void)atomic_fetch_or_explicit(&tensor->levels,
+                                   (1u << tensor->device->depth) - 1,
+                                   memory_order_release);
 }
 
 hob_tensor *hob__tensor_share(hob_tensor *source, hob_device *device,
@@ -284,8 +292,10 @@ int32_t hob__tensor_take(hob_tensor *tensor, hob_tensor *source, int32_t levels)
         lazy = hob__tensor_lazy(source);
     while (lazy && !retain_state(tensor, source, lazy));
     retain_states(tensor, source, lazy + 1, levels);
-    if (lazy)
+    if (lazy) {
+        hob__tensor_await_states(tensor);
         return lazy;
+    }
     if (source->flags & HOB__TENSOR_ERROR) {
         if (source->failure)
             hob__failure_ref(source->failure);
@@ -326,8 +336,10 @@ static void drop_states(hob_tensor *tensor)
 {
     const hob_device *device = tensor->device;
 
-    for (int32_t k = device ? device->depth : 0; k > 0; k--) {
-        void *state = tensor->state[k - 1];
+    if (!hob__tensor_levels(tensor))
+        return;
+    for (int32_t k = device->depth; k > 0; k--) {
+        void *state = hob__tensor_state(tensor, k);
 
         if (!state)
             continue;

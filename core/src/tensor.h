@@ -48,6 +48,8 @@ struct hob_tensor {
     atomic_uint refs;
     atomic_uint flags;  /* enum hob__tensor_flags */
     atomic_uint lazy;   /* the level that it waits for; see lazy.h */
+    /* Bit k - 1: the state word of level k is set, or was, or may soon be. */
+    atomic_uint levels;
     hob_device *device; /* borrowed; NULL for an error tensor */
     /* A scope that owns it, and its place there: hints, as scopes of several
      * threads may own one tensor. Only that scope compares, none follows. */
@@ -55,13 +57,13 @@ struct hob_tensor {
     atomic_uint owner_index;
     atomic_uint parts;      /* of this object that have not ended */
     struct hob_storage own; /* what it was made with; unused in a view */
-    /* [k - 1] belongs to level k, up to the depth of the device. */
-    void *state[HOB_MAX_LEVELS];
+    struct hob__failure *failure; /* error tensors only */
     /* moved: the call's index; taken: the address of the call's state, as a
      * body may pass what its call takes to calls of its own */
     uint64_t moved_call;
-    struct hob__failure *failure; /* error tensors only */
-    uint32_t moved_op;            /* moved: the op's number */
+    uint32_t moved_op; /* moved: the op's number */
+    /* [k - 1] belongs to level k, up to the depth of the device. */
+    void *state[HOB_MAX_LEVELS];
     alignas(64) unsigned char small[HOB__SMALL_BYTES];
 };
 
@@ -142,6 +144,37 @@ HOB_MUST_CHECK hob_status hob__meta_bytes(const struct hob_meta *meta,
 /* Whether a decorator knows more of TENSOR than its elements: a history, work
  * that is still to do. */
 int hob__tensor_has_state(const hob_tensor *tensor);
+
+/* The levels of which TENSOR may carry a state word, as bits from 0. */
+static inline uint32_t hob__tensor_levels(const hob_tensor *tensor)
+{
+    return atomic_load_explicit(&tensor->levels, memory_order_acquire);
+}
+
+/* TENSOR's state word of LEVEL, from 1. A tensor of a shorter stack is a
+ * constant to the layers above it, and so is an error tensor. */
+static inline void *hob__tensor_state(const hob_tensor *tensor, int32_t level)
+{
+    /* A decorator may be giving it its word just now. */
+    return hob__tensor_levels(tensor) >> (level - 1) & 1
+               ? __atomic_load_n(&tensor->state[level - 1], __ATOMIC_ACQUIRE)
+               : NULL;
+}
+
+/* Set it; the old one is not released. */
+static inline void hob__tensor_set_state(hob_tensor *tensor, int32_t level,
+                                         void *state)
+{
+    const unsigned bit = 1u << (level - 1);
+
+    __atomic_store_n(&tensor->state[level - 1], state, __ATOMIC_RELEASE);
+    if (!(atomic_load_explicit(&tensor->levels, memory_order_relaxed) & bit))
+        (void)atomic_fetch_or_explicit(&tensor->levels, bit,
+                                       memory_order_release);
+}
+
+/* TENSOR is to get its elements, and words of any level with them. */
+void hob__tensor_await_states(hob_tensor *tensor);
 
 /* META of a live tensor. */
 struct hob_meta hob__tensor_meta(const hob_tensor *tensor);

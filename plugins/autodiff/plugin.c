@@ -111,6 +111,7 @@ static int32_t has_rule(void *instance, uint32_t op)
 
 static const struct hob_decorator decorator = {
     .struct_size = sizeof(struct hob_decorator),
+    .flags = HOB_DECORATOR_NEEDS_STATE,
     .layer_open = layer_open,
     .layer_close = layer_close,
     .call = ad_call,

@@ -296,6 +296,42 @@ static void add_vector_single(struct cube_text *text, const char *name,
                    name, storage->value, name, name, storage->value, name);
 }
 
+/* Elements of 16 bits as they lie, two in a word. */
+static void add_vector_pairs(struct cube_text *text, const char *name,
+                             uint32_t width)
+{
+    const struct chunk chunk = chunk_of(2 * width);
+    const uint32_t words = chunk.bytes / 4, count = 2 * width / chunk.bytes;
+    char word[EXPRESSION];
+
+    cube_text_addf(text,
+                   "FN void load_pairs_%s(INDEX i, OUT_ARRAY(uint, v, %u))\n"
+                   "{\n",
+                   name, width / 2);
+    for (uint32_t c = 0; c < count; c++) {
+        cube_text_addf(text, "    %s w%u = AT(%s, %u, %s, (i >> %u) + %u);\n",
+                       chunk.value, c, chunk.at, chunk.bytes, name,
+                       log2_of(chunk.bytes / 2), c);
+        for (uint32_t k = 0; k < words; k++) {
+            word_name(word, &chunk, c, k);
+            cube_text_addf(text, "    v[%u] = %s;\n", c * words + k, word);
+        }
+    }
+    cube_text_addf(text,
+                   "}\nFN void store_pairs_%s(INDEX i, IN_ARRAY(uint, v, %u))\n"
+                   "{\n",
+                   name, width / 2);
+    for (uint32_t c = 0; c < count; c++) {
+        cube_text_addf(text, "    AT(%s, %u, %s, (i >> %u) + %u) = %s(",
+                       chunk.at, chunk.bytes, name, log2_of(chunk.bytes / 2), c,
+                       chunk.value);
+        for (uint32_t k = 0; k < words; k++)
+            cube_text_addf(text, "%sv[%u]", k ? ", " : "", c * words + k);
+        cube_text_add(text, ");\n");
+    }
+    cube_text_add(text, "}\n");
+}
+
 /* ---- atomics ---- */
 
 /* A float's sum goes by compare and exchange of its bits. */
@@ -353,6 +389,8 @@ void cube_buffer_functions(struct cube_text *text,
     else {
         add_vector_load(text, buffer->name, &storages[dtype], size, width);
         add_vector_store(text, buffer->name, &storages[dtype], size, width);
+        if (buffer->flags & CUBE_PAIRS)
+            add_vector_pairs(text, buffer->name, width);
     }
     if (buffer->flags & CUBE_ATOMIC)
         add_atomics(text, buffer->name, &storages[dtype], dtype);

@@ -29,7 +29,8 @@ enum {
 
 enum cube_buffer_flags {
     CUBE_WRITTEN = 1, /* the kernel stores to it; it may load from it too */
-    CUBE_ATOMIC = 2   /* ATOMIC_ADD and its like, on i32, u32 and f32 */
+    CUBE_ATOMIC = 2,  /* ATOMIC_ADD and its like, on i32, u32 and f32 */
+    CUBE_PAIRS = 4    /* load_pairs_x() and store_pairs_x(), of 16 bits */
 };
 
 /* Types of parameters; CUBE_VALUE_OF(i) is the type in which buffer number i

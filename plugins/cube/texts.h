@@ -20,6 +20,7 @@ extern const char cube_text_special64[];
 extern const char cube_text_space[];
 extern const char cube_text_functions[];
 extern const char cube_text_fuse_rows[];
+extern const char cube_text_pairs[];
 
 /* Kernels. */
 extern const char cube_text_adam[];

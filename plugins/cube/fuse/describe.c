@@ -2,6 +2,7 @@
 #include "describe.h"
 
 #include "../cube.h"
+#include "pairs.h"
 #include "steps.h"
 
 #include <string.h>
@@ -91,6 +92,7 @@ int fuse_describe(struct cube_program *program, struct cube_variant *variant,
                   const struct cube_limits *limits)
 {
     const uint32_t inputs = plan->program.input_count;
+    const int is_paired = fuse_is_paired(plan, class);
     struct cube_layout layout;
     uint32_t bytes;
 
@@ -107,7 +109,8 @@ int fuse_describe(struct cube_program *program, struct cube_variant *variant,
 
         program->buffers[k].name =
             k < inputs ? input_names[k] : output_names[k - inputs];
-        program->buffers[k].flags = k < inputs ? 0 : CUBE_WRITTEN;
+        program->buffers[k].flags =
+            (k < inputs ? 0 : CUBE_WRITTEN) | (is_paired ? CUBE_PAIRS : 0);
         if (how == FUSE_UNUSED)
             continue;
         variant->dtypes[k] = plan->values[fuse_operand_register(plan, k)].dtype;

@@ -3,6 +3,7 @@
 
 #include "../buffers.h"
 #include "../texts.h"
+#include "pairs.h"
 #include "steps.h"
 
 #include <hob/ops.h>
@@ -56,9 +57,8 @@ static void add_functions(struct fuse_emitter *emitter)
 
 /* ---- steps ---- */
 
-/* The number of STEP that is PART number NTH, as an element of its array. */
-static void number_name(const struct fuse_plan *plan, uint32_t step,
-                        uint32_t nth, char out[24])
+void fuse_number_name(const struct fuse_plan *plan, uint32_t step, uint32_t nth,
+                      char out[24])
 {
     static const char *const arrays[CUBE_INDEX] = {
         [CUBE_I32] = "i32s", [CUBE_U32] = "u32s", [CUBE_I64] = "i64s",
@@ -99,8 +99,8 @@ static void add_power(struct fuse_emitter *emitter, uint32_t index,
 {
     char exponent[24], power[24];
 
-    number_name(emitter->plan, index, 0, exponent);
-    number_name(emitter->plan, index, 1, power);
+    fuse_number_name(emitter->plan, index, 0, exponent);
+    fuse_number_name(emitter->plan, index, 1, power);
     cube_text_addf(&emitter->text,
                    "%s == %d ? map_square(r%u) : %s == %d ? map_recip(r%u) : "
                    "%s == %d ? map_recip_square(r%u) : map_pow(r%u, %s)",
@@ -118,8 +118,8 @@ static void add_call(struct fuse_emitter *emitter, uint32_t index,
     struct cube_text *text = &emitter->text;
     char first[24], second[24];
 
-    number_name(plan, index, 0, first);
-    number_name(plan, index, 1, second);
+    fuse_number_name(plan, index, 0, first);
+    fuse_number_name(plan, index, 1, second);
     cube_text_addf(text, "%s(", map->function);
     switch (op->form) {
     case CUBE_FORM_BINARY:
@@ -161,6 +161,20 @@ static void add_call(struct fuse_emitter *emitter, uint32_t index,
     cube_text_add(text, ")");
 }
 
+void fuse_emit_expression(struct fuse_emitter *emitter, uint32_t index)
+{
+    const struct hob_fused_step *step = &emitter->plan->program.steps[index];
+    const struct cube_map_op *op = cube_map_op_find(step->op);
+    const int is_float = (HOB_DTYPE_BIT(step->dtype) & HOB_MASK_FLOAT) != 0;
+
+    if (step->op == HOB_OP_CAST)
+        add_cast(emitter, step->dtype, step->args[0]);
+    else if (op->form == CUBE_FORM_POW_SCALAR && is_float)
+        add_power(emitter, index, step->args[0]);
+    else
+        add_call(emitter, index, op);
+}
+
 void fuse_emit_step(struct fuse_emitter *emitter, uint32_t index,
                     const char *indent)
 {
@@ -175,19 +189,19 @@ void fuse_emit_step(struct fuse_emitter *emitter, uint32_t index,
                    is_float && fuse_is_exact(fuse_function(op, step))
                        ? "("
                        : fuse_rounding(step->dtype));
-    if (step->op == HOB_OP_CAST)
-        add_cast(emitter, step->dtype, step->args[0]);
-    else if (op->form == CUBE_FORM_POW_SCALAR && is_float)
-        add_power(emitter, index, step->args[0]);
-    else
-        add_call(emitter, index, op);
+    fuse_emit_expression(emitter, index);
     cube_text_add(&emitter->text, ");\n");
 }
 
 char *fuse_emit(const struct fuse_plan *plan, const struct fuse_class *class,
-                const struct cube_limits *limits)
+                const struct cube_device *device)
 {
-    struct fuse_emitter emitter = {{0}, plan, class, limits};
+    struct fuse_emitter emitter = {.plan = plan,
+                                   .class = class,
+                                   .limits = &device->limits,
+                                   .is_paired =
+                                       device->runtime->language == CUBE_CUDA &&
+                                       fuse_is_paired(plan, class)};
 
     add_functions(&emitter);
     if (plan->program.row_rank)

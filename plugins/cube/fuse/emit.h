@@ -16,12 +16,13 @@ struct fuse_emitter {
     const struct fuse_plan *plan;
     const struct fuse_class *class;
     const struct cube_limits *limits;
+    int is_paired; /* pairs.h */
 };
 
 /* The text of the kernel, which the caller frees with free(); NULL without
  * memory. */
 char *fuse_emit(const struct fuse_plan *plan, const struct fuse_class *class,
-                const struct cube_limits *limits);
+                const struct cube_device *device);
 
 /* ---- for walk.c and passes.c ---- */
 
@@ -31,6 +32,11 @@ void fuse_emit_rows(struct fuse_emitter *emitter);
 /* Step INDEX, which is no reduction, as the declaration of its value. */
 void fuse_emit_step(struct fuse_emitter *emitter, uint32_t index,
                     const char *indent);
+/* What it computes, not rounded. */
+void fuse_emit_expression(struct fuse_emitter *emitter, uint32_t index);
+/* Number NTH of step INDEX as an element of its array. */
+void fuse_number_name(const struct fuse_plan *plan, uint32_t index,
+                      uint32_t nth, char out[24]);
 /* How VALUE of dtype DTYPE is rounded: "NAME(" or "(". */
 const char *fuse_rounding(uint32_t dtype);
 /* The type of register REG. */

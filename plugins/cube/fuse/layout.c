@@ -10,8 +10,9 @@ enum {
     INDEX_MOST = INT32_MAX - (1 << 24), /* as cube_job_reach() */
     VECTORS_MOST = 4,   /* that are on their way to an invocation */
     ELEMENTS_MOST = 32, /* of an invocation at a time */
-    COST_MOST = 600,    /* of them all: text that is laid out straight */
+    COST_MOST = 256,    /* of them all: text that is laid out straight */
     KEEP_ELEMENTS = 32, /* of a lane, of all values that are kept */
+    KEEP_COST = 480,    /* of them, unless a row has more for its lanes */
     KEEP_SINGLES = 8,   /* where each is a load of its own */
     LANES_MOST = 1024,
     COLUMNS_MANY = 1 << 15, /* one invocation walks down each */
@@ -214,12 +215,15 @@ static void set_elements(struct fuse_layout *layout,
     struct fuse_class *class = &layout->class;
     const uint32_t operands = fuse_operand_count(plan);
     uint8_t order[HOB_MAX_RANK];
-    uint32_t inputs;
+    uint32_t inputs, wide = 16 / largest_of(plan);
 
     order_dims(plan, run, order);
     take_dims(&layout->space, plan, run, order, 0, plan->program.rank);
     layout->count = layout->space.count;
-    set_hows(layout, plan, 16 / largest_of(plan));
+    /* What computes much waits for no memory, but long for its compiler. */
+    while (wide > 1 && wide * plan->cost > COST_MOST)
+        wide /= 2;
+    set_hows(layout, plan, wide);
     if (!count_hows(class, operands, 1))
         set_hows(layout, plan, 1);
     inputs = count_hows(class, plan->program.input_count, 0);
@@ -340,14 +344,18 @@ static void split_rows(struct fuse_layout *layout, const struct fuse_plan *plan,
     if (!count_hows(class, fuse_operand_count(plan), 1))
         set_row_hows(layout, plan, 1);
     wide = class->wide;
-    keep = KEEP_ELEMENTS / (plan->kept ? plan->kept : 1) / wide;
+    if (most > LANES_MOST)
+        most = LANES_MOST;
+    keep = KEEP_ELEMENTS;
+    while (keep > wide && keep * plan->cost > KEEP_COST &&
+           layout->length <= keep / 2 * most)
+        keep /= 2;
+    keep = keep / (plan->kept ? plan->kept : 1) / wide;
     if (wide == 1 && keep > KEEP_SINGLES)
         keep = KEEP_SINGLES;
     if (largest == 8)
         keep /= 2;
     keep = power_up_to(keep);
-    if (most > LANES_MOST)
-        most = LANES_MOST;
     vectors = (layout->length + wide - 1) / wide;
     if (class->is_along)
         class->lanes =

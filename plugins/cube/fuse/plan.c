@@ -312,7 +312,8 @@ static void add_map_step(struct fuse_plan *plan, uint32_t index)
     plan->types |= 1u << type;
     if (map->has_maths && is_float)
         plan->flags |= CUBE_MATHS;
-    plan->cost += map->has_maths && is_float ? DEAR : PLAIN;
+    if (!plan->values[fuse_register(plan, index)].is_row)
+        plan->cost += map->has_maths && is_float ? DEAR : PLAIN;
     for (uint32_t i = 0; i < count; i++)
         add_number(plan, index, first + i, type,
                    op->form == CUBE_FORM_CLAMP ? (i ? FUSE_HIGH : FUSE_LOW)

@@ -142,8 +142,7 @@ static int make(struct cube_fusion *fusion, struct fuse_version *version,
     char *message = NULL;
     hob_status status = HOB_ERR_MEMORY;
 
-    version->text =
-        fuse_emit(&version->entry->plan, &version->class, &device->limits);
+    version->text = fuse_emit(&version->entry->plan, &version->class, device);
     version->program.text = version->text;
     if (version->text)
         status = cube_kernel_make(device->kernels, &version->variant,

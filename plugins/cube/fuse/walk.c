@@ -6,6 +6,7 @@
  * together; the end of the tensors goes element by element.
  */
 #include "emit.h"
+#include "pairs.h"
 
 #include <stdio.h>
 
@@ -41,15 +42,15 @@ static void add_chain(struct fuse_emitter *emitter)
     cube_text_add(text, "}\n");
 }
 
-/* A call of chain(): what comes behind each x and y. */
+/* A call of FUNCTION, as of chain(): what comes behind each x and y. */
 static void add_chain_call(struct fuse_emitter *emitter, const char *indent,
-                           const char *behind)
+                           const char *function, const char *behind)
 {
     const struct fuse_plan *plan = emitter->plan;
     struct cube_text *text = &emitter->text;
     const char *comma = "";
 
-    cube_text_addf(text, "%schain(", indent);
+    cube_text_addf(text, "%s%s(", indent, function);
     for (uint32_t i = 0; i < plan->program.input_count; i++) {
         const uint32_t how = emitter->class->how[i];
 
@@ -111,7 +112,7 @@ static void add_one(struct fuse_emitter *emitter)
     for (uint32_t i = 0; i < plan->program.output_count; i++)
         cube_text_addf(text, "    %s y%u;\n",
                        fuse_type(emitter, plan->program.outputs[i]), i);
-    add_chain_call(emitter, "    ", "");
+    add_chain_call(emitter, "    ", "chain", "");
     for (uint32_t i = 0; i < plan->program.output_count; i++) {
         const uint32_t operand = plan->program.input_count + i;
 
@@ -140,6 +141,10 @@ static void add_load(struct fuse_emitter *emitter, uint32_t i, uint32_t u)
     struct cube_text *text = &emitter->text;
     const uint32_t slot = class->slot[i];
 
+    if (emitter->is_paired) {
+        fuse_emit_pair_load(emitter, i, u);
+        return;
+    }
     switch (class->how[i]) {
     case FUSE_DENSE:
         cube_text_addf(text,
@@ -183,6 +188,10 @@ static void add_store(struct fuse_emitter *emitter, uint32_t i, uint32_t u)
     struct cube_text *text = &emitter->text;
     const uint32_t slot = class->slot[operand];
 
+    if (emitter->is_paired) {
+        fuse_emit_pair_store(emitter, i, u);
+        return;
+    }
     switch (class->how[operand]) {
     case FUSE_DENSE:
         cube_text_addf(text,
@@ -235,6 +244,28 @@ static void add_places(struct fuse_emitter *emitter, uint32_t u)
                        u, u, u);
 }
 
+/* What vectors of registers are made of: numbers, or words of two. */
+static void add_vector(struct fuse_emitter *emitter, const char *name,
+                       uint32_t index, uint32_t u, uint32_t reg)
+{
+    cube_text_addf(&emitter->text, "        %s %s%u_%u[WORDS];\n",
+                   emitter->is_paired ? "uint" : fuse_type(emitter, reg), name,
+                   index, u);
+}
+
+static void add_single(struct fuse_emitter *emitter, uint32_t i)
+{
+    if (emitter->is_paired)
+        cube_text_addf(&emitter->text,
+                       "        uint x%u = pair_of(LOAD(in%u, INDEX(0)), "
+                       "LOAD(in%u, INDEX(0)));\n",
+                       i, i, i);
+    else
+        cube_text_addf(&emitter->text,
+                       "        %s x%u = LOAD(in%u, INDEX(0));\n",
+                       fuse_type(emitter, i), i, i);
+}
+
 /* blocks(): DEEP vectors from element i on. */
 static void add_blocks(struct fuse_emitter *emitter)
 {
@@ -246,16 +277,13 @@ static void add_blocks(struct fuse_emitter *emitter)
     cube_text_add(text, "FN void blocks(INDEX i)\n{\n");
     for (uint32_t i = 0; i < plan->program.input_count; i++)
         if (class->how[i] == FUSE_SINGLE)
-            cube_text_addf(text, "        %s x%u = LOAD(in%u, INDEX(0));\n",
-                           fuse_type(emitter, i), i, i);
+            add_single(emitter, i);
     for (uint32_t u = 0; u < class->deep; u++) {
         for (uint32_t i = 0; i < plan->program.input_count; i++)
             if (class->how[i] != FUSE_UNUSED && class->how[i] != FUSE_SINGLE)
-                cube_text_addf(text, "        %s x%u_%u[WIDE];\n",
-                               fuse_type(emitter, i), i, u);
+                add_vector(emitter, "x", i, u, i);
         for (uint32_t i = 0; i < plan->program.output_count; i++)
-            cube_text_addf(text, "        %s y%u_%u[WIDE];\n",
-                           fuse_type(emitter, plan->program.outputs[i]), i, u);
+            add_vector(emitter, "y", i, u, plan->program.outputs[i]);
         add_places(emitter, u);
     }
     for (uint32_t u = 0; u < class->deep; u++)
@@ -263,8 +291,9 @@ static void add_blocks(struct fuse_emitter *emitter)
             add_load(emitter, i, u);
     for (uint32_t u = 0; u < class->deep; u++) {
         snprintf(behind, sizeof(behind), "_%u[k]", u);
-        cube_text_add(text, "        UNROLL for (int k = 0; k < WIDE; k++)\n");
-        add_chain_call(emitter, "            ", behind);
+        cube_text_add(text, "        UNROLL for (int k = 0; k < WORDS; k++)\n");
+        add_chain_call(emitter, "            ",
+                       emitter->is_paired ? "pair_chain" : "chain", behind);
         for (uint32_t i = 0; i < plan->program.output_count; i++)
             add_store(emitter, i, u);
     }
@@ -278,9 +307,12 @@ void fuse_emit_walk(struct fuse_emitter *emitter)
 
     cube_text_addf(text,
                    "#define WIDE %u\n#define DEEP %u\n"
-                   "#define NEXT (GROUP_SIZE * WIDE)\n",
-                   class->wide, class->deep);
+                   "#define NEXT (GROUP_SIZE * WIDE)\n#define WORDS %u\n",
+                   class->wide, class->deep,
+                   emitter->is_paired ? class->wide / 2 : class->wide);
     add_chain(emitter);
+    if (emitter->is_paired)
+        fuse_emit_pair_chain(emitter);
     add_offsets(emitter);
     add_one(emitter);
     add_blocks(emitter);
@@ -295,10 +327,11 @@ void fuse_emit_walk(struct fuse_emitter *emitter)
               "        if (left >= INDEX(NEXT * (DEEP - 1) + WIDE))\n"
               "            blocks(i);\n"
               "        else\n"
-              "            for (int u = 0; u < DEEP; u++)\n"
-              "                for (int k = 0; k < WIDE; k++)\n"
-              "                    if (left > INDEX(u * NEXT + k))\n"
-              "                        one(i + (u * NEXT + k));\n"
+              "            LOOP for (int u = 0; u < DEEP * WIDE; u++) {\n"
+              "                int k = u / WIDE * NEXT + u % WIDE;\n\n"
+              "                if (left > INDEX(k))\n"
+              "                    one(i + k);\n"
+              "            }\n"
               "        left -= step;\n"
               "        if (left > INDEX(0))\n"
               "            i += step;\n"

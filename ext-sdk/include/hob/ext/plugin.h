@@ -243,9 +243,16 @@ enum hob_verdict {
                              body here, or follows the "unlisted" policy */
 };
 
+enum hob_decorator_flags {
+    /* The layer has something to do only where a tensor of the call carries a
+     * state word of its level. Other calls pass it by, and so do they an
+     * extension's function for it. */
+    HOB_DECORATOR_NEEDS_STATE = 1
+};
+
 struct hob_decorator {
     uint32_t struct_size;
-    uint32_t reserved;
+    uint32_t flags; /* enum hob_decorator_flags */
     /* BELOW is the device one level down, LEVEL this layer's. Required. */
     hob_status (*layer_open)(void *instance, hob_device *below, int32_t level,
                              const char *options, void **out_layer,
