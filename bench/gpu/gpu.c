@@ -154,29 +154,35 @@ static hob_tensor *run_causal(hob_scope *scope, hob_tensor **in)
                          hob_none(), 1);
 }
 
-/* Forward, and the gradients of the sum of squares' half. */
-static hob_tensor *run_attention_step(hob_scope *scope, hob_tensor **in)
+/* Forward, and the gradients of half the sum of squares. */
+static hob_tensor *attention_step(hob_scope *scope, hob_tensor **in, int causal)
 {
-    hob_value args[8] = {hob_value_tensor(in[0]),
-                         hob_value_tensor(in[1]),
-                         hob_value_tensor(in[2]),
-                         hob_none(),
-                         hob_none(),
-                         hob_none(),
-                         hob_none(),
-                         hob_bool(0)};
-    hob_tensor *out[2] = {NULL, NULL}, *grads[4];
+    hob_value args[8] = {hob_value_tensor(in[0]), hob_value_tensor(in[1]),
+                         hob_value_tensor(in[2]), hob_none(), hob_none(),
+                         hob_none(), hob_none(), hob_bool(causal)};
+    hob_tensor *out[2] = {NULL, NULL}, *wide, *grads[4];
     uint32_t count = 0;
 
     if (hob_scope_host(scope)->calln(scope, HOB_OP_ATTENTION, args, 8, out, 2,
-                                     &count) ||
-        hob_attention_backward(
+                                     &count))
+        return out[0];
+    wide = hob_cast(scope, out[0], HOB_DTYPE_F32);
+    if (hob_attention_backward(
             scope, in[0], in[1], in[2], NULL, NULL, out[1],
-            hob_sum_dim(scope, hob_square(scope, out[0]), -1), out[0],
-            hob_none(), hob_none(), 0, 0, &grads[0], &grads[1], &grads[2],
-            &grads[3]))
+            hob_sum_dim(scope, hob_square(scope, wide), -1), out[0], hob_none(),
+            hob_none(), causal, 0, &grads[0], &grads[1], &grads[2], &grads[3]))
         return out[0];
     return grads[0];
+}
+
+static hob_tensor *run_attention_step(hob_scope *scope, hob_tensor **in)
+{
+    return attention_step(scope, in, 0);
+}
+
+static hob_tensor *run_causal_step(hob_scope *scope, hob_tensor **in)
+{
+    return attention_step(scope, in, 1);
 }
 
 static hob_tensor *run_dependent(hob_scope *scope, hob_tensor **in)
@@ -209,8 +215,19 @@ static hob_tensor *run_dependent(hob_scope *scope, hob_tensor **in)
             {{heads, length, width},                                           \
              {heads, length, width},                                           \
              {heads, length, width}},                                          \
-            8, FLOPS,                                                          \
+            heads, FLOPS,                                                      \
             (double)(products) * (heads) * (length) * (length) * (width), run  \
+    }
+
+/* Of 128 heads, 4 of them side by side. */
+#define HEADS(id, length, width, products, run)                                \
+    {                                                                          \
+        id, BF16,                                                              \
+            {{32, 4, length, width},                                           \
+             {32, 4, length, width},                                           \
+             {32, 4, length, width}},                                          \
+            32, FLOPS, (double)(products) * 128 * (length) * (length) * (width), \
+            run                                                                \
     }
 
 static const struct gpu_case cases[] = {
@@ -339,6 +356,17 @@ static const struct gpu_case cases[] = {
               run_attention),
     ATTENTION("attention f32 4x8x2048x64 step", F32, 32, 2048, 64, 14,
               run_attention_step),
+    HEADS("G9 attention bf16 4x32x4096x128", 4096, 128, 4, run_attention),
+    HEADS("G9 attention bf16 4x32x4096x128 causal", 4096, 128, 2, run_causal),
+    HEADS("G9 attention bf16 4x32x4096x64", 4096, 64, 4, run_attention),
+    HEADS("G9 attention bf16 4x32x4096x64 causal", 4096, 64, 2, run_causal),
+    ATTENTION("G9 attention bf16 1x32x16384x128", BF16, 32, 16384, 128, 4,
+              run_attention),
+    ATTENTION("G9 attention bf16 1x32x16384x128 causal", BF16, 32, 16384, 128,
+              2, run_causal),
+    HEADS("G10 step bf16 4x32x4096x128", 4096, 128, 14, run_attention_step),
+    HEADS("G10 step bf16 4x32x4096x128 causal", 4096, 128, 7, run_causal_step),
+    HEADS("G10 step bf16 4x32x4096x64", 4096, 64, 14, run_attention_step),
     {"G12 1000 dependent adds of 1",
      F32,
      {{1}, {1}},

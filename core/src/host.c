@@ -261,4 +261,6 @@ void hob__host_init(hob_runtime *runtime)
     host->scope_begin = hob__scope_begin;
     host->replay = hob__replay;
     host->op_name = host_op_name;
+    host->tensor_new = hob__tensor_new;
+    host->is_last = hob__is_last;
 }

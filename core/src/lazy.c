@@ -6,7 +6,7 @@
 #include "runtime.h"
 #include "scope.h"
 
-#include <hob/fusion.h>
+#include <hob/ext/fusion.h>
 
 #include <stdlib.h>
 #include <string.h>
@@ -164,6 +164,41 @@ void hob__call_origin(const struct hob_call *call, struct hob_call_origin *out)
     out->scope = scope;
 }
 
+hob_tensor *hob__tensor_new(hob_device *device, const struct hob_meta *meta,
+                            hob_tensor *over)
+{
+    hob_tensor *tensor = NULL;
+    uint64_t bytes = 0;
+
+    if (!over)
+        return hob__meta_bytes(meta, &bytes) ||
+                       hob__tensor_alloc(device, meta, bytes, &tensor)
+                   ? NULL
+                   : tensor;
+    tensor = hob__tensor_blank(device, meta);
+    if (!tensor)
+        return NULL;
+    hob__storage_ref(over->view.storage);
+    tensor->view.storage = over->view.storage;
+    tensor->view.data = over->view.data;
+    return tensor;
+}
+
+int32_t hob__is_last(hob_tensor *const *tensors, uint32_t count)
+{
+    struct hob_storage *storage = count ? tensors[0]->view.storage : NULL;
+
+    if (!storage || !hob__storage_is_ours(storage) ||
+        atomic_load_explicit(&storage->refs, memory_order_acquire) != count)
+        return 0;
+    for (uint32_t i = 0; i < count; i++)
+        if (tensors[i]->view.storage != storage ||
+            (tensors[i]->view.flags & HOB_VIEW_READ_ONLY) ||
+            atomic_load_explicit(&tensors[i]->refs, memory_order_acquire) != 1)
+            return 0;
+    return 1;
+}
+
 hob_status hob__replay(hob_scope *scope, uint64_t index, uint32_t op,
                        const hob_value *args, uint32_t arg_count,
                        hob_tensor **out, uint32_t out_capacity,
@@ -176,6 +211,51 @@ hob_status hob__replay(hob_scope *scope, uint64_t index, uint32_t op,
 }
 
 /* ---- public ---- */
+
+static const struct hob_fusion_inspect *
+find_inspect(hob_device *device, void **out_layer, hob_error *error)
+{
+    const struct hob_host *host = &device->runtime->host;
+    const struct hob_fusion_inspect *inspect = host->interface(
+        device, HOB_FUSION_INSPECT, HOB_FUSION_INSPECT_VERSION, out_layer);
+
+    if (!inspect)
+        hob_error_set(error, HOB_ERR_DEVICE,
+                      "there is no fusion in %s: open the device as "
+                      "\"fusion(%s)\"",
+                      device->name, device->name);
+    return inspect;
+}
+
+hob_status hob_fusion_report(hob_device *device, struct hob_fusion_stats *out,
+                             hob_error *error)
+{
+    const uint32_t size = out->struct_size;
+    struct hob_fusion_stats report = HOB_FUSION_STATS_INIT;
+    void *layer;
+    const struct hob_fusion_inspect *inspect =
+        find_inspect(device, &layer, error);
+
+    if (!inspect)
+        return HOB_ERR_DEVICE;
+    inspect->report(layer, &report);
+    report.struct_size = size;
+    memcpy(out, &report, size < sizeof(report) ? size : sizeof(report));
+    return HOB_OK;
+}
+
+hob_status hob_fusion_watch(hob_device *device, hob_fusion_watch_fn fn,
+                            void *context, hob_error *error)
+{
+    void *layer;
+    const struct hob_fusion_inspect *inspect =
+        find_inspect(device, &layer, error);
+
+    if (!inspect)
+        return HOB_ERR_DEVICE;
+    inspect->watch(layer, fn, context);
+    return HOB_OK;
+}
 
 hob_status hob_eval(hob_tensor *const *tensors, uint32_t count,
                     hob_error *error)

@@ -51,6 +51,9 @@ hob_status hob__fill(hob_tensor *tensor, int32_t level, void *state,
                      hob_tensor *source);
 void hob__call_origin(const struct hob_call *call, struct hob_call_origin *out);
 hob_scope *hob__scope_begin(hob_device *device, struct hob_scope_frame *frame);
+hob_tensor *hob__tensor_new(hob_device *device, const struct hob_meta *meta,
+                            hob_tensor *over);
+int32_t hob__is_last(hob_tensor *const *tensors, uint32_t count);
 hob_status hob__replay(hob_scope *scope, uint64_t index, uint32_t op,
                        const hob_value *args, uint32_t arg_count,
                        hob_tensor **out, uint32_t out_capacity,

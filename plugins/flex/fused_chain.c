@@ -7,13 +7,14 @@
  */
 #include "fused_plan.h"
 
-#include <hob/ops.h>
+#include <string.h>
 
 struct chain {
     struct builder *b;
     uint32_t p;
     uint32_t held;  /* the register that the accumulator holds */
     uint32_t dtype; /* of all values, as in slots */
+    uint32_t first; /* link */
 };
 
 enum { NO_STEP = HOB_FUSED_MAX_STEPS };
@@ -58,6 +59,14 @@ static uint32_t next_link(const struct builder *b, uint32_t s, uint32_t p,
 
 /* ---- links ---- */
 
+static int is_output(const struct builder *b, uint32_t reg)
+{
+    for (uint32_t i = 0; i < b->program->output_count; i++)
+        if (b->program->outputs[i] == reg)
+            return 1;
+    return 0;
+}
+
 static void add_link(struct chain *chain, uint32_t link, uint32_t value)
 {
     struct fused_plan *plan = chain->b->plan;
@@ -68,13 +77,80 @@ static void add_link(struct chain *chain, uint32_t link, uint32_t value)
         plan->link_count--;
     }
     made = &plan->links[plan->link_count++];
+    memset(made, 0, sizeof(*made)); /* what is not used is at any place */
     made->link = (uint8_t)link;
-    made->is_single = 0;
-    made->value = (uint16_t)value;
-    if (value != FUSED_NO_VALUE && plan->values[value].kind == FUSED_CELL)
-        made->is_single = 1;
     if (value == FUSED_NO_VALUE)
-        made->value = 0; /* any: it is not used */
+        return;
+    made->value = (uint16_t)value;
+    made->is_single = plan->values[value].kind == FUSED_CELL;
+}
+
+/* The link that does FIRST, then SECOND; FLEX_LINK_NONE without one. */
+static uint32_t pair_of(uint32_t first, uint32_t second)
+{
+    static const uint8_t pairs[][3] = {
+        {FLEX_LINK_MUL, FLEX_LINK_ADD, FLEX_LINK_MUL_ADD},
+        {FLEX_LINK_MUL, FLEX_LINK_SUB, FLEX_LINK_MUL_SUB},
+        {FLEX_LINK_ADD, FLEX_LINK_MUL, FLEX_LINK_ADD_MUL},
+        {FLEX_LINK_SUB, FLEX_LINK_MUL, FLEX_LINK_SUB_MUL},
+        {FLEX_LINK_SUB, FLEX_LINK_DIV, FLEX_LINK_SUB_DIV},
+        {FLEX_LINK_DIV, FLEX_LINK_ADD, FLEX_LINK_DIV_ADD},
+        {FLEX_LINK_ADD, FLEX_LINK_RELU, FLEX_LINK_ADD_RELU},
+        {FLEX_LINK_SUB, FLEX_LINK_RELU, FLEX_LINK_SUB_RELU},
+        {FLEX_LINK_MUL, FLEX_LINK_RELU, FLEX_LINK_MUL_RELU},
+        {FLEX_LINK_RELU, FLEX_LINK_MUL, FLEX_LINK_RELU_MUL},
+    };
+
+    for (size_t i = 0; i < sizeof(pairs) / sizeof(pairs[0]); i++)
+        if (pairs[i][0] == first && pairs[i][1] == second)
+            return pairs[i][2];
+    return FLEX_LINK_NONE;
+}
+
+/* LINK with VALUE, as a part of the link before where that can be. */
+static void append(struct chain *chain, uint32_t link, uint32_t value)
+{
+    struct fused_plan *plan = chain->b->plan;
+    struct flex_link *last = NULL, before;
+    uint32_t both;
+
+    if (plan->link_count > chain->first)
+        last = &plan->links[plan->link_count - 1];
+    if (!last || last->link == FLEX_LINK_STORE ||
+        (last->moves & FLEX_LINK_GIVES)) {
+        add_link(chain, link, value);
+        return;
+    }
+    if (last->link == FLEX_LINK_LOAD && link != FLEX_LINK_STORE &&
+        plan->values[last->value].kind != FUSED_EXPANDED) {
+        before = *last;
+        plan->link_count--;
+        add_link(chain, link, value);
+        last->moves = FLEX_LINK_TAKES;
+        last->from = before.value;
+        plan->values[before.value].is_used = 1; /* all of its elements */
+        return;
+    }
+    if (link == FLEX_LINK_STORE && last->link != FLEX_LINK_LOAD &&
+        !is_output(chain->b, value)) {
+        last->moves |= FLEX_LINK_GIVES;
+        last->to = (uint16_t)value;
+        return;
+    }
+    both = pair_of(last->link, link);
+    if (!both ||
+        (both <= FLEX_LINK_DIV_ADD &&
+         !(last->is_single && plan->values[value].kind == FUSED_CELL))) {
+        add_link(chain, link, value);
+        return;
+    }
+    last->link = (uint8_t)both;
+    if (both <= FLEX_LINK_DIV_ADD)
+        last->second = (uint16_t)value;
+    else if (both == FLEX_LINK_RELU_MUL) {
+        last->value = (uint16_t)value;
+        last->is_single = plan->values[value].kind == FUSED_CELL;
+    }
 }
 
 static uint32_t value_of(struct chain *chain, uint32_t reg)
@@ -105,7 +181,7 @@ static uint32_t exchanged(uint32_t link)
 static void load(struct chain *chain, uint32_t reg)
 {
     if (chain->held != reg)
-        add_link(chain, FLEX_LINK_LOAD, value_of(chain, reg));
+        append(chain, FLEX_LINK_LOAD, value_of(chain, reg));
     chain->held = reg;
 }
 
@@ -116,12 +192,12 @@ static void link_two(struct chain *chain, const struct hob_fused_step *step,
 
     if (a == b && link == FLEX_LINK_MUL) {
         load(chain, a);
-        add_link(chain, FLEX_LINK_SQUARE, FUSED_NO_VALUE);
+        append(chain, FLEX_LINK_SQUARE, FUSED_NO_VALUE);
     } else if (chain->held == b && a != b) {
-        add_link(chain, exchanged(link), value_of(chain, a));
+        append(chain, exchanged(link), value_of(chain, a));
     } else {
         load(chain, a);
-        add_link(chain, link, value_of(chain, b));
+        append(chain, link, value_of(chain, b));
     }
 }
 
@@ -136,34 +212,32 @@ static void link_step(struct chain *chain, const struct hob_fused_step *step)
         load(chain, step->args[0]);
         switch (op->form) {
         case FUSED_SCALAR:
-            add_link(chain, op->link, scalar_of(chain, step, 0, dtype, 0));
+            append(chain, op->link, scalar_of(chain, step, 0, dtype, 0));
             break;
         case FUSED_SCALAR_FIRST:
-            add_link(chain, exchanged(op->link),
-                     scalar_of(chain, step, 0, dtype, 0));
+            append(chain, exchanged(op->link),
+                   scalar_of(chain, step, 0, dtype, 0));
             break;
         case FUSED_CLAMP:
-            add_link(chain, FLEX_LINK_UPPER,
-                     scalar_of(chain, step, 1, dtype, 2));
-            add_link(chain, FLEX_LINK_LOWER,
-                     scalar_of(chain, step, 0, dtype, 1));
+            append(chain, FLEX_LINK_UPPER, scalar_of(chain, step, 1, dtype, 2));
+            append(chain, FLEX_LINK_LOWER, scalar_of(chain, step, 0, dtype, 1));
             break;
         case FUSED_WIDE: /* halves do not round its attribute */
-            add_link(chain, op->link,
-                     scalar_of(chain, step, 0, fused_dtype(dtype), 0));
+            append(chain, op->link,
+                   scalar_of(chain, step, 0, fused_dtype(dtype), 0));
             break;
         case FUSED_CAST:
             break;
         default:
-            add_link(chain, op->link, FUSED_NO_VALUE);
+            append(chain, op->link, FUSED_NO_VALUE);
             break;
         }
     }
     if (flex_is_half(step->dtype) && !(op->flags & FUSED_EXACT))
-        add_link(chain,
-                 step->dtype == HOB_DTYPE_F16 ? FLEX_LINK_ROUND_F16
-                                              : FLEX_LINK_ROUND_BF16,
-                 FUSED_NO_VALUE);
+        append(chain,
+               step->dtype == HOB_DTYPE_F16 ? FLEX_LINK_ROUND_F16
+                                            : FLEX_LINK_ROUND_BF16,
+               FUSED_NO_VALUE);
 }
 
 /* ---- what goes to memory ---- */
@@ -230,6 +304,7 @@ uint32_t fused_chain(struct builder *b, uint32_t s, uint32_t p)
     made = fused_emit(b, FUSED_DO_CHAIN);
     made->fn.chain = chain.dtype == HOB_DTYPE_F64 ? kernels->f64 : kernels->f32;
     made->first = b->plan->link_count;
+    chain.first = made->first;
     for (;; s = next) {
         const uint32_t reg = b->program->input_count + s;
         const int is_out = is_stored(b, s, p);
@@ -242,7 +317,7 @@ uint32_t fused_chain(struct builder *b, uint32_t s, uint32_t p)
         if (is_out && !is_back)
             b->chained |= bit(s);
         if (is_out || is_back)
-            add_link(&chain, FLEX_LINK_STORE, reg);
+            append(&chain, FLEX_LINK_STORE, reg);
         b->plan->cost += 1;
         if (next == NO_STEP)
             break;

@@ -249,7 +249,7 @@ static void init_rows(struct fused_job *job)
         job->block = flex_round_up(job->group * (job->n ? job->n : 1),
                                    FUSED_BLOCK_LEAST);
     } else {
-        job->block = near_block(job->slot_bytes, FLEX_BLOCK);
+        job->block = near_block(job->slot_bytes, ROW_BLOCK);
     }
     if (job->is_long)
         job->pitch = flex_round_up(job->rows, 8);
@@ -262,7 +262,7 @@ static void init_rows(struct fused_job *job)
 static void init_columns(struct fused_job *job)
 {
     const struct fused_plan *plan = job->plan;
-    const int64_t most = near_block(job->slot_bytes, FLEX_BLOCK);
+    const int64_t most = near_block(job->slot_bytes, ROW_BLOCK);
     const int64_t room =
         plan->row_bytes ? 2 * ROWS_AREA / plan->row_bytes : FUSED_COLUMNS;
 
@@ -414,7 +414,7 @@ hob_status fused_job_init(struct fused_job *job,
     else if (program->row_rank)
         init_rows(job);
     else
-        job->block = near_block(job->slot_bytes, FLEX_BLOCK);
+        job->block = near_block(job->slot_bytes, ROW_BLOCK);
     st = init_blocks(job);
     if (st)
         return st;

@@ -7,7 +7,7 @@
  * of them, it is waited for first, with nothing claimed, so that no two threads
  * wait for each other.
  */
-#include "fusion.h"
+#include "plan.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -67,6 +67,7 @@ static hob_status want_locked(struct fu_layer *layer, struct work *work,
         *out_busy = node;
         return HOB_OK;
     }
+    node->is_asked = 0;
     return push(work, node);
 }
 
@@ -82,6 +83,8 @@ static hob_status find_locked(struct fu_layer *layer, struct work *work,
     *out_busy = NULL;
     for (size_t i = 0; i < count && !status && !*out_busy; i++)
         status = want_locked(layer, work, asked[i], out_busy);
+    for (size_t i = 0; i < work->count; i++)
+        work->nodes[i]->is_asked = 1;
     for (size_t i = 0; i < work->count && !status && !*out_busy; i++) {
         const struct fu_node *node = work->nodes[i];
 
@@ -114,9 +117,7 @@ static void claim_locked(struct work *work)
     }
 }
 
-/* NODE has run: its values are RETS, whose references are taken. */
-static void publish(struct fu_layer *layer, struct fu_node *node,
-                    hob_tensor **rets)
+void fu_publish(struct fu_layer *layer, struct fu_node *node, hob_tensor **rets)
 {
     struct fu_garbage garbage;
 
@@ -129,11 +130,32 @@ static void publish(struct fu_layer *layer, struct fu_node *node,
         }
     node->state = FU_NODE_DONE;
     node->depth = 0;
+    layer->counts.single++;
     fu_inputs_drop_locked(layer, node, &garbage);
     if (layer->waiters)
         pthread_cond_broadcast(&layer->ran);
     pthread_mutex_unlock(&layer->lock);
     fu_garbage_empty(&garbage);
+}
+
+/* Tell who watches that NODE ran as it is. */
+static void tell(const struct fu_layer *layer, const struct fu_node *node,
+                 hob_tensor *const *rets)
+{
+    struct hob_fusion_event event = {
+        .struct_size = sizeof(event),
+        .name = layer->host->op_name(layer->host, node->op),
+        .op_count = 1,
+        .input_count = node->input_count,
+    };
+
+    if (!layer->watch)
+        return;
+    for (uint32_t i = 0; i < node->ret_count; i++)
+        if (rets[i])
+            event.written_bytes += (uint64_t)hob_tensor_count(rets[i]) *
+                                   hob_dtype_size(node->values[i].dtype);
+    layer->watch(layer->watch_context, &event);
 }
 
 static hob_status run_one(struct fu_layer *layer, struct fu_node *node)
@@ -148,7 +170,8 @@ static hob_status run_one(struct fu_layer *layer, struct fu_node *node)
             return HOB_ERR_MEMORY;
     }
     fu_replay(layer, node, rets);
-    publish(layer, node, rets);
+    tell(layer, node, rets);
+    fu_publish(layer, node, rets);
     for (uint32_t i = 0; i < count; i++)
         layer->host->tensor_unref(rets[i]);
     if (rets != few)
@@ -156,15 +179,86 @@ static hob_status run_one(struct fu_layer *layer, struct fu_node *node)
     return HOB_OK;
 }
 
-/* Run what is claimed. What could not even be begun is pending again. */
+/* Run the members of group INDEX one by one. */
+static hob_status run_members(const struct fu_window *window, uint32_t index)
+{
+    hob_status status = HOB_OK;
+
+    for (uint16_t at = window->groups[index].first; at < FU_WINDOW && !status;
+         at = window->items[at].next)
+        status = run_one(window->layer, window->items[at].node);
+    return status;
+}
+
+/* Constants that are wanted as tensors: ALL of them, or those that are so
+ * anyway. */
+static hob_status run_constants(const struct fu_window *window, int all)
+{
+    hob_status status = HOB_OK;
+
+    for (uint32_t i = 0; i < window->count && !status; i++) {
+        const struct fu_item *item = &window->items[i];
+
+        if (item->class == FU_CONSTANT && (item->is_stored || all) &&
+            item->node->state == FU_NODE_RUNNING)
+            status = run_one(window->layer, item->node);
+    }
+    return status;
+}
+
+static hob_status run_window(struct fu_window *window,
+                             struct fu_node *const *nodes, uint32_t count)
+{
+    struct fu_layer *layer = window->layer;
+    hob_status status;
+
+    pthread_mutex_lock(&layer->lock);
+    fu_window_plan_locked(window, nodes, count);
+    pthread_mutex_unlock(&layer->lock);
+    status = run_constants(window, 0);
+    for (uint32_t i = 0; i < window->order_count && !status; i++) {
+        const uint32_t index = window->order[i];
+
+        if (!fu_group_run(window, index))
+            continue;
+        if (window->groups[index].is_fused) /* they read tensors */
+            status = run_constants(window, 1);
+        if (!status)
+            status = run_members(window, index);
+    }
+    return status;
+}
+
+/* The nodes of WORK in groups, as far as the base can run such. */
+static hob_status run_grouped(struct fu_layer *layer, struct work *work)
+{
+    struct fu_window window;
+    hob_status status =
+        fu_window_init(&window, layer) ? HOB_OK : HOB_ERR_MEMORY;
+
+    for (size_t i = 0; i < work->count && !status; i += FU_WINDOW) {
+        const size_t left = work->count - i;
+
+        status = run_window(&window, work->nodes + i,
+                            (uint32_t)(left < FU_WINDOW ? left : FU_WINDOW));
+    }
+    fu_window_release(&window);
+    return status;
+}
+
+/* Run what is claimed. What could not even be begun, and what stays for later,
+ * is pending again. */
 static hob_status run_locked(struct fu_layer *layer, struct work *work)
 {
     struct fu_garbage garbage;
     hob_status status = HOB_OK;
 
     pthread_mutex_unlock(&layer->lock);
-    for (size_t i = 0; i < work->count && !status; i++)
-        status = run_one(layer, work->nodes[i]);
+    if (layer->fused && work->count > 1)
+        status = run_grouped(layer, work);
+    else
+        for (size_t i = 0; i < work->count && !status; i++)
+            status = run_one(layer, work->nodes[i]);
     fu_garbage_init(&garbage, layer->host);
     pthread_mutex_lock(&layer->lock);
     for (size_t i = 0; i < work->count; i++) {

@@ -27,7 +27,7 @@
 
 #include "pool.h"
 
-#include <hob/ext/plugin.h>
+#include <hob/ext/fusion.h>
 
 #include <pthread.h>
 
@@ -77,7 +77,11 @@ struct fu_node {
     uint16_t plain_count;
     uint32_t input_count;
     uint32_t ret_count;
-    uint8_t state; /* enum fu_node_state */
+    uint32_t slot;       /* in the window of the evaluation that runs it */
+    uint8_t state;       /* enum fu_node_state */
+    uint8_t fuse;        /* enum hob_fuse */
+    uint8_t is_asked;    /* the evaluation that runs it is for its values */
+    uint8_t is_computed; /* once, in a group that did not store it */
     struct fu_value *values;
     struct fu_input *inputs; /* its tensor arguments, lists laid flat */
     hob_value *args;         /* without tensors; the tags and counts stay */
@@ -98,6 +102,13 @@ struct fu_layer {
     uint64_t stamp;       /* of the latest evaluation */
     struct fu_pool pool;
     struct fu_node *pending[FU_LISTS];
+    /* What the base offers, if the layer is right above it; else NULL. */
+    const struct hob_fused_compute *fused;
+    void *fused_instance;
+    struct fu_kernels *kernels; /* has a lock of its own */
+    struct hob_fusion_stats counts;
+    hob_fusion_watch_fn watch; /* or NULL */
+    void *watch_context;
 };
 
 /*
@@ -198,6 +209,35 @@ hob_status fu_evaluate_locked(struct fu_layer *layer, struct fu_value **asked,
 /* Decorator's members. */
 hob_status fu_settle(void *layer, hob_tensor *const *tensors, uint32_t count);
 hob_status fu_flush(void *layer, const void *scope);
+
+/* NODE, which this thread runs, has the results RETS, whose references are
+ * taken where somebody wants them and left otherwise. */
+void fu_publish(struct fu_layer *layer, struct fu_node *node,
+                hob_tensor **rets);
+
+/* ---- kernels.c ---- */
+
+struct fu_kernels;
+
+struct fu_kernels *fu_kernels_new(struct fu_layer *layer);
+void fu_kernels_free(struct fu_kernels *kernels); /* accepts NULL */
+
+/*
+ * The kernel for PROGRAM, compiled if there is none yet; NULL if the backend
+ * does not want such a one, or without memory. It stays while it is in use:
+ * give it back.
+ */
+struct fu_kernel *fu_kernel_get(struct fu_kernels *kernels,
+                                const struct hob_fused_program *program);
+/* How many programs were compiled, and found again. */
+void fu_kernels_count(struct fu_kernels *kernels, uint64_t *out_programs,
+                      uint64_t *out_hits);
+void *fu_kernel_compiled(const struct fu_kernel *kernel);
+void fu_kernel_give(struct fu_kernels *kernels, struct fu_kernel *kernel);
+
+/* ---- inspect.c ---- */
+
+extern const struct hob_fusion_inspect fu_inspect;
 
 /* ---- replay.c ---- */
 

@@ -204,7 +204,12 @@ struct fu_node *fu_node_new_locked(struct fu_layer *layer,
     node->plain_count = call->plain_count;
     node->input_count = count;
     node->ret_count = call->ret_count;
+    node->slot = UINT32_MAX;
     node->state = FU_NODE_PENDING;
+    node->fuse = (uint8_t)origin->fuse;
+    node->is_asked = 0;
+    node->is_computed = 0;
+    layer->counts.recorded++;
     node->values = (struct fu_value *)(void *)(node + 1);
     node->inputs = (struct fu_input *)(void *)(node->values + node->ret_count);
     node->args = (hob_value *)(void *)(node->inputs + count);

@@ -44,6 +44,7 @@ static void layer_close(void *opaque)
 {
     struct fu_layer *layer = (struct fu_layer *)opaque;
 
+    fu_kernels_free(layer->kernels);
     fu_pool_release(&layer->pool);
     pthread_cond_destroy(&layer->ran);
     pthread_mutex_destroy(&layer->lock);
@@ -72,6 +73,21 @@ static long long number_option(const char *options, const char *name,
     return end == at || *end != '"' ? -1 : number;
 }
 
+/* What the base below LAYER offers. */
+static hob_status find_fused(struct fu_layer *layer)
+{
+    const struct hob_host *host = layer->host;
+    const struct hob_fused_compute *fused =
+        host->interface(layer->below, HOB_FUSED_COMPUTE,
+                        HOB_FUSED_COMPUTE_VERSION, &layer->fused_instance);
+
+    if (!fused)
+        return HOB_OK;
+    layer->kernels = fu_kernels_new(layer);
+    layer->fused = fused;
+    return layer->kernels ? HOB_OK : HOB_ERR_MEMORY;
+}
+
 static hob_status layer_open(void *opaque, hob_device *below, int32_t level,
                              const char *options, void **out_layer,
                              char **out_message)
@@ -79,6 +95,7 @@ static hob_status layer_open(void *opaque, hob_device *below, int32_t level,
     const struct hob_host *host = ((struct instance *)opaque)->host;
     long long depth = number_option(options, "depth", DEPTH_DEFAULT);
     struct fu_layer *layer;
+    hob_status status = HOB_OK;
 
     *out_layer = NULL;
     if (depth < 0 || depth > INT32_MAX)
@@ -96,6 +113,13 @@ static hob_status layer_open(void *opaque, hob_device *below, int32_t level,
     pthread_mutex_init(&layer->lock, NULL);
     pthread_cond_init(&layer->ran, NULL);
     fu_pool_init(&layer->pool);
+    if (level == 1)
+        status = find_fused(layer);
+    if (status) {
+        layer_close(layer);
+        return message(host, out_message, status,
+                       "fusion: no memory for a layer");
+    }
     *out_layer = layer;
     return HOB_OK;
 }
@@ -132,6 +156,15 @@ static void state_release(void *opaque, void *word)
     fu_garbage_empty(&garbage);
 }
 
+static const void *interface(void *layer, const char *name, uint32_t version)
+{
+    (void)layer;
+    return !strcmp(name, HOB_FUSION_INSPECT) &&
+                   version == HOB_FUSION_INSPECT_VERSION
+               ? &fu_inspect
+               : NULL;
+}
+
 static const struct hob_decorator decorator = {
     .struct_size = sizeof(struct hob_decorator),
     .layer_open = layer_open,
@@ -139,6 +172,7 @@ static const struct hob_decorator decorator = {
     .call = fu_call,
     .state_release = state_release,
     .state_retain = state_retain,
+    .interface = interface,
     .settle = fu_settle,
     .flush = fu_flush,
 };

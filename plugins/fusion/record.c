@@ -9,6 +9,8 @@
  */
 #include "fusion.h"
 
+#include <hob/ops.h>
+
 #include <stdlib.h>
 
 /* The tensors of a call, laid flat. */
@@ -202,6 +204,43 @@ static hob_status record(struct fu_layer *layer, struct hob_call *call,
     return HOB_OK;
 }
 
+/* Whether CALL, of an op that is declared inline, is better taken as it is: a
+ * program can have it as a step, or nothing is fused here at all. */
+static int is_taken_whole(const struct fu_layer *layer,
+                          const struct hob_call *call)
+{
+    struct hob_fused_step step = {
+        .op = (uint16_t)call->op,
+        .dtype = call->metas[0].dtype,
+        .args = {HOB_FUSED_NONE, HOB_FUSED_NONE, HOB_FUSED_NONE}};
+    uint8_t dtypes[3];
+    uint32_t count = 0;
+
+    if (!layer->fused)
+        return 1;
+    if (call->op > UINT16_MAX || call->ret_count != 1)
+        return 0;
+    for (uint32_t i = 0; i < call->arg_count; i++) {
+        const hob_value *arg = &call->args[i];
+
+        if (arg->tag == HOB_TAG_ENUM)
+            step.variant = (uint16_t)arg->u.i64;
+        if (arg->tag == HOB_TAG_F64)
+            step.scalar_count++;
+        if (arg->tag != HOB_TAG_TENSOR)
+            continue;
+        if (count == 2)
+            return 0;
+        dtypes[count] = (uint8_t)hob_tensor_dtype(arg->u.tensor);
+        step.args[count] = (uint8_t)count;
+        count++;
+    }
+    /* Those that broadcast in their own way are not alike step by step. */
+    if (!count || (count > 1 && call->op != HOB_OP_ACTIVATION_BACKWARD))
+        return 0;
+    return layer->fused->supports(layer->fused_instance, &step, dtypes);
+}
+
 /* Whether CALL has a result at all: a list of results may be empty. */
 static int has_result(const struct hob_call *call)
 {
@@ -221,7 +260,8 @@ int32_t fu_call(void *instance, struct hob_call *call,
     if ((call->flags & HOB_CALL_DYNAMIC) || !has_result(call))
         return HOB_LAYER_PASS;
     layer->host->call_origin(call, &origin);
-    if (origin.fuse == HOB_FUSE_UNLISTED)
+    if (origin.fuse == HOB_FUSE_UNLISTED ||
+        (origin.fuse == HOB_FUSE_INLINE && !is_taken_whole(layer, call)))
         return HOB_LAYER_NO_RULE;
     *out_status = record(layer, call, &origin);
     return HOB_LAYER_DONE;

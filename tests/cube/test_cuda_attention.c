@@ -217,6 +217,21 @@ START_TEST(test_attention_merges_the_batch)
 }
 END_TEST
 
+/* As many blocks of 128 rows as of 192: the smaller ones end earlier. */
+START_TEST(test_attention_cuts_by_what_fills_the_device)
+{
+    struct ccu_device *device = open_kept(3);
+    struct trial trial = trial_of(HOB_DTYPE_BF16, 64);
+
+    trial.views[Q] = view_of(HOB_DTYPE_BF16, 2, 2, 128, 64);
+    trial.views[K] = trial.views[V] = view_of(HOB_DTYPE_BF16, 2, 2, 300, 64);
+    ck_assert_int_eq(run(&trial, 0, device), HOB_OK);
+    ck_assert_uint_eq(launches[0].maps[0].box[1], 128);
+    ck_assert_uint_eq(launches[0].group_size, 384);
+    ccu_device_close(device);
+}
+END_TEST
+
 START_TEST(test_attention_tells_the_mask)
 {
     struct ccu_device *device = open_kept(3);
@@ -508,6 +523,7 @@ int main(void)
     tcase_add_checked_fixture(told, cuda_setup, cuda_teardown);
     tcase_add_test(told, test_attention_tells_layouts);
     tcase_add_test(told, test_attention_merges_the_batch);
+    tcase_add_test(told, test_attention_cuts_by_what_fills_the_device);
     tcase_add_test(told, test_attention_tells_the_mask);
     tcase_add_test(told, test_attention_backward_launches_twice);
     tcase_add_loop_test(told, test_attention_says_what_failed, 0, FAILING);

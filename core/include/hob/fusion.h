@@ -3,8 +3,8 @@
  * hob/fusion.h - results that are put off.
  *
  * On a device with the decorator fusion, as in "fusion(flex)", an op only notes
- * what is to be computed. Reading a tensor, saving or exporting it, moving it to
- * another device, hob_device_sync() and closing a scope that it outlives
+ * what is to be computed. Reading a tensor, saving or exporting it, moving it
+ * to another device, hob_device_sync() and closing a scope that it outlives
  * compute what is needed for it, and nothing else. On other devices nothing is
  * put off, and the functions here have nothing to do.
  *
@@ -26,6 +26,84 @@ HOB_BEGIN_DECLS
  */
 HOB_API HOB_MUST_CHECK hob_status hob_eval(hob_tensor *const *tensors,
                                            uint32_t count, hob_error *error);
+
+/* ---- what it did ---- */
+
+/* Why a value got memory although others of its group did not. */
+enum hob_fusion_why {
+    HOB_FUSION_ASKED = 0, /* it was asked for */
+    HOB_FUSION_READ = 1,  /* something outside the group reads it */
+    HOB_FUSION_DEAR = 2,  /* a reduction that may be read later */
+    HOB_FUSION_AGAIN = 3  /* it was computed before, and is wanted again */
+};
+
+struct hob_fusion_value {
+    const char *op;
+    uint64_t call; /* index of its call in its scope */
+    uint64_t bytes;
+    uint32_t why; /* enum hob_fusion_why */
+    uint32_t reserved;
+};
+
+/* One kernel: of a group of ops, or an op that ran as it is. */
+struct hob_fusion_event {
+    uint32_t struct_size;
+    uint32_t is_group;
+    const char *name; /* as in "mul+add+relu" */
+    uint32_t op_count;
+    uint32_t input_count; /* different tensors that it read */
+    uint32_t value_count; /* of values */
+    uint32_t in_place;    /* of them, written over an input */
+    const struct hob_fusion_value *values;
+    uint64_t read_bytes;
+    uint64_t written_bytes;
+    uint64_t saved_bytes; /* that its ops would have moved besides, alone */
+};
+
+/* EVENT lives for the call. Called by whichever thread evaluates. */
+typedef void (*hob_fusion_watch_fn)(void *context,
+                                    const struct hob_fusion_event *event);
+
+/* Sums since the layer was opened. */
+struct hob_fusion_stats {
+    uint32_t struct_size;
+    uint32_t reserved;
+    uint64_t recorded;      /* calls that were put off */
+    uint64_t single;        /* ops that ran as they are */
+    uint64_t groups;        /* kernels of groups that ran */
+    uint64_t grouped;       /* ops in them */
+    uint64_t declined;      /* groups that ran op by op all the same */
+    uint64_t stored;        /* values of groups that got memory */
+    uint64_t in_place;      /* of them, written over an input */
+    uint64_t weak;          /* values that were not stored, but may be read */
+    uint64_t read_bytes;    /* by kernels of groups */
+    uint64_t written_bytes; /* likewise */
+    uint64_t saved_bytes;   /* that their ops would have moved besides */
+    uint64_t programs;      /* different ones that were compiled */
+    uint64_t program_hits;  /* found again */
+    uint64_t compiled;      /* kernels that a compiler made, as the backend */
+    uint64_t disk_hits;     /* says; kernels found on disk */
+    uint64_t compile_ns;    /* time that it took */
+    uint64_t not_ready;     /* runs while a compiler worked */
+};
+
+#define HOB_FUSION_STATS_INIT                                                  \
+    {                                                                          \
+        sizeof(struct hob_fusion_stats), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,   \
+            0, 0, 0, 0, 0, 0                                                   \
+    }
+
+/* Fill OUT for the topmost fusion of DEVICE. Fails with HOB_ERR_DEVICE if there
+ * is none. */
+HOB_API HOB_MUST_CHECK hob_status hob_fusion_report(
+    hob_device *device, struct hob_fusion_stats *out, hob_error *error);
+
+/* Have FN told of each kernel of DEVICE's topmost fusion from now on; NULL: no
+ * longer. Not while another thread evaluates. Fails likewise. */
+HOB_API HOB_MUST_CHECK hob_status hob_fusion_watch(hob_device *device,
+                                                   hob_fusion_watch_fn fn,
+                                                   void *context,
+                                                   hob_error *error);
 
 HOB_END_DECLS
 

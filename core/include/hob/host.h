@@ -218,6 +218,15 @@ struct hob_host {
                          uint32_t plain_capacity);
     /* As in "demo.square"; NULL if there is none with the number OP. */
     const char *(*op_name)(const struct hob_host *host, uint32_t op);
+    /* A row-major tensor on DEVICE whose elements are the caller's to write:
+     * in the memory of OVER where that is given, which has as many bytes.
+     * The caller's reference; NULL without memory. */
+    hob_tensor *(*tensor_new)(hob_device *device, const struct hob_meta *meta,
+                              hob_tensor *over);
+    /* Nonzero if the COUNT handles TENSORS, which are different and of which
+     * the caller holds one reference each, are all that there is of their
+     * common memory, and it may be written to. */
+    int32_t (*is_last)(hob_tensor *const *tensors, uint32_t count);
 };
 
 /* The table of SCOPE. */

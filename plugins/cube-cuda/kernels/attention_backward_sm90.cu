@@ -31,8 +31,9 @@ enum {
     BLOCK_EMPTY = BLOCK_FULL + 8,
     FIRST_FULL = BLOCK_EMPTY + 8,
     SECOND_FULL = FIRST_FULL + 8 * STAGES,
-    KNOWN_FULL = SECOND_FULL + 8 * STAGES,
-    TILE_EMPTY = KNOWN_FULL + 8 * STAGES,
+    TILE_EMPTY = SECOND_FULL + 8 * STAGES,
+    KNOWN_FULL = TILE_EMPTY + 8 * STAGES,
+    KNOWN_EMPTY = KNOWN_FULL + 8 * STAGES,
     FEW = GROUPS == 2 ? 24 : 32, // registers
     MANY = GROUPS == 2 ? 240 : 160,
 
@@ -42,7 +43,7 @@ enum {
     SECOND_OF_TILE = KEYS_STAY ? ATTENTION_GRAD : ATTENTION_VALUE
 };
 
-static_assert(TILE_EMPTY + 8 * STAGES <= ATTENTION_SHARED_BYTES, "too large");
+static_assert(KNOWN_EMPTY + 8 * STAGES <= ATTENTION_SHARED_BYTES, "too large");
 
 // Tiles that have to do with the block of AT: from FIRST, before END.
 INLINE void tiles_of(const attention_params &job, const place &at, int &first,
@@ -141,7 +142,7 @@ INLINE void produce_known(const attention_params &job, u32 shared, u8 *memory)
         for (tiles_of(job, at, i, end); i < end; i++) {
             float *to = (float *)(memory + KNOWN_AT + now.stage * KNOWN_BYTES);
 
-            barrier_wait(shared + TILE_EMPTY + 8 * now.stage, now.phase ^ 1);
+            barrier_wait(shared + KNOWN_EMPTY + 8 * now.stage, now.phase ^ 1);
             for (int k = threadIdx.x % 32; k < TILE; k += 32) {
                 const float2 known = known_of(job, at.batch, i * TILE + k);
 
@@ -369,6 +370,15 @@ INLINE void slopes_of_columns(float (&s)[TILE / 2],
     }
 }
 
+// Products are of the whole warpgroup, so one thread knows when they are done;
+// what a warp has read itself it says itself.
+INLINE void give_known(const worker &me)
+{
+    __syncwarp();
+    if (threadIdx.x % 32 == 0)
+        barrier_arrive(me.shared + KNOWN_EMPTY + 8 * me.now.stage);
+}
+
 INLINE void keys_tile(const attention_params &job, worker &me, int first,
                       float (&d_key)[WIDTH / 2], float (&d_value)[WIDTH / 2],
                       u32 (&w)[TILE / 4])
@@ -399,6 +409,7 @@ INLINE void keys_tile(const attention_params &job, worker &me, int first,
     product_wait<1>();
     pin(slope);
     slopes_of_columns(s, slope, known + TILE);
+    give_known(me);
     pack_all(w, s);
     product_wait<0>();
     pin(d_value);
@@ -442,8 +453,9 @@ INLINE void barriers_start(u32 shared)
         for (int i = 0; i < STAGES; i++) {
             barrier_init(shared + FIRST_FULL + 8 * i, 1);
             barrier_init(shared + SECOND_FULL + 8 * i, 1);
-            barrier_init(shared + KNOWN_FULL + 8 * i, 32);
             barrier_init(shared + TILE_EMPTY + 8 * i, GROUPS);
+            barrier_init(shared + KNOWN_FULL + 8 * i, 32);
+            barrier_init(shared + KNOWN_EMPTY + 8 * i, 4 * GROUPS);
         }
         barriers_ready();
     }

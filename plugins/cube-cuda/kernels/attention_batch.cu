@@ -4,8 +4,8 @@
 // and what is hidden from whom.
 //
 // The first warpgroup of a group brings tiles, each of the others computes for
-// 64 rows of a block. IS_CAUSAL is 0 or 1. MASK is 0: there is none, 1: there is
-// one, 2: there is one whose columns 2 i and 2 i + 1 can be read at once.
+// 64 rows of a block. IS_CAUSAL is 0 or 1. MASK is 0: there is none, 1: there
+// is one, 2: there is one whose columns 2 i and 2 i + 1 can be read at once.
 
 enum { GROUPS = GROUP_SIZE / WARPGROUP - 1, BLOCK = 64 * GROUPS };
 

@@ -2,8 +2,8 @@
 //
 // sm90.cu - what compute capability 9.0 has beyond CUDA C: products by groups
 // of four warps (wgmma), copies of tiles that one thread asks for (TMA), and
-// barriers that count bytes. See the chapters of the PTX ISA on wgmma, tensor copies and
-// mbarrier.
+// barriers that count bytes. See the chapters of the PTX ISA on wgmma, tensor
+// copies and mbarrier.
 //
 // Tiles lie in shared memory as the copies write them with a swizzle of 128
 // bytes: slabs of 64 elements a row, a row being 128 bytes, whose 16-byte piece

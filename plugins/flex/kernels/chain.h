@@ -4,7 +4,8 @@
  *
  * A chain is a list of *links* that are run one after the other on a tile of
  * eight vectors, the accumulator, then on the next tile. Each does what the
- * kernel of its op does, with the same roundings.
+ * kernel of its op does, with the same roundings; some do two such steps. A
+ * link may begin with a load and end with a store of its own.
  */
 #ifndef FLEX_CHAIN_H
 #define FLEX_CHAIN_H
@@ -33,6 +34,18 @@ enum flex_link_kind {
     FLEX_LINK_RGATE,
     FLEX_LINK_LEAK, /* leaky_relu of acc with slope x */
     FLEX_LINK_RLEAK,
+    /* Two steps: with another operand, both single; */
+    FLEX_LINK_MUL_ADD,
+    FLEX_LINK_MUL_SUB,
+    FLEX_LINK_ADD_MUL,
+    FLEX_LINK_SUB_MUL,
+    FLEX_LINK_SUB_DIV,
+    FLEX_LINK_DIV_ADD,
+    /* or relu before or after. */
+    FLEX_LINK_ADD_RELU,
+    FLEX_LINK_SUB_RELU,
+    FLEX_LINK_MUL_RELU,
+    FLEX_LINK_RELU_MUL,
     FLEX_LINK_ONE, /* from here on there is no x */
     FLEX_LINK_NEG = FLEX_LINK_ONE,
     FLEX_LINK_ABS,
@@ -45,10 +58,20 @@ enum flex_link_kind {
     FLEX_LINK_COUNT_
 };
 
+enum flex_link_moves {
+    FLEX_LINK_TAKES = 1, /* acc = from before it */
+    FLEX_LINK_GIVES = 2, /* to = acc after it */
+    FLEX_LINK_MOVES = 4  /* how many kinds there are */
+};
+
 struct flex_link {
     uint8_t link;      /* enum flex_link_kind */
     uint8_t is_single; /* x is one element for all */
-    uint16_t value;    /* x is at this place of the table */
+    uint8_t moves;     /* enum flex_link_moves */
+    uint8_t reserved;
+    /* Places of the table: of x, of the other operand of two steps, and where
+     * acc comes from and goes to. */
+    uint16_t value, second, from, to;
 };
 
 enum { FLEX_CHAIN_MOST = 320 }; /* links of one chain: 5 a step */

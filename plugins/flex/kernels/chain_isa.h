@@ -26,8 +26,8 @@
 /* Names of a link's functions and its number; LINK may be a macro. */
 #define PASTE_(a, b) a##b
 #define PASTE(a, b) PASTE_(a, b)
-#define FUNCTION(link) PASTE(NAME(link_), link)
-#define SINGLE(link) PASTE(NAME(single_), link)
+#define FUNCTION(link) PASTE(MODE(link_), link)
+#define SINGLE(link) PASTE(MODE(single_), link)
 #define CODE(link) PASTE(FLEX_LINK_, link)
 
 #define TYPE float

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * All links, for whoever includes this: TWO and ONE are the files to include
- * for each link with an operand and without. LINK is its name after
- * FLEX_LINK_, EXPR the vector that it makes of accumulator A and operand X.
+ * All links, for whoever includes this: THREE, TWO and ONE are the files to
+ * include for each link with two operands, one and none. LINK is its name after
+ * FLEX_LINK_, EXPR the vector that it makes of accumulator A and operands X and
+ * Y. Sums and products are functions so that no compiler contracts them.
  */
 #define LINK LOAD
 #define EXPR(a, x) (x)
@@ -57,6 +58,37 @@
 #define LINK RLEAK
 #define EXPR(a, x) NAME(pick)(x < 0, (x) * (a), x)
 #include TWO
+#define LINK ADD_RELU
+#define EXPR(a, x) NAME(relu)(NAME(sum)(a, x))
+#include TWO
+#define LINK SUB_RELU
+#define EXPR(a, x) NAME(relu)((a) - (x))
+#include TWO
+#define LINK MUL_RELU
+#define EXPR(a, x) NAME(relu)(NAME(product)(a, x))
+#include TWO
+#define LINK RELU_MUL
+#define EXPR(a, x) NAME(product)(NAME(relu)(a), x)
+#include TWO
+
+#define LINK MUL_ADD
+#define EXPR(a, x, y) NAME(sum)(NAME(product)(a, x), y)
+#include THREE
+#define LINK MUL_SUB
+#define EXPR(a, x, y) (NAME(product)(a, x) - (y))
+#include THREE
+#define LINK ADD_MUL
+#define EXPR(a, x, y) NAME(product)(NAME(sum)(a, x), y)
+#include THREE
+#define LINK SUB_MUL
+#define EXPR(a, x, y) NAME(product)((a) - (x), y)
+#include THREE
+#define LINK SUB_DIV
+#define EXPR(a, x, y) (((a) - (x)) / (y))
+#include THREE
+#define LINK DIV_ADD
+#define EXPR(a, x, y) NAME(sum)((a) / (x), y)
+#include THREE
 
 #define LINK NEG
 #define EXPR(a) (-(a))
@@ -74,7 +106,7 @@
 #define EXPR(a) NAME(root)(a)
 #include ONE
 #define LINK RELU
-#define EXPR(a) NAME(drop)(a <= 0, a)
+#define EXPR(a) NAME(relu)(a)
 #include ONE
 #define LINK ROUND_F16
 #define EXPR(a) NAME(round_f16)(a)
@@ -83,5 +115,6 @@
 #define EXPR(a) NAME(round_bf16)(a)
 #include ONE
 
+#undef THREE
 #undef TWO
 #undef ONE

@@ -2,6 +2,7 @@
 /* A link without an operand, of chain_list_tmpl.h, as a function. */
 static void FUNCTION(LINK)(PARAMETERS)
 {
+    TAKE;
     v0 = EXPR(v0);
     v1 = EXPR(v1);
     v2 = EXPR(v2);
@@ -10,6 +11,7 @@ static void FUNCTION(LINK)(PARAMETERS)
     v5 = EXPR(v5);
     v6 = EXPR(v6);
     v7 = EXPR(v7);
+    GIVE;
     GO_ON;
 }
 

@@ -27,7 +27,10 @@ typedef void (*NAME(link_fn))(PARAMETERS);
 /* A link with its operand. */
 struct NAME(link) {
     NAME(link_fn) run;
-    char *x;
+    char *x, *second, *from, *to;
+    /* Of the end: the first link, and where the last tile begins. */
+    const struct NAME(link) *first;
+    int64_t last;
 };
 
 /* ---- vectors ---- */
@@ -43,6 +46,21 @@ static inline NAME(vector) NAME(pick)(NAME(bits) mask, NAME(vector) a,
 static inline NAME(vector) NAME(drop)(NAME(bits) mask, NAME(vector) a)
 {
     return (NAME(vector))((NAME(bits))a & ~mask);
+}
+
+static inline NAME(vector) NAME(relu)(NAME(vector) a)
+{
+    return NAME(drop)(a <= 0, a);
+}
+
+static inline NAME(vector) NAME(sum)(NAME(vector) a, NAME(vector) b)
+{
+    return a + b;
+}
+
+static inline NAME(vector) NAME(product)(NAME(vector) a, NAME(vector) b)
+{
+    return a * b;
 }
 
 static inline NAME(vector) NAME(magnitude)(NAME(vector) a)
@@ -109,26 +127,43 @@ static inline void NAME(store_some)(TYPE *p, NAME(vector) v, int64_t count)
 
 /* ---- links ---- */
 
-#define TWO "chain_two_tmpl.h"
-#define ONE "chain_one_tmpl.h"
-#include "chain_list_tmpl.h"
+#define NOTHING (void)0
+#define LOAD_ALL                                                               \
+    const TYPE *from = (const TYPE *)links->from + i;                          \
+    v0 = NAME(load)(from), v1 = NAME(load)(from + LANES),                      \
+    v2 = NAME(load)(from + 2 * LANES), v3 = NAME(load)(from + 3 * LANES),      \
+    v4 = NAME(load)(from + 4 * LANES), v5 = NAME(load)(from + 5 * LANES),      \
+    v6 = NAME(load)(from + 6 * LANES), v7 = NAME(load)(from + 7 * LANES)
+#define STORE_ALL(to)                                                          \
+    NAME(store)(to, v0), NAME(store)(to + LANES, v1),                          \
+        NAME(store)(to + 2 * LANES, v2), NAME(store)(to + 3 * LANES, v3),      \
+        NAME(store)(to + 4 * LANES, v4), NAME(store)(to + 5 * LANES, v5),      \
+        NAME(store)(to + 6 * LANES, v6), NAME(store)(to + 7 * LANES, v7)
 
-static void FUNCTION(STORE)(PARAMETERS)
+#define MODE(name) NAME(plain_##name)
+#define TAKE NOTHING
+#define GIVE NOTHING
+#include "chain_links_tmpl.h"
+#define MODE(name) NAME(takes_##name)
+#define TAKE LOAD_ALL
+#define GIVE NOTHING
+#include "chain_links_tmpl.h"
+#define MODE(name) NAME(gives_##name)
+#define TAKE NOTHING
+#define GIVE STORE_ALL(((TYPE *)links->to + i))
+#include "chain_links_tmpl.h"
+#define MODE(name) NAME(moves_##name)
+#define TAKE LOAD_ALL
+#define GIVE STORE_ALL(((TYPE *)links->to + i))
+#include "chain_links_tmpl.h"
+
+static void NAME(link_store)(PARAMETERS)
 {
-    TYPE *x = (TYPE *)links->x + i;
-
-    NAME(store)(x, v0);
-    NAME(store)(x + LANES, v1);
-    NAME(store)(x + 2 * LANES, v2);
-    NAME(store)(x + 3 * LANES, v3);
-    NAME(store)(x + 4 * LANES, v4);
-    NAME(store)(x + 5 * LANES, v5);
-    NAME(store)(x + 6 * LANES, v6);
-    NAME(store)(x + 7 * LANES, v7);
+    STORE_ALL(((TYPE *)links->x + i));
     GO_ON;
 }
 
-static void FUNCTION(PAST)(PARAMETERS)
+static void NAME(link_past)(PARAMETERS)
 {
     TYPE *x = (TYPE *)links->x + i;
 
@@ -143,9 +178,17 @@ static void FUNCTION(PAST)(PARAMETERS)
     GO_ON;
 }
 
-/* The end of a chain. */
-static void FUNCTION(NONE)(PARAMETERS)
+/* The end of a chain: go on with the next tile. A compiler
+ * that does not make jumps of last calls has the caller go on. */
+static void NAME(link_end)(PARAMETERS)
 {
+#ifdef __OPTIMIZE__
+    const struct NAME(link) *first = links->first;
+
+    i += 8 * LANES;
+    if (i <= links->last)
+        first->run(first, i, v0, v1, v2, v3, v4, v5, v6, v7);
+#else
     (void)links;
     (void)i;
     (void)v0;
@@ -156,15 +199,23 @@ static void FUNCTION(NONE)(PARAMETERS)
     (void)v5;
     (void)v6;
     (void)v7;
+#endif
 }
 
-static const NAME(link_fn) NAME(links)[2 * FLEX_LINK_COUNT_] = {
-    [2 * FLEX_LINK_STORE] = FUNCTION(STORE),
-    [2 * FLEX_LINK_PAST] = FUNCTION(PAST),
-#define TWO "chain_entry_two_tmpl.h"
-#define ONE "chain_entry_one_tmpl.h"
-#include "chain_list_tmpl.h"
-};
+/* The function of LINK with its operand at X. */
+static NAME(link_fn) NAME(find)(const struct flex_link *link, const char *x)
+{
+    static const NAME(link_fn) *const tables[FLEX_LINK_MOVES] = {
+        NAME(plain_links), NAME(takes_links), NAME(gives_links),
+        NAME(moves_links)};
+
+    if (link->link == FLEX_LINK_PAST &&
+        ((uintptr_t)x & (VECTOR_BYTES - 1)) == 0)
+        return NAME(link_past);
+    if (link->link == FLEX_LINK_PAST || link->link == FLEX_LINK_STORE)
+        return NAME(link_store);
+    return tables[link->moves][2 * link->link + link->is_single];
+}
 
 /* ---- chains ---- */
 
@@ -177,17 +228,22 @@ static void NAME(some)(const struct flex_link *links, int64_t link_count,
     for (int64_t k = 0; k < link_count; k++) {
         TYPE *x = at[links[k].value];
 
+        if (links[k].moves & FLEX_LINK_TAKES)
+            v = NAME(load_some)((const TYPE *)at[links[k].from] + i, count);
         switch (2 * links[k].link + links[k].is_single) {
         case 2 * FLEX_LINK_STORE:
         case 2 * FLEX_LINK_PAST:
             NAME(store_some)(x + i, v, count);
             break;
+#define THREE "chain_case_three_tmpl.h"
 #define TWO "chain_case_two_tmpl.h"
 #define ONE "chain_case_one_tmpl.h"
 #include "chain_list_tmpl.h"
         default:
             break;
         }
+        if (links[k].moves & FLEX_LINK_GIVES)
+            NAME(store_some)((TYPE *)at[links[k].to] + i, v, count);
     }
 }
 
@@ -199,20 +255,30 @@ static void NAME(chain)(const struct flex_link *links, int64_t count,
     int64_t i = 0;
 
     for (int64_t k = 0; k < count; k++) {
-        int link = links[k].link;
-
         bound[k].x = at[links[k].value];
-        if (link == FLEX_LINK_PAST && ((uintptr_t)bound[k].x & (VECTOR_BYTES - 1)))
-            link = FLEX_LINK_STORE;
-        bound[k].run = NAME(links)[2 * link + links[k].is_single];
+        bound[k].second = at[links[k].second];
+        bound[k].from = at[links[k].from];
+        bound[k].to = at[links[k].to];
+        bound[k].run = NAME(find)(&links[k], bound[k].x);
     }
-    bound[count].run = FUNCTION(NONE);
-    for (; i + 8 * LANES <= n; i += 8 * LANES)
+    bound[count].run = NAME(link_end);
+    bound[count].first = bound;
+    bound[count].last = n - 8 * LANES;
+    while (i + 8 * LANES <= n) {
         bound[0].run(bound, i, none, none, none, none, none, none, none, none);
+#ifdef __OPTIMIZE__
+        i = n - n % (8 * LANES);
+#else
+        i += 8 * LANES;
+#endif
+    }
     for (; i < n; i += LANES)
         NAME(some)(links, count, at, i, n - i < LANES ? n - i : LANES);
 }
 
+#undef NOTHING
+#undef LOAD_ALL
+#undef STORE_ALL
 #undef PARAMETERS
 #undef GO_ON
 #undef TYPE

@@ -5,6 +5,7 @@ static void FUNCTION(LINK)(PARAMETERS)
 {
     const TYPE *x = (const TYPE *)links->x + i;
 
+    TAKE;
     v0 = EXPR(v0, NAME(load)(x));
     v1 = EXPR(v1, NAME(load)(x + LANES));
     v2 = EXPR(v2, NAME(load)(x + 2 * LANES));
@@ -13,6 +14,7 @@ static void FUNCTION(LINK)(PARAMETERS)
     v5 = EXPR(v5, NAME(load)(x + 5 * LANES));
     v6 = EXPR(v6, NAME(load)(x + 6 * LANES));
     v7 = EXPR(v7, NAME(load)(x + 7 * LANES));
+    GIVE;
     GO_ON;
 }
 
@@ -20,6 +22,7 @@ static void SINGLE(LINK)(PARAMETERS)
 {
     const NAME(vector) y = NAME(all)((const TYPE *)links->x);
 
+    TAKE;
     v0 = EXPR(v0, y);
     v1 = EXPR(v1, y);
     v2 = EXPR(v2, y);
@@ -28,6 +31,7 @@ static void SINGLE(LINK)(PARAMETERS)
     v5 = EXPR(v5, y);
     v6 = EXPR(v6, y);
     v7 = EXPR(v7, y);
+    GIVE;
     GO_ON;
 }
 

@@ -44,6 +44,7 @@
 #define HOB_EXT_FUSION_H
 
 #include <hob/ext/plugin.h>
+#include <hob/fusion.h>
 
 HOB_BEGIN_DECLS
 
@@ -175,6 +176,22 @@ struct hob_fused_compute {
     void (*set_waits)(void *instance, int32_t waits);
     /* struct_size is set. NULL: nothing is counted. */
     void (*stats)(void *instance, struct hob_fused_stats *out);
+};
+
+/* ---- what the decorator tells of itself ---- */
+
+#define HOB_FUSION_INSPECT "fusion.inspect"
+enum { HOB_FUSION_INSPECT_VERSION = 1 };
+
+/* See hob_fusion_report() and hob_fusion_watch(). */
+struct hob_fusion_inspect {
+    uint32_t struct_size;
+    uint32_t version;
+    void (*report)(void *layer, struct hob_fusion_stats *out);
+    void (*watch)(void *layer,
+                  void (*fn)(void *context,
+                             const struct hob_fusion_event *event),
+                  void *context);
 };
 
 HOB_END_DECLS

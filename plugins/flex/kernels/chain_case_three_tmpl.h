@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The same as chain_case_two_tmpl.h, with two operands that are single. */
+case 2 * CODE(LINK) + 1: {
+    const NAME(vector) y = NAME(all)(x);
+    const NAME(vector) z = NAME(all)((const TYPE *)at[links[k].second]);
+
+    v = EXPR(v, y, z);
+    break;
+}
+#undef LINK
+#undef EXPR

@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * classify.c - what a node can be in a group.
+ */
+#include "plan.h"
+
+#include <hob/ops.h>
+
+#include <string.h>
+
+struct fu_seen fu_see(const struct fu_input *input)
+{
+    struct fu_seen seen;
+
+    if (input->value) {
+        seen.shape = input->value->shape;
+        seen.rank = input->value->rank;
+        seen.dtype = input->value->dtype;
+    } else {
+        const struct hob_view *view = hob_tensor_view(input->tensor);
+
+        seen.shape = view->shape;
+        seen.rank = view->rank;
+        seen.dtype = view->dtype;
+    }
+    return seen;
+}
+
+/* Put what NODE's attributes say into STEP: nonzero if a program has no place
+ * for one of them. */
+static int read_attributes(const struct fu_node *node, int is_fold,
+                           struct hob_fused_step *step)
+{
+    for (uint32_t i = 0; i < node->arg_count; i++) {
+        const hob_value *arg = &node->args[i];
+
+        switch (arg->tag) {
+        case HOB_TAG_TENSOR:
+        case HOB_TAG_DTYPE:
+            break;
+        case HOB_TAG_ENUM:
+            step->variant = (uint16_t)arg->u.i64;
+            break;
+        case HOB_TAG_I64S:
+            if (!is_fold)
+                return 1;
+            break;
+        case HOB_TAG_I64:
+            step->scalar_count += !is_fold; /* a fold's is its dimension */
+            break;
+        case HOB_TAG_U64:
+        case HOB_TAG_F64:
+        case HOB_TAG_BOOL:
+            step->scalar_count++;
+            break;
+        case HOB_TAG_ABSENT:
+            if (arg->count) /* a tensor */
+                return 1;
+            step->scalar_count++;
+            break;
+        default:
+            return 1;
+        }
+    }
+    return 0;
+}
+
+static int is_empty(const int64_t *shape, uint32_t rank)
+{
+    for (uint32_t i = 0; i < rank; i++)
+        if (!shape[i])
+            return 1;
+    return 0;
+}
+
+/* How many of the last dimensions of X NODE, a fold, goes over; 0 if it goes
+ * over others. */
+static uint32_t fold_rows(const struct fu_node *node, const struct fu_seen *x)
+{
+    const hob_value *dims = node->arg_count > 1 ? &node->args[1] : NULL;
+    uint32_t set = 0, rows = 0;
+
+    if (!dims) /* of all elements */
+        return x->rank;
+    if (dims->tag == HOB_TAG_I64) {
+        const int64_t dim = dims->u.i64;
+
+        return dim == -1 || dim == (int64_t)x->rank - 1;
+    }
+    if (dims->tag != HOB_TAG_I64S)
+        return 0;
+    for (uint32_t i = 0; i < dims->count; i++) {
+        const int64_t dim = dims->u.i64s[i];
+
+        set |= UINT32_C(1) << (dim < 0 ? dim + (int64_t)x->rank : dim);
+    }
+    while (rows < x->rank && set >> (x->rank - 1 - rows) & 1)
+        set &= ~(UINT32_C(1) << (x->rank - 1 - rows++));
+    return set ? 0 : rows;
+}
+
+/* A row of one element looks like no row at all. */
+static int has_rows(const struct fu_seen *x, uint32_t rows)
+{
+    for (uint32_t i = x->rank - rows; i < x->rank; i++)
+        if (x->shape[i] > 1)
+            return 1;
+    return 0;
+}
+
+static int is_constant(const struct fu_node *node)
+{
+    return (node->op == HOB_OP_FULL || node->op == HOB_OP_ZEROS ||
+            node->op == HOB_OP_ONES) &&
+           hob_dtype_size(node->values[0].dtype);
+}
+
+/* Whether operands of NODE broadcast as those of add do. */
+static int is_elementwise(const struct fu_node *node)
+{
+    return node->fuse == HOB_FUSE_ELEMENTWISE ||
+           (node->fuse == HOB_FUSE_INLINE &&
+            (node->input_count == 1 || node->op == HOB_OP_ACTIVATION_BACKWARD));
+}
+
+static int is_fold(const struct fu_node *node)
+{
+    return node->input_count == 1 &&
+           (node->fuse == HOB_FUSE_REDUCE || node->op == HOB_OP_SUM_DIMS ||
+            node->op == HOB_OP_MEAN_DIMS || node->op == HOB_OP_MAX_DIMS ||
+            node->op == HOB_OP_MIN_DIMS);
+}
+
+void fu_classify(const struct fu_layer *layer, struct fu_item *item)
+{
+    const struct fu_node *node = item->node;
+    const int folds = is_fold(node);
+    uint8_t dtypes[3];
+
+    item->class = FU_OTHER;
+    if (node->ret_count != 1 ||
+        is_empty(node->values[0].shape, node->values[0].rank))
+        return;
+    if (is_constant(node)) {
+        item->class = FU_CONSTANT;
+        return;
+    }
+    if (!(folds || is_elementwise(node)) || !node->input_count ||
+        node->input_count > 3)
+        return;
+    memset(&item->step, 0, sizeof(item->step));
+    item->step.op = (uint16_t)node->op;
+    item->step.dtype = node->values[0].dtype;
+    item->step.is_reduction = (uint8_t)folds;
+    for (uint32_t i = 0; i < 3; i++) {
+        struct fu_seen seen;
+
+        item->step.args[i] = HOB_FUSED_NONE;
+        if (i >= node->input_count)
+            continue;
+        seen = fu_see(&node->inputs[i]);
+        if (is_empty(seen.shape, seen.rank) || !hob_dtype_size(seen.dtype))
+            return;
+        item->step.args[i] = (uint8_t)i;
+        dtypes[i] = (uint8_t)seen.dtype;
+    }
+    if (read_attributes(node, folds, &item->step))
+        return;
+    if (folds) {
+        struct fu_seen x = fu_see(&node->inputs[0]);
+
+        item->rows = (uint8_t)fold_rows(node, &x);
+        if (!item->rows || !has_rows(&x, item->rows))
+            return;
+        item->step.kind = HOB_FUSED_ROW;
+    }
+    if (layer->fused->supports(layer->fused_instance, &item->step, dtypes))
+        item->class = folds ? FU_FOLD : FU_STEP;
+}

@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * group.c - one run of a group, and what becomes of its members.
+ */
+#include "program.h"
+
+#include <inttypes.h>
+
+/* A group of one is worth a program only where that saves reading a constant.
+ */
+static int is_worth_it(const struct fu_window *window, uint32_t index)
+{
+    const struct fu_group *group = &window->groups[index];
+    const struct fu_node *node = window->items[group->first].node;
+
+    if (!group->is_fused)
+        return 0;
+    if (group->count > 1)
+        return 1;
+    for (uint32_t i = 0; i < node->input_count; i++) {
+        const struct fu_value *value = node->inputs[i].value;
+        const struct fu_item *item;
+
+        if (!value || value->tensor || value->node->slot >= window->count)
+            continue;
+        item = &window->items[value->node->slot];
+        if (item->node == value->node && item->class == FU_CONSTANT &&
+            !item->is_stored)
+            return 1;
+    }
+    return 0;
+}
+
+/* The result that ITEM has in P; NULL if it has none. */
+static hob_tensor *result_of(const struct fu_program *p,
+                             const struct fu_item *item)
+{
+    for (uint32_t i = 0; i < p->program.output_count; i++)
+        if (p->stored[i] == item)
+            return p->outs[i].tensor;
+    return NULL;
+}
+
+/* Tell who watches of the run of P. */
+static void tell(const struct fu_window *window, uint32_t index,
+                 const struct fu_program *p)
+{
+    const struct fu_layer *layer = window->layer;
+    struct hob_fusion_value values[HOB_FUSED_MAX_OUTPUTS];
+    struct hob_fusion_event event = {
+        .struct_size = sizeof(event),
+        .is_group = 1,
+        .name = p->name,
+        .op_count = window->groups[index].count,
+        .input_count = p->program.input_count,
+        .value_count = p->program.output_count,
+        .in_place = p->in_place,
+        .values = values,
+        .read_bytes = p->read_bytes,
+        .written_bytes = p->written_bytes,
+        .saved_bytes = p->saved_bytes,
+    };
+
+    if (!layer->watch)
+        return;
+    for (uint32_t i = 0; i < p->program.output_count; i++) {
+        const struct fu_node *node = p->stored[i]->node;
+
+        values[i].op = layer->host->op_name(layer->host, node->op);
+        values[i].call = node->index;
+        values[i].bytes = (uint64_t)hob_tensor_count(p->outs[i].tensor) *
+                          hob_dtype_size(node->values[0].dtype);
+        values[i].why = p->stored[i]->why;
+        values[i].reserved = 0;
+    }
+    layer->watch(layer->watch_context, &event);
+}
+
+/* From the last member to the first: those that read a value have let go of
+ * it when its own turn comes. */
+static void publish(struct fu_window *window, uint32_t index,
+                    const struct fu_program *p)
+{
+    struct fu_layer *layer = window->layer;
+    struct hob_fusion_stats *counts = &layer->counts;
+    uint16_t members[FU_WINDOW];
+    struct fu_garbage garbage;
+    uint32_t count = 0;
+
+    for (uint16_t at = window->groups[index].first; at < FU_WINDOW;
+         at = window->items[at].next)
+        members[count++] = at;
+    fu_garbage_init(&garbage, layer->host);
+    pthread_mutex_lock(&layer->lock);
+    counts->groups++;
+    counts->grouped += count;
+    counts->stored += p->program.output_count;
+    counts->in_place += p->in_place;
+    counts->read_bytes += p->read_bytes;
+    counts->written_bytes += p->written_bytes;
+    counts->saved_bytes += p->saved_bytes;
+    while (count--) {
+        struct fu_item *item = &window->items[members[count]];
+        struct fu_node *node = item->node;
+        hob_tensor *result = result_of(p, item);
+
+        if (item->stays) { /* RUNNING until the evaluation is over */
+            node->is_computed = 1;
+            counts->weak++;
+            continue;
+        }
+        if (result && fu_is_wanted(&node->values[0])) {
+            layer->host->tensor_ref(result);
+            node->values[0].tensor = result;
+        }
+        node->state = FU_NODE_DONE;
+        node->depth = 0;
+        fu_inputs_drop_locked(layer, node, &garbage);
+    }
+    if (layer->waiters)
+        pthread_cond_broadcast(&layer->ran);
+    pthread_mutex_unlock(&layer->lock);
+    fu_garbage_empty(&garbage);
+}
+
+/* The group has failed after inputs were written over: its results have. */
+static void fail(struct fu_window *window, struct fu_program *p,
+                 hob_scope *scope, hob_status status, const char *message)
+{
+    const struct hob_host *host = window->layer->host;
+
+    for (uint32_t i = 0; i < p->program.output_count; i++) {
+        const struct fu_node *node = p->stored[i]->node;
+
+        host->tensor_unref(p->outs[i].tensor);
+        p->outs[i].tensor = host->scope_fail(
+            scope, status, "%s (call %" PRIu64 "): in the kernel of %s: %s",
+            host->op_name(host, node->op), node->index, p->name,
+            message ? message : "it failed without a message");
+        host->tensor_ref(p->outs[i].tensor);
+    }
+}
+
+static void drop_outputs(const struct fu_window *window, struct fu_program *p)
+{
+    for (uint32_t i = 0; i < p->program.output_count; i++)
+        window->layer->host->tensor_unref(p->outs[i].tensor);
+}
+
+/* Run the program; nonzero if the ops are to run one by one. */
+static int run(struct fu_window *window, uint32_t index, hob_scope *scope,
+               struct fu_program *p, void *compiled)
+{
+    const struct fu_layer *layer = window->layer;
+    char *message = NULL;
+    hob_status status;
+
+    if (fu_program_allocate(window, index, p))
+        return 1;
+    status =
+        layer->fused->run(layer->fused_instance, compiled, &p->run, &message);
+    /* One by one they tell what is wrong in their own words. */
+    if (status && (status == HOB_ERR_BUSY || status == HOB_ERR_UNSUPPORTED ||
+                   !p->in_place)) {
+        drop_outputs(window, p);
+    } else {
+        if (status)
+            fail(window, p, scope, status, message);
+        else
+            tell(window, index, p);
+        publish(window, index, p);
+        drop_outputs(window, p);
+        status = HOB_OK;
+    }
+    if (message)
+        layer->host->mem_free(layer->host, message);
+    return status != HOB_OK;
+}
+
+int fu_group_run(struct fu_window *window, uint32_t index)
+{
+    struct fu_layer *layer = window->layer;
+    const struct hob_host *host = layer->host;
+    struct hob_scope_frame frame;
+    struct fu_program program;
+    struct fu_kernel *kernel = NULL;
+    hob_scope *scope;
+    int declined = 1;
+
+    if (!is_worth_it(window, index))
+        return 1;
+    scope = host->scope_begin(layer->below, &frame);
+    if (!fu_program_make(window, index, scope, &program))
+        kernel = fu_kernel_get(layer->kernels, &program.program);
+    if (kernel && fu_kernel_compiled(kernel))
+        declined =
+            run(window, index, scope, &program, fu_kernel_compiled(kernel));
+    if (kernel)
+        fu_kernel_give(layer->kernels, kernel);
+    host->scope_leave(scope);
+    if (declined) {
+        pthread_mutex_lock(&layer->lock);
+        layer->counts.declined++;
+        pthread_mutex_unlock(&layer->lock);
+    }
+    return declined;
+}

@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * plan.h - which of the nodes that are to run make up groups.
+ *
+ * Nodes are looked at in windows of their recorded order. A node joins the
+ * group with which it saves the most bytes of memory traffic, if that group's
+ * space of elements is its own too and no way leads from the group out and
+ * back. A group runs as one program of the interface "fused.compute"; a node
+ * that found no other runs as the op that it is.
+ */
+#ifndef HOB_FUSION_PLAN_H
+#define HOB_FUSION_PLAN_H
+
+#include "fusion.h"
+
+enum { FU_WINDOW = 256, FU_WORDS = FU_WINDOW / 64 };
+
+enum fu_class {
+    FU_OTHER,   /* runs as it is */
+    FU_STEP,    /* an element of the result follows from one of each operand */
+    FU_FOLD,    /* of all elements along the last dimensions */
+    FU_CONSTANT /* the same number everywhere */
+};
+
+/* A node of the window. */
+struct fu_item {
+    struct fu_node *node;
+    struct hob_fused_step step; /* but for what depends on the program */
+    uint8_t class;              /* enum fu_class */
+    uint8_t rows;               /* of a fold: over how many dimensions */
+    uint8_t is_row;             /* of its group: the same for a whole row */
+    uint8_t is_stored;          /* its value gets memory */
+    uint8_t why;                /* enum hob_fusion_why: that is so */
+    uint8_t stays;              /* not stored, and wanted: it stays pending */
+    uint8_t reg;
+    uint16_t group;
+    uint16_t next; /* member of its group; FU_WINDOW: none */
+};
+
+struct fu_group {
+    uint64_t reach[FU_WORDS]; /* the groups that it depends on, all of them */
+    int64_t shape[HOB_MAX_RANK];
+    uint8_t rank;
+    uint8_t row_rank;
+    uint8_t is_fused; /* its members may be steps of one program */
+    uint8_t is_gone;  /* joined with another */
+    uint16_t first, last;
+    uint16_t count;
+    uint16_t key_count;
+    const void *keys[HOB_FUSED_MAX_INPUTS]; /* what it reads: values, data */
+};
+
+struct fu_window {
+    struct fu_layer *layer;
+    struct fu_item *items;
+    uint32_t count;
+    struct fu_group *groups;
+    uint32_t group_count;
+    uint16_t *order; /* of the groups that are left */
+    uint32_t order_count;
+};
+
+/* Memory for windows; 0 if there is none. */
+int fu_window_init(struct fu_window *window, struct fu_layer *layer);
+void fu_window_release(struct fu_window *window);
+
+/* Plan NODES, COUNT of at most FU_WINDOW, all claimed by this thread. */
+void fu_window_plan_locked(struct fu_window *window,
+                           struct fu_node *const *nodes, uint32_t count);
+
+/* Whether nobody but members of group INDEX wants VALUE. */
+int fu_is_only_for_locked(const struct fu_window *window, uint32_t index,
+                          const struct fu_value *value);
+
+/* ---- classify.c ---- */
+
+/* Say what ITEM's node is. */
+void fu_classify(const struct fu_layer *layer, struct fu_item *item);
+
+/* Metadata of an input of a node. */
+struct fu_seen {
+    const int64_t *shape;
+    uint32_t rank;
+    uint32_t dtype;
+};
+struct fu_seen fu_see(const struct fu_input *input);
+
+/* ---- group.c ---- */
+
+/* Run group INDEX of WINDOW as one program and publish what it gives. Nonzero
+ * if that was not possible, and nothing has happened. */
+int fu_group_run(struct fu_window *window, uint32_t index);
+
+#endif

@@ -1,0 +1,487 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "program.h"
+
+#include <hob/ops.h>
+
+#include <stdio.h>
+#include <string.h>
+
+enum { NO_REGISTER = HOB_FUSED_NONE };
+
+/* ---- operands ---- */
+
+/* The strides of a tensor of SHAPE over GROUP's space: 0 where it is
+ * broadcast. */
+static void spread(const struct fu_group *group, const int64_t *shape,
+                   const int64_t *strides, uint32_t rank, int64_t *out)
+{
+    for (uint32_t i = 0; i < group->rank; i++) {
+        const uint32_t at = group->rank - 1 - i;
+
+        out[at] =
+            i < rank && shape[rank - 1 - i] != 1 ? strides[rank - 1 - i] : 0;
+    }
+}
+
+/* Whether a shape is 1 in all dimensions of GROUP's rows. */
+static int is_row_shape(const struct fu_group *group, const int64_t *shape,
+                        uint32_t rank)
+{
+    for (uint32_t i = 0; i < group->row_rank && i < rank; i++)
+        if (shape[rank - 1 - i] != 1)
+            return 0;
+    return group->row_rank != 0;
+}
+
+/* The register of an input; a new one if it is not there yet. */
+static uint8_t add_input(const struct fu_group *group, struct fu_program *p,
+                         hob_tensor *tensor)
+{
+    const struct hob_view *view = hob_tensor_view(tensor);
+    const uint32_t count = p->program.input_count;
+    struct fu_operand operand = {.tensor = tensor};
+
+    spread(group, view->shape, view->strides, view->rank, operand.strides);
+    for (uint32_t i = 0; i < count; i++)
+        if (hob_tensor_view(p->ins[i].tensor)->data == view->data &&
+            p->inputs[i].dtype == view->dtype && !p->constants[i] &&
+            !memcmp(p->ins[i].strides, operand.strides,
+                    sizeof(operand.strides)))
+            return (uint8_t)i;
+    if (count == HOB_FUSED_MAX_INPUTS)
+        return NO_REGISTER;
+    p->ins[count] = operand;
+    p->inputs[count].dtype = view->dtype;
+    p->inputs[count].kind = is_row_shape(group, view->shape, view->rank)
+                                ? HOB_FUSED_ROW
+                                : HOB_FUSED_FULL;
+    p->inputs[count].reserved = 0;
+    p->constants[count] = NULL;
+    p->program.input_count++;
+    return (uint8_t)count;
+}
+
+/* A constant is read from one element. */
+static uint8_t add_constant(const struct fu_layer *layer,
+                            const struct fu_group *group, hob_scope *scope,
+                            struct fu_program *p, const struct fu_node *node)
+{
+    hob_value number = node->op == HOB_OP_FULL
+                           ? node->args[1]
+                           : hob_i64(node->op == HOB_OP_ONES);
+    hob_tensor *tensor;
+    uint8_t reg;
+
+    for (uint32_t i = 0; i < p->program.input_count; i++)
+        if (p->constants[i] == node)
+            return (uint8_t)i;
+    tensor = hob_full(scope, NULL, 0, number, layer->below,
+                      (hob_dtype)node->values[0].dtype);
+    if (layer->host->tensor_is_error(tensor))
+        return NO_REGISTER;
+    reg = add_input(group, p, tensor);
+    if (reg != NO_REGISTER)
+        p->constants[reg] = node;
+    return reg;
+}
+
+/* ---- steps ---- */
+
+/* The member of group INDEX that makes what INPUT reads, or a constant. */
+static const struct fu_item *maker_in(const struct fu_window *window,
+                                      uint32_t index,
+                                      const struct fu_input *input)
+{
+    const struct fu_node *node = input->value ? input->value->node : NULL;
+    const struct fu_item *item;
+
+    if (!node || node->slot >= window->count)
+        return NULL;
+    item = &window->items[node->slot];
+    if (item->node != node || (item->class == FU_CONSTANT && item->is_stored))
+        return NULL;
+    return item->class == FU_CONSTANT || item->group == index ? item : NULL;
+}
+
+static uint8_t operand_of(const struct fu_window *window, uint32_t index,
+                          hob_scope *scope, struct fu_program *p,
+                          const struct fu_input *input)
+{
+    const struct fu_group *group = &window->groups[index];
+    const struct fu_item *maker = maker_in(window, index, input);
+    hob_tensor *tensor = input->value ? input->value->tensor : input->tensor;
+
+    if (maker && maker->class == FU_CONSTANT)
+        return add_constant(window->layer, group, scope, p, maker->node);
+    if (maker)
+        return maker->reg;
+    if (!tensor || window->layer->host->tensor_is_error(tensor))
+        return NO_REGISTER; /* what reads it fails, op by op */
+    return add_input(group, p, tensor);
+}
+
+static int add_scalars(struct fu_program *p, const struct fu_node *node,
+                       struct hob_fused_step *step)
+{
+    step->scalar = p->program.scalar_count;
+    for (uint32_t i = 0; i < node->arg_count && step->scalar_count; i++) {
+        const hob_value *arg = &node->args[i];
+
+        if (arg->tag == HOB_TAG_TENSOR || arg->tag == HOB_TAG_DTYPE ||
+            arg->tag == HOB_TAG_ENUM || arg->tag == HOB_TAG_I64S ||
+            (step->is_reduction && arg->tag == HOB_TAG_I64))
+            continue;
+        if (p->program.scalar_count == HOB_FUSED_MAX_SCALARS)
+            return 1;
+        p->scalars[p->program.scalar_count++] = *arg;
+    }
+    return p->program.scalar_count - step->scalar != step->scalar_count;
+}
+
+/* The inputs come first: registers of steps are counted from 0 until their
+ * number is known. */
+enum { STEP_MARK = 0x80 };
+
+static int add_step(const struct fu_window *window, uint32_t index,
+                    hob_scope *scope, struct fu_program *p,
+                    struct fu_item *item)
+{
+    struct hob_fused_step *step = &p->steps[p->program.step_count];
+    const struct fu_node *node = item->node;
+    const uint64_t dtype_bytes = hob_dtype_size(node->values[0].dtype);
+    uint64_t bytes = dtype_bytes;
+
+    if (p->program.step_count == HOB_FUSED_MAX_STEPS)
+        return 1;
+    *step = item->step;
+    step->kind = item->is_row ? HOB_FUSED_ROW : HOB_FUSED_FULL;
+    for (uint32_t i = 0; i < node->input_count; i++) {
+        step->args[i] = operand_of(window, index, scope, p, &node->inputs[i]);
+        if (step->args[i] == NO_REGISTER)
+            return 1;
+        if (maker_in(window, index, &node->inputs[i])) {
+            struct fu_seen seen = fu_see(&node->inputs[i]);
+            uint64_t read = hob_dtype_size(seen.dtype);
+
+            for (uint32_t k = 0; k < seen.rank; k++)
+                read *= (uint64_t)seen.shape[k];
+            p->saved_bytes += read;
+        }
+    }
+    if (add_scalars(p, node, step))
+        return 1;
+    item->reg = (uint8_t)(STEP_MARK | p->program.step_count++);
+    for (uint32_t k = 0; k < node->values[0].rank; k++)
+        bytes *= (uint64_t)node->values[0].shape[k];
+    if (!item->is_stored) {
+        p->saved_bytes += bytes;
+        return 0;
+    }
+    if (p->program.output_count == HOB_FUSED_MAX_OUTPUTS)
+        return 1;
+    p->stored[p->program.output_count] = item;
+    p->outputs[p->program.output_count++] = item->reg;
+    p->written_bytes += bytes;
+    return 0;
+}
+
+static uint8_t renumbered(const struct fu_program *p, uint8_t reg)
+{
+    return reg != HOB_FUSED_NONE && reg & STEP_MARK
+               ? (uint8_t)(p->program.input_count + (reg & ~STEP_MARK))
+               : reg;
+}
+
+/* Give steps their registers, and check that what is said to be the same for
+ * a row follows from what is. */
+static int finish_steps(struct fu_program *p)
+{
+    uint8_t kinds[HOB_FUSED_MAX_INPUTS + HOB_FUSED_MAX_STEPS];
+
+    for (uint32_t i = 0; i < p->program.input_count; i++)
+        kinds[i] = p->inputs[i].kind;
+    for (uint32_t s = 0; s < p->program.step_count; s++) {
+        struct hob_fused_step *step = &p->steps[s];
+        uint8_t kind = HOB_FUSED_ROW;
+
+        for (uint32_t i = 0; i < 3; i++) {
+            step->args[i] = renumbered(p, step->args[i]);
+            if (step->args[i] != HOB_FUSED_NONE &&
+                kinds[step->args[i]] == HOB_FUSED_FULL)
+                kind = HOB_FUSED_FULL;
+        }
+        if (step->is_reduction)
+            kind = HOB_FUSED_ROW;
+        if (kind != step->kind)
+            return 1;
+        kinds[p->program.input_count + s] = kind;
+    }
+    for (uint32_t i = 0; i < p->program.output_count; i++)
+        p->outputs[i] = renumbered(p, p->outputs[i]);
+    return 0;
+}
+
+/* "mul+add+relu", as long as there is room. */
+static void make_name(const struct fu_window *window, uint32_t index,
+                      struct fu_program *p)
+{
+    const struct hob_host *host = window->layer->host;
+    size_t used = 0;
+
+    for (uint16_t at = window->groups[index].first; at < FU_WINDOW;
+         at = window->items[at].next) {
+        const char *name = host->op_name(host, window->items[at].node->op);
+        int size = snprintf(p->name + used, sizeof(p->name) - used, "%s%s",
+                            used ? "+" : "", name ? name : "?");
+
+        if (size < 0 || used + (size_t)size >= sizeof(p->name))
+            break;
+        used += (size_t)size;
+    }
+}
+
+/* ---- the space ---- */
+
+/* Where all operands step through dimensions AT and AT + 1 as through one. */
+static int is_one(const struct fu_program *p, const int64_t *shape, uint32_t at)
+{
+    for (uint32_t i = 0; i < p->program.input_count; i++)
+        if (p->ins[i].strides[at] != p->ins[i].strides[at + 1] * shape[at + 1])
+            return 0;
+    for (uint32_t i = 0; i < p->program.output_count; i++)
+        if (p->outs[i].strides[at] !=
+            p->outs[i].strides[at + 1] * shape[at + 1])
+            return 0;
+    return 1;
+}
+
+static void drop_dimension(struct fu_program *p, int64_t *shape, uint32_t *rank,
+                           uint32_t at)
+{
+    const size_t bytes = (*rank - 1 - at) * sizeof(int64_t);
+
+    memmove(shape + at, shape + at + 1, bytes);
+    for (uint32_t i = 0; i < p->program.input_count; i++)
+        memmove(p->ins[i].strides + at, p->ins[i].strides + at + 1, bytes);
+    for (uint32_t i = 0; i < p->program.output_count; i++)
+        memmove(p->outs[i].strides + at, p->outs[i].strides + at + 1, bytes);
+    --*rank;
+}
+
+/* As few dimensions as will do, so that layouts that are alike share a
+ * program: sizes of 1 go, and neighbours that all operands take as one. */
+static void collapse(const struct fu_group *group, struct fu_program *p)
+{
+    int64_t *shape = p->run.shape;
+    uint32_t rank = group->rank;
+    uint32_t rows = group->row_rank;
+
+    memcpy(shape, group->shape, rank * sizeof(int64_t));
+    for (uint32_t at = rank; at-- > 0;) {
+        const int in_row = at >= rank - rows;
+
+        if (shape[at] != 1 || rank == 1)
+            continue;
+        drop_dimension(p, shape, &rank, at);
+        rows -= (uint32_t)in_row;
+    }
+    for (uint32_t at = rank; at-- > 1;) {
+        const int in_row = at - 1 >= rank - rows;
+
+        if ((!in_row && at >= rank - rows) || !is_one(p, shape, at - 1))
+            continue;
+        shape[at] *= shape[at - 1];
+        drop_dimension(p, shape, &rank, at - 1);
+        rows -= (uint32_t)in_row;
+    }
+    p->program.rank = (uint8_t)rank;
+    p->program.row_rank = (uint8_t)rows;
+}
+
+static void place_outputs(const struct fu_group *group, struct fu_program *p)
+{
+    for (uint32_t i = 0; i < p->program.output_count; i++) {
+        const struct fu_value *value = &p->stored[i]->node->values[0];
+        int64_t strides[HOB_MAX_RANK];
+        int64_t stride = 1;
+
+        for (uint32_t k = value->rank; k-- > 0;) {
+            strides[k] = stride;
+            stride *= value->shape[k];
+        }
+        memset(&p->outs[i], 0, sizeof(p->outs[i]));
+        spread(group, value->shape, strides, value->rank, p->outs[i].strides);
+    }
+}
+
+int fu_program_make(const struct fu_window *window, uint32_t index,
+                    hob_scope *scope, struct fu_program *p)
+{
+    const struct fu_group *group = &window->groups[index];
+
+    memset(&p->program, 0, sizeof(p->program));
+    memset(&p->run, 0, sizeof(p->run));
+    p->in_place = 0;
+    p->read_bytes = p->written_bytes = p->saved_bytes = 0;
+    for (uint16_t at = group->first; at < FU_WINDOW;
+         at = window->items[at].next)
+        if (add_step(window, index, scope, p, &window->items[at]))
+            return 1;
+    if (!p->program.output_count || finish_steps(p))
+        return 1;
+    place_outputs(group, p);
+    collapse(group, p);
+    make_name(window, index, p);
+    for (uint32_t i = 0; i < p->program.input_count; i++)
+        p->read_bytes += (uint64_t)hob_tensor_count(p->ins[i].tensor) *
+                         hob_dtype_size(p->inputs[i].dtype);
+    p->program.struct_size = sizeof(p->program);
+    p->program.step_size = sizeof(p->steps[0]);
+    p->program.inputs = p->inputs;
+    p->program.steps = p->steps;
+    p->program.outputs = p->outputs;
+    p->run.struct_size = sizeof(p->run);
+    p->run.inputs = p->run_ins;
+    p->run.outputs = p->run_outs;
+    p->run.scalars = p->scalars;
+    p->run.name = p->name;
+    return 0;
+}
+
+/* ---- memory ---- */
+
+/* Whether the elements of input IN are in memory that only members of the
+ * group hold which will not run again. */
+static int is_dead_locked(const struct fu_window *window, uint32_t index,
+                          const struct fu_program *p, uint32_t in)
+{
+    const struct fu_group *group = &window->groups[index];
+    const struct hob_host *host = window->layer->host;
+    const struct hob_view *view = hob_tensor_view(p->ins[in].tensor);
+    hob_tensor *holders[FU_WINDOW];
+    uint32_t count = 0;
+
+    for (uint16_t at = group->first; at < FU_WINDOW;
+         at = window->items[at].next) {
+        const struct fu_item *item = &window->items[at];
+
+        for (uint32_t i = 0; i < item->node->input_count; i++) {
+            const struct fu_input *input = &item->node->inputs[i];
+            const struct fu_value *value = input->value;
+            hob_tensor *tensor = value ? value->tensor : input->tensor;
+            uint32_t known = 0;
+
+            if (!tensor || hob_tensor_view(tensor)->storage != view->storage)
+                continue;
+            if (item->stays ||
+                (value && !fu_is_only_for_locked(window, index, value)))
+                return 0;
+            while (known < count && holders[known] != tensor)
+                known++;
+            if (known == FU_WINDOW)
+                return 0;
+            holders[known] = tensor;
+            count += known == count;
+        }
+    }
+    return host->is_last(holders, count);
+}
+
+static int is_dead(const struct fu_window *window, uint32_t index,
+                   const struct fu_program *p, uint32_t in)
+{
+    int is;
+
+    pthread_mutex_lock(&window->layer->lock);
+    is = is_dead_locked(window, index, p, in);
+    pthread_mutex_unlock(&window->layer->lock);
+    return is;
+}
+
+/* An input whose elements output OUT may be written over; -1: none. */
+static int find_dead(const struct fu_window *window, uint32_t index,
+                     const struct fu_program *p, uint32_t out, uint32_t taken)
+{
+    const struct fu_value *value = &p->stored[out]->node->values[0];
+    const uint32_t size = hob_dtype_size(value->dtype);
+
+    for (uint32_t i = 0; i < p->program.input_count; i++) {
+        const struct hob_view *view = hob_tensor_view(p->ins[i].tensor);
+        int64_t count = 1;
+
+        for (uint32_t k = 0; k < value->rank; k++)
+            count *= value->shape[k];
+        if (taken >> i & 1 || p->constants[i] ||
+            p->inputs[i].kind != HOB_FUSED_FULL ||
+            hob_dtype_size(p->inputs[i].dtype) != size ||
+            !(view->flags & HOB_VIEW_CONTIGUOUS) ||
+            hob_view_count(view) != count ||
+            memcmp(p->ins[i].strides, p->outs[out].strides,
+                   p->program.rank * sizeof(int64_t)) != 0)
+            continue;
+        if (is_dead(window, index, p, i))
+            return (int)i;
+    }
+    return -1;
+}
+
+/* Bits of the inputs that lie in the storage of input IN: only one output
+ * may lie there. */
+static uint32_t sharing(const struct fu_program *p, uint32_t in)
+{
+    const struct hob_view *view = hob_tensor_view(p->ins[in].tensor);
+    uint32_t set = 0;
+
+    for (uint32_t i = 0; i < p->program.input_count; i++)
+        if (hob_tensor_view(p->ins[i].tensor)->storage == view->storage)
+            set |= UINT32_C(1) << i;
+    return set;
+}
+
+int fu_program_allocate(const struct fu_window *window, uint32_t index,
+                        struct fu_program *p)
+{
+    const struct fu_layer *layer = window->layer;
+    uint32_t taken = 0;
+
+    for (uint32_t i = 0; i < p->program.input_count; i++) {
+        const uint32_t set = sharing(p, i);
+
+        /* Two views of one storage: what is written of one may be read of
+         * the other. */
+        if (set & (set - 1))
+            taken |= set;
+    }
+    for (uint32_t i = 0; i < p->program.output_count; i++) {
+        const struct fu_value *value = &p->stored[i]->node->values[0];
+        struct hob_meta meta = {.dtype = value->dtype,
+                                .rank = value->rank,
+                                .scheme = value->scheme};
+        int over =
+            p->stored[i]->is_row ? -1 : find_dead(window, index, p, i, taken);
+
+        memcpy(meta.shape, value->shape, value->rank * sizeof(int64_t));
+        p->outs[i].tensor = layer->host->tensor_new(
+            layer->below, &meta, over >= 0 ? p->ins[over].tensor : NULL);
+        if (!p->outs[i].tensor) {
+            while (i--)
+                layer->host->tensor_unref(p->outs[i].tensor);
+            return 1;
+        }
+        if (over < 0)
+            continue;
+        taken |= UINT32_C(1) << over;
+        p->in_place++;
+    }
+    for (uint32_t i = 0; i < p->program.input_count; i++) {
+        p->run_ins[i].data = hob_tensor_view(p->ins[i].tensor)->data;
+        memcpy(p->run_ins[i].strides, p->ins[i].strides,
+               sizeof(p->ins[i].strides));
+    }
+    for (uint32_t i = 0; i < p->program.output_count; i++) {
+        p->run_outs[i].data = hob_tensor_view(p->outs[i].tensor)->data;
+        memcpy(p->run_outs[i].strides, p->outs[i].strides,
+               sizeof(p->outs[i].strides));
+    }
+    return 0;
+}

@@ -1,0 +1,445 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Groups of ops that fusion runs as one kernel: that there are some, what they
+ * store and save, and that what comes out is what the ops give one by one, on
+ * programs of random ops too.
+ */
+#include "hob_check.h"
+#include "op_fixture.h"
+#include "test_device.h"
+
+#include <hob/hob.h>
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static hob_runtime *runtime;
+static hob_scope *scope;
+static hob_device *plain, *lazy;
+
+/* The kernels since the last time. */
+static struct {
+    int groups, singles;
+    char name[16][128];
+    uint32_t ops[16], inputs[16], values[16], in_place[16], why[16];
+    uint64_t read[16], written[16], saved[16];
+} seen;
+
+static void watch(void *context, const struct hob_fusion_event *event)
+{
+    int at = seen.groups;
+
+    (void)context;
+    if (!event->is_group) {
+        seen.singles++;
+        return;
+    }
+    if (at == 16) /* random programs look at none */
+        return;
+    snprintf(seen.name[at], sizeof(seen.name[at]), "%s", event->name);
+    seen.ops[at] = event->op_count;
+    seen.inputs[at] = event->input_count;
+    seen.values[at] = event->value_count;
+    seen.in_place[at] = event->in_place;
+    seen.why[at] = event->values[0].why;
+    seen.read[at] = event->read_bytes;
+    seen.written[at] = event->written_bytes;
+    seen.saved[at] = event->saved_bytes;
+    seen.groups++;
+}
+
+static void forget(void)
+{
+    memset(&seen, 0, sizeof(seen));
+}
+
+static void setup(void)
+{
+    struct hob_runtime_options options = HOB_RUNTIME_OPTIONS_INIT;
+    hob_error error = HOB_ERROR_INIT;
+
+    options.policy = HOB_POLICY_REPORT;
+    options.exclusive = 1;
+    options.plugin_paths = test_device_paths(&options.plugin_path_count);
+    options.threads = 2;
+    ck_assert_hob_ok(hob_runtime_open(&options, &runtime, &error));
+    ck_assert_hob_ok(test_device_open(runtime, "flex", &plain, &error));
+    ck_assert_hob_ok(test_device_open(runtime, "fusion(flex)", &lazy, &error));
+    ck_assert_hob_ok(hob_fusion_watch(lazy, watch, NULL, &error));
+    scope = hob_scope_open(runtime);
+    forget();
+}
+
+static void teardown(void)
+{
+    hob_error error = HOB_ERROR_INIT;
+
+    ck_assert_hob_ok(hob_scope_error(scope, &error));
+    hob_scope_close(scope);
+    hob_device_unref(plain);
+    hob_device_unref(lazy);
+    ck_assert_hob_ok(hob_runtime_close(runtime, &error));
+}
+
+/* Numbers of a few sizes, the same on both devices. */
+static hob_tensor *numbers(hob_scope *where, hob_device *device,
+                           const int64_t *shape, int32_t rank, uint64_t seed)
+{
+    int64_t count = 1;
+    float *data;
+    hob_tensor *tensor;
+
+    for (int32_t i = 0; i < rank; i++)
+        count *= shape[i];
+    data = malloc((size_t)count * sizeof(*data) + 1);
+    ck_assert_ptr_nonnull(data);
+    seed = seed * 2 + 1;
+    for (int64_t i = 0; i < count; i++)
+        data[i] = (float)op_random(&seed);
+    tensor = hob_from_f32(where, device, data, shape, rank);
+    free(data);
+    return tensor;
+}
+
+static const int64_t matrix[] = {33, 130};
+enum { BYTES = 33 * 130 * 4 };
+
+/* ---- what is one kernel ---- */
+
+START_TEST(test_fusion_chain_is_one_kernel)
+{
+    hob_tensor *x = numbers(scope, lazy, matrix, 2, 1);
+    hob_tensor *y = hob_exp(scope, hob_neg(scope, hob_square(scope, x)));
+    hob_error error = HOB_ERROR_INIT;
+
+    ck_assert_hob_ok(hob_eval(&y, 1, &error));
+    ck_assert_int_eq(seen.groups, 1);
+    ck_assert_int_eq(seen.singles, 0);
+    ck_assert_str_eq(seen.name[0], "square+neg+exp");
+    ck_assert_uint_eq(seen.ops[0], 3);
+    ck_assert_uint_eq(seen.inputs[0], 1);
+    ck_assert_uint_eq(seen.values[0], 1);
+    ck_assert_uint_eq(seen.why[0], HOB_FUSION_ASKED);
+    ck_assert_uint_eq(seen.read[0], BYTES);
+    ck_assert_uint_eq(seen.written[0], BYTES);
+    ck_assert_uint_eq(seen.saved[0], 4 * BYTES); /* two written and read */
+}
+END_TEST
+
+/* Rows of a softmax stay in the kernel; broadcasts are read once a row. */
+START_TEST(test_fusion_row_reductions_are_in_the_kernel)
+{
+    const int64_t column[] = {33, 1};
+    hob_error error = HOB_ERROR_INIT;
+    hob_tensor *x = numbers(scope, lazy, matrix, 2, 1);
+    hob_tensor *scale = numbers(scope, lazy, column, 2, 2);
+    hob_tensor *scaled = hob_mul(scope, x, scale);
+    hob_tensor *e =
+        hob_exp(scope, hob_sub(scope, scaled, hob_max_dim(scope, scaled, 1)));
+    hob_tensor *y = hob_div(scope, e, hob_sum_dim(scope, e, -1));
+
+    ck_assert_hob_ok(hob_eval(&y, 1, &error));
+    ck_assert_int_eq(seen.groups, 1);
+    ck_assert_int_eq(seen.singles, 0);
+    ck_assert_uint_eq(seen.ops[0], 6);
+    ck_assert_uint_eq(seen.inputs[0], 2);
+    /* The scope holds both reductions, which are dear. */
+    ck_assert_uint_eq(seen.written[0], BYTES + 2 * 33 * 4);
+    ck_assert_uint_eq(seen.why[0], HOB_FUSION_DEAR);
+}
+END_TEST
+
+START_TEST(test_fusion_lone_ops_run_as_they_are)
+{
+    hob_error error = HOB_ERROR_INIT;
+    hob_tensor *x = numbers(scope, lazy, matrix, 2, 1);
+    hob_tensor *y = hob_exp(scope, hob_swap_dims(scope, x, 0, 1));
+
+    ck_assert_hob_ok(hob_eval(&y, 1, &error));
+    ck_assert_int_eq(seen.groups, 0);
+    ck_assert_int_eq(seen.singles, 2);
+}
+END_TEST
+
+/* Two results and a dear op between: nothing is computed twice. */
+START_TEST(test_fusion_stores_what_others_read)
+{
+    hob_error error = HOB_ERROR_INIT;
+    const int64_t square[] = {40, 40};
+    hob_tensor *x = numbers(scope, lazy, square, 2, 1);
+    hob_tensor *h = hob_relu(scope, hob_add_scalar(scope, x, hob_f64(0.5)));
+    hob_tensor *m = hob_matmul(scope, h, h);
+    hob_tensor *y[2];
+
+    y[0] = hob_tanh(scope, hob_mul(scope, m, h));
+    y[1] = hob_add(scope, m, m);
+    ck_assert_hob_ok(hob_eval(y, 2, &error));
+    ck_assert_int_eq(seen.groups, 2);
+    ck_assert_int_eq(seen.singles, 1); /* the product */
+    ck_assert_str_eq(seen.name[0], "add_scalar+relu");
+    ck_assert_uint_eq(seen.why[0], HOB_FUSION_READ);
+    ck_assert_uint_eq(seen.values[1], 2);
+    ck_assert_uint_eq(seen.inputs[1], 2);
+}
+END_TEST
+
+START_TEST(test_fusion_constants_are_no_tensors)
+{
+    hob_error error = HOB_ERROR_INIT;
+    hob_tensor *x = numbers(scope, lazy, matrix, 2, 1);
+    hob_tensor *two =
+        hob_full(scope, matrix, 2, hob_i64(2), lazy, HOB_DTYPE_F32);
+    hob_tensor *y = hob_mul(scope, x, two);
+
+    ck_assert_hob_ok(hob_eval(&y, 1, &error));
+    ck_assert_int_eq(seen.groups, 1);
+    ck_assert_int_eq(seen.singles, 0);
+    ck_assert_uint_eq(seen.read[0], BYTES + 4);
+}
+END_TEST
+
+/* What is cheap and held, but was not asked for, is left; the second time it
+ * is computed it is stored. */
+START_TEST(test_fusion_computes_nothing_more_than_twice)
+{
+    hob_error error = HOB_ERROR_INIT;
+    hob_tensor *x = numbers(scope, lazy, matrix, 2, 1);
+    hob_tensor *held = hob_square(scope, x);
+    hob_tensor *y = hob_exp(scope, held);
+    hob_tensor *z = hob_log1p(scope, held);
+    hob_tensor *w = hob_sqrt(scope, held);
+    struct hob_fusion_stats report = HOB_FUSION_STATS_INIT;
+
+    ck_assert_hob_ok(hob_eval(&y, 1, &error));
+    ck_assert_int_eq(seen.groups, 1);
+    ck_assert_uint_eq(seen.values[0], 2); /* z and w read it, too */
+    forget();
+    ck_assert_hob_ok(hob_eval(&z, 1, &error));
+    ck_assert_int_eq(seen.groups, 0);
+    ck_assert_hob_ok(hob_eval(&w, 1, &error));
+    forget();
+    held = hob_square(scope, x);
+    y = hob_exp(scope, held);
+    ck_assert_hob_ok(hob_eval(&y, 1, &error));
+    ck_assert_uint_eq(seen.values[0], 1);
+    z = hob_neg(scope, held);
+    ck_assert_hob_ok(hob_eval(&z, 1, &error));
+    ck_assert_int_eq(seen.groups, 2);
+    ck_assert_uint_eq(seen.values[1], 2);
+    forget();
+    w = hob_abs(scope, held);
+    ck_assert_hob_ok(hob_eval(&w, 1, &error));
+    ck_assert_int_eq(seen.groups, 0); /* abs alone */
+    ck_assert_hob_ok(hob_fusion_report(lazy, &report, &error));
+    ck_assert_uint_eq(report.weak, 1);
+    ck_assert_uint_ge(report.programs, 2);
+    ck_assert_uint_eq(report.declined, 0);
+}
+END_TEST
+
+START_TEST(test_fusion_writes_over_what_is_dead)
+{
+    hob_error error = HOB_ERROR_INIT;
+    hob_tensor *slot = NULL;
+
+    hob_assign(scope, &slot, numbers(scope, lazy, matrix, 2, 1));
+    for (int i = 0; i < 2; i++) {
+        hob_scope *step = hob_scope_child(scope);
+
+        hob_assign(scope, &slot,
+                   hob_mul_scalar(step, hob_add_scalar(step, slot, hob_i64(1)),
+                                  hob_f64(0.5)));
+        hob_scope_close(step);
+    }
+    ck_assert_int_eq(seen.groups, 2);
+    ck_assert_uint_eq(seen.in_place[1], 1);
+    ck_assert_hob_ok(hob_eval(&slot, 1, &error));
+}
+END_TEST
+
+START_TEST(test_fusion_programs_are_found_again)
+{
+    hob_error error = HOB_ERROR_INIT;
+    struct hob_fusion_stats report = HOB_FUSION_STATS_INIT;
+
+    for (int64_t i = 1; i < 9; i++) {
+        const int64_t shape[] = {10 * i};
+        hob_tensor *x = numbers(scope, lazy, shape, 1, 3);
+
+        x = hob_exp(scope, hob_mul_scalar(scope, x, hob_i64(i)));
+        ck_assert_hob_ok(hob_eval(&x, 1, &error));
+    }
+    ck_assert_hob_ok(hob_fusion_report(lazy, &report, &error));
+    ck_assert_uint_eq(report.groups, 8);
+    ck_assert_uint_eq(report.programs, 1); /* of all sizes and numbers */
+    ck_assert_uint_eq(report.program_hits, 7);
+    ck_assert_int_eq(hob_fusion_report(plain, &report, &error), HOB_ERR_DEVICE);
+    hob_error_release(&error);
+}
+END_TEST
+
+/* ---- that it is right ---- */
+
+enum { MOST = 24, SHAPES = 6 };
+
+static const int64_t shapes[SHAPES][3] = {{4, 5, 33}, {1, 5, 33}, {4, 1, 33},
+                                          {4, 5, 1},  {1, 1, 33}, {4, 1, 1}};
+
+/* One op of a random program on VALUES, COUNT of them. */
+static hob_tensor *random_op(hob_scope *where, hob_tensor **values, int count,
+                             uint64_t *state)
+{
+    hob_tensor *x = values[(int)((op_random(state) + 1) / 2 * count)];
+    hob_tensor *y = values[(int)((op_random(state) + 1) / 2 * count)];
+    const int32_t rank = hob_tensor_rank(x);
+    const int64_t last[] = {-1, -2};
+
+    switch ((int)((op_random(state) + 1) * 13)) {
+    case 0:
+        return hob_add(where, x, y);
+    case 1:
+        return hob_mul(where, x, y);
+    case 2:
+        return hob_sub(where, x, y);
+    case 3:
+        return hob_maximum(where, x, y);
+    case 4:
+        return hob_tanh(where, x);
+    case 5:
+        return hob_sigmoid(where, x);
+    case 6:
+        return hob_relu(where, x);
+    case 7:
+        return hob_mul_scalar(where, x, hob_f64(0.75));
+    case 8:
+        return hob_clamp(where, x, hob_f64(-0.5), hob_none());
+    case 9:
+        return hob_where(where, hob_greater(where, x, y), x, y);
+    case 10:
+        return hob_mean_dim(where, x, rank - 1);
+    case 11:
+        return hob_max_dim(where, x, -1);
+    case 12:
+        return hob_sum_dims(where, hob_mul_scalar(where, x, hob_f64(0.05)),
+                            last, 2);
+    case 13:
+        return hob_cast(where, hob_cast(where, x, HOB_DTYPE_F64),
+                        HOB_DTYPE_F32);
+    case 14:
+        return hob_silu(where, x);
+    case 15:
+        return hob_softmax(where, x, -1);
+    case 16:
+        return hob_swap_dims(where, hob_swap_dims(where, x, 0, 1), 0, 1);
+    case 17:
+        return hob_flip(where, x, (const int64_t[]){2}, 1);
+    case 18:
+        return hob_add(where, x,
+                       hob_full(where, shapes[0], 3, hob_f64(0.25),
+                                hob_tensor_device(x), HOB_DTYPE_F32));
+    case 19:
+        return hob_layer_norm(where, x, NULL, NULL, 1e-3);
+    case 20:
+        return hob_hard_sigmoid(where, x, 0.2, 0.5);
+    case 21:
+        return hob_mask_fill(where, x, hob_less(where, x, y), hob_f64(0.1));
+    case 22:
+        return hob_mul(where, x, hob_mean(where, x));
+    case 23:
+        return hob_prelu(
+            where, x,
+            numbers(where, hob_tensor_device(x), (const int64_t[]){1}, 1, 4));
+    default:
+        return hob_abs(where, x);
+    }
+}
+
+/* The program SEED on DEVICE; its values are VALUES. */
+static int random_program(hob_scope *where, hob_device *device, uint64_t seed,
+                          hob_tensor **values)
+{
+    uint64_t state = seed * UINT64_C(0x9e3779b97f4a7c15) + 1;
+    int count = 0;
+
+    for (; count < SHAPES; count++)
+        values[count] = numbers(where, device, shapes[count], 3,
+                                seed * 10 + (uint64_t)count);
+    for (int i = 0; i < 4; i++)
+        (void)op_random(&state);
+    for (; count < MOST; count++)
+        values[count] = random_op(where, values, count, &state);
+    return count;
+}
+
+static void check_same(hob_tensor *got, hob_tensor *want, uint64_t seed, int at)
+{
+    const int64_t count = hob_tensor_count(want);
+    double *a = malloc((size_t)count * sizeof(*a));
+    double *b = malloc((size_t)count * sizeof(*b));
+    hob_error error = HOB_ERROR_INIT;
+
+    ck_assert_int_eq(hob_tensor_count(got), count);
+    ck_assert_hob_ok(hob_read_f64(got, a, count, &error));
+    ck_assert_hob_ok(hob_read_f64(want, b, count, &error));
+    for (int64_t i = 0; i < count; i++)
+        ck_assert_msg(fabs(a[i] - b[i]) <= 2e-5 * fmax(1, fabs(b[i])),
+                      "program %d, value %d, element %d: %.9g, not %.9g",
+                      (int)seed, at, (int)i, a[i], b[i]);
+    free(a);
+    free(b);
+}
+
+START_TEST(test_fusion_of_random_programs)
+{
+    hob_error error = HOB_ERROR_INIT;
+
+    for (uint64_t seed = 1; seed <= 20; seed++) {
+        const uint64_t number = seed + 20 * (uint64_t)_i;
+        hob_scope *inner = hob_scope_child(scope);
+        hob_tensor *got[MOST], *want[MOST];
+        uint64_t state = number + 99;
+
+        random_program(inner, lazy, number, got);
+        random_program(inner, plain, number, want);
+        /* All at once, one after the other, or some of them. */
+        forget();
+        if (number % 3 == 0)
+            ck_assert_hob_ok(hob_eval(got + SHAPES, MOST - SHAPES, &error));
+        for (int i = MOST - 1; i >= SHAPES; i--)
+            if (number % 3 != 2 || op_random(&state) > 0)
+                check_same(got[i], want[i], number, i);
+            else
+                forget();
+        forget();
+        ck_assert_hob_ok(hob_scope_error(inner, &error));
+        hob_scope_close(inner);
+        forget();
+    }
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("fusion groups");
+    TCase *tc = tcase_create("groups");
+
+    if (!getenv("HOB_TEST_PLUGIN_DIR")) {
+        fprintf(stderr, "skipped: HOB_TEST_PLUGIN_DIR names no plugins\n");
+        return 77;
+    }
+    tcase_add_checked_fixture(tc, setup, teardown);
+    tcase_set_timeout(tc, 60);
+    tcase_add_test(tc, test_fusion_chain_is_one_kernel);
+    tcase_add_test(tc, test_fusion_row_reductions_are_in_the_kernel);
+    tcase_add_test(tc, test_fusion_lone_ops_run_as_they_are);
+    tcase_add_test(tc, test_fusion_stores_what_others_read);
+    tcase_add_test(tc, test_fusion_constants_are_no_tensors);
+    tcase_add_test(tc, test_fusion_computes_nothing_more_than_twice);
+    tcase_add_test(tc, test_fusion_writes_over_what_is_dead);
+    tcase_add_test(tc, test_fusion_programs_are_found_again);
+    tcase_add_loop_test(tc, test_fusion_of_random_programs, 0, 10);
+    suite_add_tcase(suite, tc);
+    return hob_check_main(suite);
+}
