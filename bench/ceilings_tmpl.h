@@ -26,13 +26,16 @@ TARGET static void NAME(sum)(struct part *part)
 {
     FLOATS a = SET(0), b = a, c = a, d = a;
 
+    /* Four runs side by side, which is faster than one here and there. */
     for (int64_t r = 0; r < part->repeats; r++)
-        for (int64_t i = 0; i + 4 * LANES <= part->count; i += 4 * LANES) {
-            a = ADD(a, LOAD(part->from + i));
-            b = ADD(b, LOAD(part->from + i + LANES));
-            c = ADD(c, LOAD(part->from + i + 2 * LANES));
-            d = ADD(d, LOAD(part->from + i + 3 * LANES));
-        }
+        for (int64_t i = 0; i + 4 * RUN <= part->count; i += 4 * RUN)
+            for (const float *x = part->from + i; x < part->from + i + RUN;
+                 x += LANES) {
+                a = ADD(a, LOAD(x));
+                b = ADD(b, LOAD(x + RUN));
+                c = ADD(c, LOAD(x + 2 * RUN));
+                d = ADD(d, LOAD(x + 3 * RUN));
+            }
     STORE(part->sink, ADD(ADD(a, b), ADD(c, d)));
 }
 

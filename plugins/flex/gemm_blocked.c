@@ -17,7 +17,7 @@ enum {
     PACK_LIMIT_BYTES = 64 << 20,
     /* Products up to this many bytes packed use the stack. */
     STACK_BYTES = 32 << 10,
-    /* No operand larger than this is read where it lies across its rows. */
+    /* No larger B is read where it lies. */
     DIRECT_BYTES = 2 << 20,
     /* A result up to so large is in the caches anyway. */
     NEAR_BYTES = 128 << 10,
@@ -381,8 +381,9 @@ static void plan_panels(struct blocked *job)
     job->height = flex_divide_up(gemm->m, job->panels_a);
     job->tall = gemm->m - job->panels_a * (job->height - 1);
     job->panels_b = flex_divide_up(gemm->n, kernels->width);
-    if (gemm->a_column == 1 ? a_bytes <= kernels->direct_a
-                            : gemm->a_row == 1 && a_bytes <= DIRECT_BYTES)
+    if (gemm->a_column == 1
+            ? a_bytes <= kernels->direct_a
+            : gemm->a_row == 1 && a_bytes <= kernels->direct_columns)
         job->direct_a = job->panels_a;
     if (gemm->b_column == 1 && b_bytes <= DIRECT_BYTES &&
         b_bytes * job->panels_a <= kernels->direct_b)

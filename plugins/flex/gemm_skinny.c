@@ -12,9 +12,12 @@
 
 enum {
     ROWS_MAX = 2 * FLEX_SKINNY_ROWS, /* in groups of FLEX_SKINNY_ROWS */
-    /* Bytes of a row of the large matrix in one task, if it streams by: its
-     * sums, 32 KiB at most, stay in the first-level cache. */
-    STREAM_BYTES = 2048,
+    /* Bytes of a row of the large matrix in one task, if it streams by: long
+     * runs are read faster (8 KiB by a third more than 2), but the sums of all
+     * rows stay in the first-level cache, and several tasks are wanted. */
+    STREAM_MOST = 8192,
+    STREAM_LEAST = 2048,
+    SUMS_BYTES = ROWS_MAX * STREAM_LEAST,
     DOT_COLUMNS = 64,
     /* Rows of the large matrix that all groups use before the next ones. */
     STREAM_DEPTH = 8,
@@ -159,7 +162,7 @@ static void sum_rows(const struct skinny *job, int64_t k, int64_t depth,
 
 static void skinny_task(const struct skinny *job, int64_t task)
 {
-    _Alignas(FLEX_ALIGN) char sums[ROWS_MAX * STREAM_BYTES];
+    _Alignas(FLEX_ALIGN) char sums[SUMS_BYTES];
     const int32_t size = job->kernels->size;
     const int64_t first = task * job->columns;
     const int64_t columns =
@@ -236,7 +239,10 @@ hob_status flex_gemm_skinny(struct flex_device *device,
      * many are, or there is only one of them. */
     job.is_stream = job.large_k != 1;
     job.columns =
-        job.is_stream ? STREAM_BYTES / job.kernels->size : DOT_COLUMNS;
+        job.is_stream
+            ? flex_clamp(2 * STREAM_MOST / job.few, STREAM_LEAST, STREAM_MOST) /
+                  FLEX_ALIGN * FLEX_ALIGN / job.kernels->size
+            : DOT_COLUMNS;
     if (job.columns > job.many)
         job.columns = job.many;
     small_bytes =

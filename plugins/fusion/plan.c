@@ -452,26 +452,70 @@ static void choose_constant(struct fu_window *window, struct fu_item *item)
 
 /* ---- the order of groups ---- */
 
+static void emit(struct fu_window *window, uint64_t *done, uint32_t group)
+{
+    window->order[window->order_count++] = (uint16_t)group;
+    add(done, group);
+}
+
+/* What GROUP depends on comes before it: of that, who depends on another
+ * reaches more. */
+static void emit_needed(struct fu_window *window, uint64_t *done,
+                        uint32_t group)
+{
+    for (;;) {
+        uint32_t least = FU_WINDOW, next = 0;
+
+        for (uint32_t i = 0; i < window->group_count; i++) {
+            const struct fu_group *needed = &window->groups[i];
+
+            if (needed->is_gone || has(done, i) ||
+                !has(window->groups[group].reach, i) ||
+                size_of(needed->reach) >= least)
+                continue;
+            least = size_of(needed->reach);
+            next = i;
+        }
+        if (least == FU_WINDOW)
+            return;
+        emit(window, done, next);
+    }
+}
+
+static int is_ready(const struct fu_window *window, const uint64_t *done,
+                    uint32_t group)
+{
+    const uint64_t *reach = window->groups[group].reach;
+
+    for (uint32_t i = 0; i < FU_WORDS; i++)
+        if (reach[i] & ~done[i])
+            return 0;
+    return 1;
+}
+
+/* As far as their members allow, groups run where their last one was recorded:
+ * a program's own order is good to caches and memory. */
 static void put_in_order(struct fu_window *window)
 {
-    uint16_t sizes[FU_WINDOW];
-    uint32_t count = 0;
+    uint64_t done[FU_WORDS] = {0};
+    uint16_t by_last[FU_WINDOW];
 
-    for (uint32_t i = 0; i < window->group_count; i++) {
-        uint32_t at = count;
-
+    memset(by_last, 0xff, sizeof(by_last));
+    window->order_count = 0;
+    for (uint32_t i = 0; i < window->group_count; i++)
         if (window->groups[i].is_gone)
+            add(done, i);
+        else
+            by_last[window->groups[i].last] = (uint16_t)i;
+    for (uint32_t i = 0; i < window->count; i++) {
+        const uint32_t group = by_last[i];
+
+        if (group >= FU_WINDOW || has(done, group))
             continue;
-        sizes[i] = (uint16_t)size_of(window->groups[i].reach);
-        /* Who depends on another reaches more: those come later. */
-        while (at && sizes[window->order[at - 1]] > sizes[i]) {
-            window->order[at] = window->order[at - 1];
-            at--;
-        }
-        window->order[at] = (uint16_t)i;
-        count++;
+        if (!is_ready(window, done, group))
+            emit_needed(window, done, group);
+        emit(window, done, group);
     }
-    window->order_count = count;
 }
 
 void fu_window_plan_locked(struct fu_window *window,

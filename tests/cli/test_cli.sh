@@ -612,6 +612,22 @@ try 0 eval "$work/plain.json" --device flex --stats
 out_has "^memory of flex: at most [0-9]* bytes, [0-9]* blocks, [0-9]* of them"
 try 0 eval "$work/plain.json" --device flex --stats --json
 out_has "\"block_count\":"
+try 1 eval "$work/plain.json" --device flex --explain
+err_has "there is no fusion in flex"
+
+# Which ops ran in which kernel, and what was stored.
+cat >"$work/fused.json" <<'END'
+{"inputs": [{"name": "x", "dtype": "f32", "shape": [4], "data": [1, 2, 3, 4]}],
+ "program": [["h", "exp", ["x"], {}], ["y", "neg", ["h"], {}],
+             ["m", "cumsum", ["y"], {"dim": 0}]],
+ "outputs": [{"value": "m"}]}
+END
+try 0 eval "$work/fused.json" --device "fusion(flex)" --explain
+out_has "^  kernel  cast+exp+neg: 3 ops, 1 inputs; read 32, written 16, saved 64"
+out_has "^          stores neg (16 bytes): read outside the group"
+out_has "^  op      cumsum"
+try 0 eval "$work/fused.json" --device "fusion(flex)" --explain --json
+out_has "\"saved_bytes\":.*64"
 
 cat >"$work/unsigned.json" <<'END'
 {"inputs": [{"name": "x", "dtype": "u64", "shape": [3],

@@ -280,7 +280,12 @@ START_TEST(test_fuse_is_busy_first)
     ck_assert_uint_eq(stats().not_ready, 2);
     ck_assert_uint_gt(stats().compile_ns, 0);
     fused->release(&noting.device, kernel);
-    ck_assert_int_eq(noting.kernels, 0);
+    /* The structure comes again. */
+    kernel = compile_sum(1, HOB_OK);
+    ck_assert_int_eq(run(kernel), HOB_OK);
+    fused->release(&noting.device, kernel);
+    ck_assert_int_eq(noting.compiled, 1);
+    ck_assert_int_eq(noting.kernels, 1);
 }
 END_TEST
 
@@ -308,7 +313,7 @@ START_TEST(test_fuse_compiles_classes)
     ck_assert_int_eq(noting.compiled, 4);
     ck_assert_int_eq(run_at(kernels[0], 4, 8, 8, 1, 4), HOB_OK);
     ck_assert_int_eq(noting.compiled, 5);
-    ck_assert_ptr_nonnull(strstr(noting.text, "= LOAD(in0, i + (0 * NEXT"));
+    ck_assert_ptr_nonnull(strstr(noting.text, "= LOAD(in0, i + INDEX(k)"));
     ck_assert_ptr_nonnull(strstr(noting.text, "LOAD_VECTOR(in1"));
     ck_assert_int_eq(noting.launches, 11);
     fused->release(&noting.device, kernels[0]);
@@ -326,7 +331,7 @@ START_TEST(test_fuse_widens_indices)
     fused->set_waits(&noting.device, 1);
     ck_assert_int_eq(run_at(kernel, 1 << 10, 1 << 20, 1 << 20, 1, 0), HOB_OK);
     ck_assert_ptr_nonnull(strstr(noting.text, "#define CUBE_WIDE 0"));
-    ck_assert_uint_eq(noting.groups, 1 << 19);
+    ck_assert_uint_eq(noting.groups, 1 << 20);
     ck_assert_int_eq(run_at(kernel, 3 << 10, 1 << 20, 0, 0, 0), HOB_OK);
     ck_assert_ptr_nonnull(strstr(noting.text, "#define CUBE_WIDE 1"));
     fused->release(&noting.device, kernel);
@@ -351,14 +356,14 @@ START_TEST(test_fuse_drops_what_is_queued)
     fused->set_waits(&noting.device, 1);
     ck_assert_int_eq(run(kernels[0]), HOB_OK);
     fused->release(&noting.device, kernels[0]);
-    /* Those that were at it, and this one. */
-    ck_assert_int_eq(noting.compiled, 3);
+    /* One that nobody waits for may still be at it. */
+    ck_assert_int_ge(noting.compiled, 2);
+    ck_assert_int_le(noting.compiled, 3);
     ck_assert_int_eq(noting.most, 2);
 }
 END_TEST
 
-/* What is compiled when its last user goes is thrown away, also if the same
- * structure comes again meanwhile. */
+/* What is compiled when its last user goes is there for the next one. */
 START_TEST(test_fuse_release_while_compiling)
 {
     void *kernel = compile_sum(3, HOB_OK), *again;
@@ -368,11 +373,11 @@ START_TEST(test_fuse_release_while_compiling)
     fused->release(&noting.device, kernel);
     again = compile_sum(3, HOB_OK);
     ck_assert_int_eq(run(again), HOB_ERR_BUSY);
-    wait_inside(2);
     open_gate();
     fused->set_waits(&noting.device, 1);
     ck_assert_int_eq(run(again), HOB_OK);
     fused->release(&noting.device, again);
+    ck_assert_int_eq(noting.compiled, 1);
 }
 END_TEST
 

@@ -1,9 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # The backend cube-vulkan on the first device of Vulkan: what hob says of it
-# with and without a driver, kernels under the validation layer and spirv-val,
-# and with --all the tests of ops and the conformance cases on it. The last line
-# is "N passed, N failed, N skipped". Exit code 77: nothing could be tried.
+# with and without a driver, and kernels under the validation layer and
+# spirv-val. The last line is "N passed, N failed, N skipped". test_ops.sh has
+# the tests of ops.
 set -u
 
 tests=${HOB_TEST_BUILDDIR:-.}
@@ -126,28 +126,4 @@ else
     skip "spirv-val" "it is not installed"
 fi
 
-# ---- ops -------------------------------------------------------------------
-
-# run_program NAME: add up its checks.
-run_program()
-{
-    HOB_TEST_DEVICE=$device "$tests/$1" >"$work/log" 2>&1
-    line=$(sed -n 's/^[0-9]*%: Checks: \([0-9]*\), Failures: \([0-9]*\), Errors: \([0-9]*\)$/\1 \2 \3/p' "$work/log")
-    # shellcheck disable=SC2086
-    set -- "$1" ${line:-0 1 0}
-    echo "$1 on $device: $2 checks, $(($3 + $4)) failed"
-    passed=$((passed + $2 - $3 - $4))
-    [ "$(($3 + $4))" -eq 0 ] || fail "$1"
-}
-
-if [ "${1-}" = --all ]; then
-    for program in test_bodies test_bodies_attention test_bodies_nd test_bodies_nn \
-        test_bodies_decompose test_autodiff test_autodiff_rules \
-        test_quant test_quant_products test_differential test_traps; do
-        run_program "unit/$program"
-    done
-    if HOB_TEST_DEVICE=$device "$HOB_TEST_SRCDIR/conformance/test_conformance.sh" \
-        >"$work/log" 2>&1; then pass; else fail "conformance"; fi
-    tail -n 1 "$work/log"
-fi
 finish

@@ -5,6 +5,12 @@
 # and used, with an installed Hob and nothing of its source. And what it
 # refuses, and that nothing is left then.
 set -u
+# What is built here, a compiler builds: test_extensions.sh does so with
+# sanitizers, and the units of hob-sdk have tests of their own.
+if [ -n "${HOB_TEST_CFLAGS-}" ]; then
+    echo "skipped: it runs without sanitizers"
+    exit 77
+fi
 . "$HOB_TEST_SRCDIR/examples/stage.sh"
 # The checker tries each device that opens: with drivers of GPUs that would take
 # minutes, and differ from machine to machine.

@@ -38,15 +38,29 @@
     } while (0)
 
 /* Run SUITE as the whole program; the result is main's. */
-static inline int hob_check_main(Suite *suite)
+static inline int hob_check_main_as(Suite *suite, enum fork_status fork_status)
 {
     SRunner *runner = srunner_create(suite);
     int failed;
 
+    srunner_set_fork_status(runner, fork_status);
     srunner_run_all(runner, CK_ENV);
     failed = srunner_ntests_failed(runner);
     srunner_free(runner);
     return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
+
+/* Each test is a process, or with CK_FORK=no all of them are one, as under
+ * valgrind and sanitizers, where a process costs more than most tests. */
+static inline int hob_check_main(Suite *suite)
+{
+    return hob_check_main_as(suite, CK_FORK_GETENV);
+}
+
+/* For a suite that has tests which end their process. */
+static inline int hob_check_main_apart(Suite *suite)
+{
+    return hob_check_main_as(suite, CK_FORK);
 }
 
 #endif

@@ -9,6 +9,18 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+
+/* Where all tests are one process, a GPU's device is opened once for them, or
+ * its kernels would be compiled for each; [which]. */
+static struct op_fixture kept[OP_DEVICE_TRACKED + 1];
+
+static int keeps_devices(void)
+{
+    const char *fork = getenv("CK_FORK");
+
+    return fork && !strcmp(fork, "no") && !test_device_is_flex();
+}
 
 static void keep_told(void *context, hob_status status, const char *op,
                       const char *message)
@@ -29,6 +41,11 @@ void op_fixture_open(struct op_fixture *fixture, int which)
     struct hob_runtime_options options = HOB_RUNTIME_OPTIONS_INIT;
     hob_error error = HOB_ERROR_INIT;
 
+    if (kept[which].runtime) {
+        *fixture = kept[which];
+        fixture->scope = hob_scope_open(fixture->runtime);
+        return;
+    }
     options.policy = HOB_POLICY_REPORT;
     options.on_panic = keep_told;
     options.on_panic_context = fixture;
@@ -43,17 +60,26 @@ void op_fixture_open(struct op_fixture *fixture, int which)
     if (which == 0 || options.plugin_path_count)
         ck_assert_hob_ok(test_device_open(fixture->runtime, devices[which],
                                           &fixture->device, &error));
+    if (keeps_devices())
+        kept[which] = *fixture;
     fixture->scope = hob_scope_open(fixture->runtime);
 }
 
 void op_fixture_close(struct op_fixture *fixture)
 {
+    const struct op_fixture open = *fixture;
     hob_error error = HOB_ERROR_INIT;
 
-    ck_assert_hob_ok(hob_scope_error(fixture->scope, &error));
-    hob_scope_close(fixture->scope);
-    hob_device_unref(fixture->device);
-    ck_assert_hob_ok(hob_runtime_close(fixture->runtime, &error));
+    if (!open.runtime)
+        return;
+    /* The next test of this process may open another device or none. */
+    memset(fixture, 0, sizeof(*fixture));
+    ck_assert_hob_ok(hob_scope_error(open.scope, &error));
+    hob_scope_close(open.scope);
+    if (keeps_devices())
+        return;
+    hob_device_unref(open.device);
+    ck_assert_hob_ok(hob_runtime_close(open.runtime, &error));
 }
 
 hob_tensor *op_tensor(struct op_fixture *fixture, hob_dtype dtype,

@@ -25,7 +25,7 @@ struct op_fixture {
 
 /* Open device WHICH in a runtime that reports. Fails the test otherwise. */
 void op_fixture_open(struct op_fixture *fixture, int which);
-/* Fails the test if anything is left. */
+/* Fails the test if anything is left. A fixture that is not open is passed over. */
 void op_fixture_close(struct op_fixture *fixture);
 
 /* A tensor of DTYPE with COUNT of DATA's numbers, which are as many as the

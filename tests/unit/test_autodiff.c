@@ -163,7 +163,7 @@ START_TEST(test_autodiff_require_grad_refuses)
     hob_require_grad(scope, hob_arange(scope, 0, 3, 1, saving, HOB_DTYPE_NONE));
     expect_error(HOB_ERR_DTYPE, "i32");
     hob_require_grad(scope, vector(flex, 0, 3));
-    expect_error(HOB_ERR_DEVICE, "autodiff(flex)");
+    expect_error(HOB_ERR_DEVICE, "open the device as \"autodiff(");
 }
 END_TEST
 
@@ -500,9 +500,12 @@ START_TEST(test_autodiff_million_nodes)
     hob_tensor *x = leaf_on(device, 1, 1);
     hob_tensor *y = x;
     hob_grads *grads;
+    /* The graph is the host's: one of a device with slow launches need only be
+     * deeper than a stack. */
+    const int length = test_device_is_flex() ? CHAIN : CHAIN / 20;
 
     hob_tensor_ref(y);
-    for (int i = 0; i < CHAIN; i++) {
+    for (int i = 0; i < length; i++) {
         hob_scope *step = hob_scope_child(scope);
         hob_tensor *next =
             i % 2 ? hob_mul_scalar(step, y, hob_f64(1))

@@ -6,6 +6,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 /*
@@ -18,6 +19,7 @@
  * reduction; for the others a pattern says what each parameter is.
  */
 
+/* HOB_TEST_ROUNDS is another number of rounds. */
 enum { ROUNDS = 60, MOST = 4096, MAX_ARGS = 8 };
 
 static struct op_fixture sides[OP_DEVICE_COUNT];
@@ -450,6 +452,13 @@ static void check_round(struct plan *plan, uint32_t round)
     }
 }
 
+static uint32_t rounds(void)
+{
+    const char *text = getenv("HOB_TEST_ROUNDS");
+
+    return text ? (uint32_t)strtoul(text, NULL, 10) : ROUNDS;
+}
+
 START_TEST(test_differential_flex_agrees_with_the_reference)
 {
     struct hob__signature signature;
@@ -467,7 +476,7 @@ START_TEST(test_differential_flex_agrees_with_the_reference)
     if (sides[1].device && derive_pattern(&plan)) {
         op_fixture_open(&sides[0], 0);
         op_fixture_open(&sides[2], 2);
-        for (uint32_t round = 0; round < ROUNDS; round++) {
+        for (uint32_t round = 0; round < rounds(); round++) {
             /* What a round made goes before the next. */
             hob_scope *outer[OP_DEVICE_COUNT];
             for (int side = 0; side < OP_DEVICE_COUNT; side++) {

@@ -789,5 +789,5 @@ int main(void)
     tcase_add_test(tc, test_fork_is_refused_in_the_child);
     tcase_add_test(tc, test_empty_tensors_launch_nothing);
     suite_add_tcase(suite, tc);
-    return hob_check_main(suite);
+    return hob_check_main_apart(suite);
 }

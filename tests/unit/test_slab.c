@@ -112,5 +112,5 @@ int main(void)
     tcase_add_loop_test(tc, test_slab_objects_are_apart_and_used_again, 0, 2);
     tcase_add_loop_test(tc, test_slab_serves_several_threads, 0, 2);
     suite_add_tcase(suite, tc);
-    return hob_check_main(suite);
+    return hob_check_main_apart(suite);
 }

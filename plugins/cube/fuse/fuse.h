@@ -5,9 +5,9 @@
  *
  *   plan.c, steps.c     a program: what may be a step, when it is computed
  *   layout.c            a run: strides and sizes to a class of kernels
- *   emit.c, walk.c, passes.c, folds.c, pairs.c   program and class to text in the
- * dialect store.c             programs, their kernels, the threads that compile
- * them fuse.c              the interface: a run to a launch
+ *   emit.c, walk.c, passes.c, folds.c, pairs.c   program and class to text in
+ * the dialect store.c             programs, their kernels, the threads that
+ * compile them fuse.c              the interface: a run to a launch
  */
 #ifndef CUBE_FUSE_FUSE_H
 #define CUBE_FUSE_FUSE_H

@@ -8,12 +8,13 @@
 
 enum {
     INDEX_MOST = INT32_MAX - (1 << 24), /* as cube_job_reach() */
-    VECTORS_MOST = 4,   /* that are on their way to an invocation */
-    ELEMENTS_MOST = 32, /* of an invocation at a time */
-    COST_MOST = 256,    /* of them all: text that is laid out straight */
-    KEEP_ELEMENTS = 32, /* of a lane, of all values that are kept */
-    KEEP_COST = 480,    /* of them, unless a row has more for its lanes */
-    KEEP_SINGLES = 8,   /* where each is a load of its own */
+    COST_MOST = 256, /* of a vector: text that is laid out straight */
+    /* Of a lane, of all values that are kept: the first where a row has no more
+     * for FUSE_GROUP lanes. Groups of few registers hide each other's waiting.
+     */
+    KEEP_FEW = 16,
+    KEEP_MANY = 32,
+    KEEP_SINGLES = 8, /* where each is a load of its own */
     LANES_MOST = 1024,
     COLUMNS_MANY = 1 << 15, /* one invocation walks down each */
     COLUMN_LANES = 8,
@@ -178,19 +179,13 @@ static void set_hows(struct fuse_layout *layout, const struct fuse_plan *plan,
                                          : FUSE_UNUSED);
 }
 
-/* Operands that go in vectors, or by elements that are read each for itself. */
-static uint32_t count_hows(const struct fuse_class *class, uint32_t operands,
-                           int is_vector)
+/* Whether some operand goes in vectors. */
+static int has_vectors(const struct fuse_class *class, uint32_t operands)
 {
-    uint32_t count = 0;
-
     for (uint32_t k = 0; k < operands; k++)
-        count += is_vector ? class->how[k] == FUSE_DENSE ||
-                                 class->how[k] == FUSE_ALONG
-                           : class->how[k] != FUSE_UNUSED &&
-                                 class->how[k] != FUSE_SINGLE &&
-                                 class->how[k] != FUSE_FIXED;
-    return count;
+        if (class->how[k] == FUSE_DENSE || class->how[k] == FUSE_ALONG)
+            return 1;
+    return 0;
 }
 
 /* Bytes of the largest element. */
@@ -215,7 +210,7 @@ static void set_elements(struct fuse_layout *layout,
     struct fuse_class *class = &layout->class;
     const uint32_t operands = fuse_operand_count(plan);
     uint8_t order[HOB_MAX_RANK];
-    uint32_t inputs, wide = 16 / largest_of(plan);
+    uint32_t wide = 16 / largest_of(plan);
 
     order_dims(plan, run, order);
     take_dims(&layout->space, plan, run, order, 0, plan->program.rank);
@@ -224,16 +219,8 @@ static void set_elements(struct fuse_layout *layout,
     while (wide > 1 && wide * plan->cost > COST_MOST)
         wide /= 2;
     set_hows(layout, plan, wide);
-    if (!count_hows(class, operands, 1))
+    if (!has_vectors(class, operands))
         set_hows(layout, plan, 1);
-    inputs = count_hows(class, plan->program.input_count, 0);
-    class->deep = (uint8_t)(VECTORS_MOST / (inputs ? inputs : 1));
-    while (class->deep > 1 &&
-           ((uint32_t) class->deep * class->wide > ELEMENTS_MOST ||
-            (uint32_t) class->deep * class->wide * plan->cost > COST_MOST))
-        class->deep /= 2;
-    if (!class->deep)
-        class->deep = 1;
     class->group_size = FUSE_GROUP;
     set_slots(layout, operands);
     class->rank = class->slots ? (uint8_t)layout->space.rank : 0;
@@ -341,15 +328,12 @@ static void split_rows(struct fuse_layout *layout, const struct fuse_plan *plan,
 
     class->is_along = (uint8_t)rows_lie_along(layout, plan);
     set_row_hows(layout, plan, class->is_along ? wide : 1);
-    if (!count_hows(class, fuse_operand_count(plan), 1))
+    if (!has_vectors(class, fuse_operand_count(plan)))
         set_row_hows(layout, plan, 1);
     wide = class->wide;
     if (most > LANES_MOST)
         most = LANES_MOST;
-    keep = KEEP_ELEMENTS;
-    while (keep > wide && keep * plan->cost > KEEP_COST &&
-           layout->length <= keep / 2 * most)
-        keep /= 2;
+    keep = layout->length <= KEEP_FEW * FUSE_GROUP ? KEEP_FEW : KEEP_MANY;
     keep = keep / (plan->kept ? plan->kept : 1) / wide;
     if (wide == 1 && keep > KEEP_SINGLES)
         keep = KEEP_SINGLES;
@@ -407,7 +391,7 @@ hob_status fuse_layout_init(struct fuse_layout *layout,
         status = set_rows(layout, plan, device, run);
     } else {
         set_elements(layout, plan, run);
-        step = (int64_t)FUSE_GROUP * layout->class.wide * layout->class.deep;
+        step = (int64_t)FUSE_GROUP * layout->class.wide;
         layout->groups = layout->count / step + (layout->count % step != 0);
     }
     set_wide(layout, fuse_operand_count(plan));

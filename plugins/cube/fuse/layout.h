@@ -31,7 +31,6 @@ struct fuse_class {
     uint8_t rank;     /* dimensions of strided operands */
     uint8_t outer;    /* of them, those that are places of rows */
     uint8_t wide;     /* elements of a vector */
-    uint8_t deep;     /* vectors of an invocation at a time */
     uint8_t is_wide;  /* INDEX has 64 bits */
     uint8_t is_along; /* neighbours of a group are in one row */
     uint8_t keep;     /* vectors of a row that a lane keeps; 0: it does not */

@@ -139,7 +139,7 @@ void fuse_emit_pair_chain(struct fuse_emitter *emitter)
     cube_text_add(text, "}\n");
 }
 
-void fuse_emit_pair_load(struct fuse_emitter *emitter, uint32_t i, uint32_t u)
+void fuse_emit_pair_load(struct fuse_emitter *emitter, uint32_t i)
 {
     const struct fuse_class *class = emitter->class;
     struct cube_text *text = &emitter->text;
@@ -147,43 +147,39 @@ void fuse_emit_pair_load(struct fuse_emitter *emitter, uint32_t i, uint32_t u)
 
     switch (class->how[i]) {
     case FUSE_DENSE:
-        cube_text_addf(text,
-                       "        load_pairs_in%u(i + %u * NEXT, x%u_%u);\n", i,
-                       u, i, u);
+        cube_text_addf(text, "    load_pairs_in%u(i, x%u);\n", i, i);
         break;
     case FUSE_ALONG:
-        cube_text_addf(text, "        load_pairs_in%u(at_%u[%u], x%u_%u);\n", i,
-                       u, slot, i, u);
+        cube_text_addf(text, "    load_pairs_in%u(at[%u], x%u);\n", i, slot, i);
         break;
     case FUSE_NARROW:
         cube_text_addf(text,
-                       "        UNROLL for (int k = 0; k < WIDE; k += 2)\n"
-                       "            x%u_%u[k / 2] = pair_of(LOAD(in%u, i + (%u "
-                       "* NEXT + k)), LOAD(in%u, i + (%u * NEXT + k + 1)));\n",
-                       i, u, i, u, i, u);
+                       "    UNROLL for (int k = 0; k < WIDE; k += 2)\n"
+                       "        x%u[k / 2] = pair_of(LOAD(in%u, i + INDEX(k)), "
+                       "LOAD(in%u, i + INDEX(k + 1)));\n",
+                       i, i, i);
         break;
     case FUSE_FIXED:
         cube_text_addf(text,
-                       "        UNROLL for (int k = 0; k < WIDE; k += 2)\n"
-                       "            x%u_%u[k / 2] = pair_of(LOAD(in%u, "
-                       "at_%u[%u]), LOAD(in%u, at_%u[%u]));\n",
-                       i, u, i, u, slot, i, u, slot);
+                       "    UNROLL for (int k = 0; k < WIDE; k += 2)\n"
+                       "        x%u[k / 2] = pair_of(LOAD(in%u, at[%u]), "
+                       "LOAD(in%u, at[%u]));\n",
+                       i, i, slot, i, slot);
         break;
     case FUSE_PLACED:
         cube_text_addf(
             text,
-            "        UNROLL for (int k = 0; k < WIDE; k += 2)\n"
-            "            x%u_%u[k / 2] = pair_of(LOAD(in%u, ats_%u[k "
-            "* SLOTS + %u]), LOAD(in%u, ats_%u[(k + 1) * SLOTS + "
-            "%u]));\n",
-            i, u, i, u, slot, i, u, slot);
+            "    UNROLL for (int k = 0; k < WIDE; k += 2)\n"
+            "        x%u[k / 2] = pair_of(LOAD(in%u, ats[k * SLOTS + "
+            "%u]), LOAD(in%u, ats[(k + 1) * SLOTS + %u]));\n",
+            i, i, slot, i, slot);
         break;
     default:
         break;
     }
 }
 
-void fuse_emit_pair_store(struct fuse_emitter *emitter, uint32_t i, uint32_t u)
+void fuse_emit_pair_store(struct fuse_emitter *emitter, uint32_t i)
 {
     const struct fuse_class *class = emitter->class;
     const uint32_t operand = emitter->plan->program.input_count + i;
@@ -192,31 +188,29 @@ void fuse_emit_pair_store(struct fuse_emitter *emitter, uint32_t i, uint32_t u)
 
     switch (class->how[operand]) {
     case FUSE_DENSE:
-        cube_text_addf(text,
-                       "        store_pairs_out%u(i + %u * NEXT, y%u_%u);\n", i,
-                       u, i, u);
+        cube_text_addf(text, "    store_pairs_out%u(i, y%u);\n", i, i);
         break;
     case FUSE_ALONG:
-        cube_text_addf(text, "        store_pairs_out%u(at_%u[%u], y%u_%u);\n",
-                       i, u, slot, i, u);
+        cube_text_addf(text, "    store_pairs_out%u(at[%u], y%u);\n", i, slot,
+                       i);
         break;
     case FUSE_NARROW:
         cube_text_addf(text,
-                       "        UNROLL for (int k = 0; k < WIDE; k += 2) {\n"
-                       "            STORE(out%u, i + (%u * NEXT + k), "
-                       "pair_low(y%u_%u[k / 2]));\n"
-                       "            STORE(out%u, i + (%u * NEXT + k + 1), "
-                       "pair_high(y%u_%u[k / 2]));\n        }\n",
-                       i, u, i, u, i, u, i, u);
+                       "    UNROLL for (int k = 0; k < WIDE; k += 2) {\n"
+                       "        STORE(out%u, i + INDEX(k), pair_low(y%u[k / "
+                       "2]));\n"
+                       "        STORE(out%u, i + INDEX(k + 1), pair_high(y%u[k "
+                       "/ 2]));\n    }\n",
+                       i, i, i, i);
         break;
     default:
         cube_text_addf(text,
-                       "        UNROLL for (int k = 0; k < WIDE; k += 2) {\n"
-                       "            STORE(out%u, ats_%u[k * SLOTS + %u], "
-                       "pair_low(y%u_%u[k / 2]));\n"
-                       "            STORE(out%u, ats_%u[(k + 1) * SLOTS + %u], "
-                       "pair_high(y%u_%u[k / 2]));\n        }\n",
-                       i, u, slot, i, u, i, u, slot, i, u);
+                       "    UNROLL for (int k = 0; k < WIDE; k += 2) {\n"
+                       "        STORE(out%u, ats[k * SLOTS + %u], "
+                       "pair_low(y%u[k / 2]));\n"
+                       "        STORE(out%u, ats[(k + 1) * SLOTS + %u], "
+                       "pair_high(y%u[k / 2]));\n    }\n",
+                       i, slot, i, i, slot, i);
         break;
     }
 }

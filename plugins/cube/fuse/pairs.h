@@ -15,8 +15,8 @@ int fuse_is_paired(const struct fuse_plan *plan,
 
 /* What pairs are computed with, and pair_chain(). */
 void fuse_emit_pair_chain(struct fuse_emitter *emitter);
-/* Vector number U of input I and of output I, as x<I>_<U> and y<I>_<U>. */
-void fuse_emit_pair_load(struct fuse_emitter *emitter, uint32_t i, uint32_t u);
-void fuse_emit_pair_store(struct fuse_emitter *emitter, uint32_t i, uint32_t u);
+/* The vector of input I, and of output I, at element i: x<I> and y<I>. */
+void fuse_emit_pair_load(struct fuse_emitter *emitter, uint32_t i);
+void fuse_emit_pair_store(struct fuse_emitter *emitter, uint32_t i);
 
 #endif

@@ -46,7 +46,6 @@ static void version_free(struct cube_fusion *fusion,
     free(version);
 }
 
-/* No lock is held: a kernel that still runs is waited for. */
 static void entry_free(struct cube_fusion *fusion, struct fuse_entry *entry)
 {
     while (entry->versions) {
@@ -67,11 +66,12 @@ static void unlink_locked(struct cube_fusion *fusion, struct fuse_entry *entry)
     *at = entry->next;
 }
 
-/* Take ENTRY's versions out of the queue. */
+/* What ENTRY's users have asked for and nobody has begun is not to be done. */
 static void drop_work_locked(struct cube_fusion *fusion,
-                             const struct fuse_entry *entry)
+                             struct fuse_entry *entry)
 {
     struct fuse_version **at = &fusion->first;
+    struct fuse_version **own = &entry->versions;
 
     while (*at)
         if ((*at)->entry == entry)
@@ -79,6 +79,16 @@ static void drop_work_locked(struct cube_fusion *fusion,
         else
             at = &(*at)->waiting;
     fusion->last = at;
+    while (*own) {
+        struct fuse_version *version = *own;
+
+        if (version->state != FUSE_QUEUED) {
+            own = &version->next;
+            continue;
+        }
+        *own = version->next;
+        version_free(fusion, version);
+    }
 }
 
 struct fuse_entry *fuse_store_take(struct cube_fusion *fusion,
@@ -108,18 +118,15 @@ struct fuse_entry *fuse_store_take(struct cube_fusion *fusion,
 
 void fuse_store_give(struct cube_fusion *fusion, struct fuse_entry *entry)
 {
-    int is_free = 0;
-
     pthread_mutex_lock(&fusion->lock);
     if (--entry->users == 0) {
-        unlink_locked(fusion, entry);
         drop_work_locked(fusion, entry);
-        /* Else the thread that is at it frees it. */
-        is_free = entry->compiling == 0;
+        if (!entry->versions) {
+            unlink_locked(fusion, entry);
+            free(entry);
+        }
     }
     pthread_mutex_unlock(&fusion->lock);
-    if (is_free)
-        entry_free(fusion, entry);
 }
 
 /* ---- compiling ---- */
@@ -162,35 +169,26 @@ static int make(struct cube_fusion *fusion, struct fuse_version *version,
 static void make_first_locked(struct cube_fusion *fusion)
 {
     struct fuse_version *version = fusion->first;
-    struct fuse_entry *entry = version->entry;
-    int is_good, is_cached = 0, is_free;
+    int is_good, is_cached = 0;
     uint64_t begin;
 
     fusion->first = version->waiting;
     if (!fusion->first)
         fusion->last = &fusion->first;
     version->state = FUSE_COMPILING;
-    entry->compiling++;
     pthread_mutex_unlock(&fusion->lock);
     begin = now_ns();
     is_good = make(fusion, version, &is_cached);
     begin = now_ns() - begin;
     pthread_mutex_lock(&fusion->lock);
     version->state = is_good ? FUSE_READY : FUSE_BAD;
-    entry->compiling--;
     if (is_cached)
         fusion->stats.disk_hits++;
     else if (is_good) {
         fusion->stats.compiled++;
         fusion->stats.compile_ns += begin;
     }
-    is_free = !entry->users && !entry->compiling;
     pthread_cond_broadcast(&fusion->done);
-    if (!is_free)
-        return;
-    pthread_mutex_unlock(&fusion->lock);
-    entry_free(fusion, entry);
-    pthread_mutex_lock(&fusion->lock);
 }
 
 static void *run_thread(void *context)

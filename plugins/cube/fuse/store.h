@@ -4,7 +4,8 @@
  *
  * A kernel is made by a thread of the store, of which there are a few at most;
  * they begin with the first kernel and end with the store. What nobody uses any
- * more is not begun, and thrown away where it was.
+ * more is not begun. Kernels that are there stay, as those of ops do: their
+ * structure may come again, and steps that were recorded hold them.
  */
 #ifndef CUBE_FUSE_STORE_H
 #define CUBE_FUSE_STORE_H
@@ -33,12 +34,11 @@ struct fuse_version {
     struct fuse_version *waiting; /* the next one in the queue */
 };
 
-/* A program that is in use. */
+/* A program that is in use, or has been. */
 struct fuse_entry {
     struct fuse_plan plan;
     struct fuse_version *versions;
-    uint32_t users;     /* who compiled it and has not released it */
-    uint32_t compiling; /* versions that threads are at */
+    uint32_t users; /* who compiled it and has not released it */
     struct fuse_entry *next;
 };
 

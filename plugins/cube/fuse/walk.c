@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * walk.c - the kernel of a program without reductions: a function of one
- * element, and around it loads and stores of DEEP vectors of WIDE elements
- * each. All loads come before the first store, so that they are on their way
- * together; the end of the tensors goes element by element.
+ * element, and around it loads and stores of vectors of WIDE elements. There
+ * are as many groups as it takes: on an H200 one vector an invocation is 4 %
+ * faster than four. The end of the tensors goes element by element.
  */
 #include "emit.h"
 #include "pairs.h"
@@ -134,54 +134,50 @@ static int has_placed(const struct fuse_emitter *emitter)
     return 0;
 }
 
-/* Vector number U of input I, as x<I>_<U>. */
-static void add_load(struct fuse_emitter *emitter, uint32_t i, uint32_t u)
+/* The vector of input I at element i, as x<I>. */
+static void add_load(struct fuse_emitter *emitter, uint32_t i)
 {
     const struct fuse_class *class = emitter->class;
     struct cube_text *text = &emitter->text;
     const uint32_t slot = class->slot[i];
 
     if (emitter->is_paired) {
-        fuse_emit_pair_load(emitter, i, u);
+        fuse_emit_pair_load(emitter, i);
         return;
     }
     switch (class->how[i]) {
     case FUSE_DENSE:
-        cube_text_addf(text,
-                       "        LOAD_VECTOR(in%u, i + %u * NEXT, x%u_%u);\n", i,
-                       u, i, u);
+        cube_text_addf(text, "    LOAD_VECTOR(in%u, i, x%u);\n", i, i);
         break;
     case FUSE_NARROW:
         cube_text_addf(text,
-                       "        UNROLL for (int k = 0; k < WIDE; k++)\n"
-                       "            x%u_%u[k] = LOAD(in%u, i + (%u * NEXT + "
-                       "k));\n",
-                       i, u, i, u);
+                       "    UNROLL for (int k = 0; k < WIDE; k++)\n"
+                       "        x%u[k] = LOAD(in%u, i + INDEX(k));\n",
+                       i, i);
         break;
     case FUSE_ALONG:
-        cube_text_addf(text, "        LOAD_VECTOR(in%u, at_%u[%u], x%u_%u);\n",
-                       i, u, slot, i, u);
+        cube_text_addf(text, "    LOAD_VECTOR(in%u, at[%u], x%u);\n", i, slot,
+                       i);
         break;
     case FUSE_FIXED:
         cube_text_addf(text,
-                       "        x%u_%u[0] = LOAD(in%u, at_%u[%u]);\n"
-                       "        UNROLL for (int k = 1; k < WIDE; k++)\n"
-                       "            x%u_%u[k] = x%u_%u[0];\n",
-                       i, u, i, u, slot, i, u, i, u);
+                       "    x%u[0] = LOAD(in%u, at[%u]);\n"
+                       "    UNROLL for (int k = 1; k < WIDE; k++)\n"
+                       "        x%u[k] = x%u[0];\n",
+                       i, i, slot, i, i);
         break;
     case FUSE_PLACED:
         cube_text_addf(text,
-                       "        UNROLL for (int k = 0; k < WIDE; k++)\n"
-                       "            x%u_%u[k] = LOAD(in%u, ats_%u[k * SLOTS + "
-                       "%u]);\n",
-                       i, u, i, u, slot);
+                       "    UNROLL for (int k = 0; k < WIDE; k++)\n"
+                       "        x%u[k] = LOAD(in%u, ats[k * SLOTS + %u]);\n",
+                       i, i, slot);
         break;
     default:
         break;
     }
 }
 
-static void add_store(struct fuse_emitter *emitter, uint32_t i, uint32_t u)
+static void add_store(struct fuse_emitter *emitter, uint32_t i)
 {
     const struct fuse_class *class = emitter->class;
     const uint32_t operand = emitter->plan->program.input_count + i;
@@ -189,114 +185,95 @@ static void add_store(struct fuse_emitter *emitter, uint32_t i, uint32_t u)
     const uint32_t slot = class->slot[operand];
 
     if (emitter->is_paired) {
-        fuse_emit_pair_store(emitter, i, u);
+        fuse_emit_pair_store(emitter, i);
         return;
     }
     switch (class->how[operand]) {
     case FUSE_DENSE:
-        cube_text_addf(text,
-                       "        STORE_VECTOR(out%u, i + %u * NEXT, y%u_%u);\n",
-                       i, u, i, u);
+        cube_text_addf(text, "    STORE_VECTOR(out%u, i, y%u);\n", i, i);
         break;
     case FUSE_NARROW:
         cube_text_addf(text,
-                       "        UNROLL for (int k = 0; k < WIDE; k++)\n"
-                       "            STORE(out%u, i + (%u * NEXT + k), "
-                       "y%u_%u[k]);\n",
-                       i, u, i, u);
+                       "    UNROLL for (int k = 0; k < WIDE; k++)\n"
+                       "        STORE(out%u, i + INDEX(k), y%u[k]);\n",
+                       i, i);
         break;
     case FUSE_ALONG:
-        cube_text_addf(text,
-                       "        STORE_VECTOR(out%u, at_%u[%u], y%u_%u);\n", i,
-                       u, slot, i, u);
+        cube_text_addf(text, "    STORE_VECTOR(out%u, at[%u], y%u);\n", i, slot,
+                       i);
         break;
     default:
         cube_text_addf(text,
-                       "        UNROLL for (int k = 0; k < WIDE; k++)\n"
-                       "            STORE(out%u, ats_%u[k * SLOTS + %u], "
-                       "y%u_%u[k]);\n",
-                       i, u, slot, i, u);
+                       "    UNROLL for (int k = 0; k < WIDE; k++)\n"
+                       "        STORE(out%u, ats[k * SLOTS + %u], y%u[k]);\n",
+                       i, slot, i);
         break;
     }
 }
 
-/* The places of vector number U: of its first element, and of each. */
-static void add_places(struct fuse_emitter *emitter, uint32_t u)
+/* The places of a vector: of its first element, and of each. */
+static void add_places(struct fuse_emitter *emitter)
 {
     struct cube_text *text = &emitter->text;
 
     if (!emitter->class->slots)
         return;
+    cube_text_add(text, "    INDEX at[SLOTS];\n");
     if (has_placed(emitter))
-        cube_text_addf(text,
-                       "        INDEX at_%u[SLOTS];\n"
-                       "        INDEX ats_%u[WIDE * SLOTS];\n\n"
-                       "        UNROLL for (int k = WIDE - 1; k >= 0; k--) {\n"
-                       "            place(i + (%u * NEXT + k), at_%u);\n"
-                       "            UNROLL for (int s = 0; s < SLOTS; s++)\n"
-                       "                ats_%u[k * SLOTS + s] = at_%u[s];\n"
-                       "        }\n",
-                       u, u, u, u, u, u);
+        cube_text_add(text, "    INDEX ats[WIDE * SLOTS];\n\n"
+                            "    UNROLL for (int k = WIDE - 1; k >= 0; k--) {\n"
+                            "        place(i + INDEX(k), at);\n"
+                            "        UNROLL for (int s = 0; s < SLOTS; s++)\n"
+                            "            ats[k * SLOTS + s] = at[s];\n"
+                            "    }\n");
     else
-        cube_text_addf(text,
-                       "        INDEX at_%u[SLOTS];\n\n"
-                       "        place(i + %u * NEXT, at_%u);\n",
-                       u, u, u);
+        cube_text_add(text, "\n    place(i, at);\n");
 }
 
-/* What vectors of registers are made of: numbers, or words of two. */
+/* What vectors are made of: numbers, or words of two. */
 static void add_vector(struct fuse_emitter *emitter, const char *name,
-                       uint32_t index, uint32_t u, uint32_t reg)
+                       uint32_t index, uint32_t reg)
 {
-    cube_text_addf(&emitter->text, "        %s %s%u_%u[WORDS];\n",
+    cube_text_addf(&emitter->text, "    %s %s%u[WORDS];\n",
                    emitter->is_paired ? "uint" : fuse_type(emitter, reg), name,
-                   index, u);
+                   index);
 }
 
 static void add_single(struct fuse_emitter *emitter, uint32_t i)
 {
     if (emitter->is_paired)
         cube_text_addf(&emitter->text,
-                       "        uint x%u = pair_of(LOAD(in%u, INDEX(0)), "
+                       "    uint x%u = pair_of(LOAD(in%u, INDEX(0)), "
                        "LOAD(in%u, INDEX(0)));\n",
                        i, i, i);
     else
-        cube_text_addf(&emitter->text,
-                       "        %s x%u = LOAD(in%u, INDEX(0));\n",
+        cube_text_addf(&emitter->text, "    %s x%u = LOAD(in%u, INDEX(0));\n",
                        fuse_type(emitter, i), i, i);
 }
 
-/* blocks(): DEEP vectors from element i on. */
-static void add_blocks(struct fuse_emitter *emitter)
+/* several(): the vectors at element i. */
+static void add_several(struct fuse_emitter *emitter)
 {
     const struct fuse_plan *plan = emitter->plan;
     const struct fuse_class *class = emitter->class;
     struct cube_text *text = &emitter->text;
-    char behind[16];
 
-    cube_text_add(text, "FN void blocks(INDEX i)\n{\n");
+    cube_text_add(text, "FN void several(INDEX i)\n{\n");
     for (uint32_t i = 0; i < plan->program.input_count; i++)
         if (class->how[i] == FUSE_SINGLE)
             add_single(emitter, i);
-    for (uint32_t u = 0; u < class->deep; u++) {
-        for (uint32_t i = 0; i < plan->program.input_count; i++)
-            if (class->how[i] != FUSE_UNUSED && class->how[i] != FUSE_SINGLE)
-                add_vector(emitter, "x", i, u, i);
-        for (uint32_t i = 0; i < plan->program.output_count; i++)
-            add_vector(emitter, "y", i, u, plan->program.outputs[i]);
-        add_places(emitter, u);
-    }
-    for (uint32_t u = 0; u < class->deep; u++)
-        for (uint32_t i = 0; i < plan->program.input_count; i++)
-            add_load(emitter, i, u);
-    for (uint32_t u = 0; u < class->deep; u++) {
-        snprintf(behind, sizeof(behind), "_%u[k]", u);
-        cube_text_add(text, "        UNROLL for (int k = 0; k < WORDS; k++)\n");
-        add_chain_call(emitter, "            ",
-                       emitter->is_paired ? "pair_chain" : "chain", behind);
-        for (uint32_t i = 0; i < plan->program.output_count; i++)
-            add_store(emitter, i, u);
-    }
+        else if (class->how[i] != FUSE_UNUSED)
+            add_vector(emitter, "x", i, i);
+    for (uint32_t i = 0; i < plan->program.output_count; i++)
+        add_vector(emitter, "y", i, plan->program.outputs[i]);
+    add_places(emitter);
+    for (uint32_t i = 0; i < plan->program.input_count; i++)
+        add_load(emitter, i);
+    cube_text_add(text, "    UNROLL for (int k = 0; k < WORDS; k++)\n");
+    add_chain_call(emitter, "        ",
+                   emitter->is_paired ? "pair_chain" : "chain", "[k]");
+    for (uint32_t i = 0; i < plan->program.output_count; i++)
+        add_store(emitter, i);
     cube_text_add(text, "}\n");
 }
 
@@ -305,33 +282,27 @@ void fuse_emit_walk(struct fuse_emitter *emitter)
     const struct fuse_class *class = emitter->class;
     struct cube_text *text = &emitter->text;
 
-    cube_text_addf(text,
-                   "#define WIDE %u\n#define DEEP %u\n"
-                   "#define NEXT (GROUP_SIZE * WIDE)\n#define WORDS %u\n",
-                   class->wide, class->deep,
+    cube_text_addf(text, "#define WIDE %u\n#define WORDS %u\n", class->wide,
                    emitter->is_paired ? class->wide / 2 : class->wide);
     add_chain(emitter);
     if (emitter->is_paired)
         fuse_emit_pair_chain(emitter);
     add_offsets(emitter);
     add_one(emitter);
-    add_blocks(emitter);
+    add_several(emitter);
     /* What is left is compared, not where the next step ends: that may be no
      * INDEX any more. */
     cube_text_add(
         text, "KERNEL()\n{\n"
-              "    INDEX step = INDEX(GROUP_COUNT) * (NEXT * DEEP);\n"
-              "    INDEX i = INDEX(GROUP_X) * (NEXT * DEEP) + LOCAL_X * WIDE;\n"
+              "    INDEX step = INDEX(GROUP_COUNT) * (GROUP_SIZE * WIDE);\n"
+              "    INDEX i = (INDEX(GROUP_X) * GROUP_SIZE + LOCAL_X) * WIDE;\n"
               "    INDEX left = count - i;\n\n"
               "    while (left > INDEX(0)) {\n"
-              "        if (left >= INDEX(NEXT * (DEEP - 1) + WIDE))\n"
-              "            blocks(i);\n"
+              "        if (left >= INDEX(WIDE))\n"
+              "            several(i);\n"
               "        else\n"
-              "            LOOP for (int u = 0; u < DEEP * WIDE; u++) {\n"
-              "                int k = u / WIDE * NEXT + u % WIDE;\n\n"
-              "                if (left > INDEX(k))\n"
-              "                    one(i + k);\n"
-              "            }\n"
+              "            LOOP for (int k = 0; INDEX(k) < left; k++)\n"
+              "                one(i + INDEX(k));\n"
               "        left -= step;\n"
               "        if (left > INDEX(0))\n"
               "            i += step;\n"

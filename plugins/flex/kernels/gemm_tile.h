@@ -82,6 +82,7 @@ struct flex_gemm_kernels {
     int32_t size;   /* bytes of an element */
     /* Rows of A up to so many bytes are read where they lie. */
     int32_t direct_a;
+    int32_t direct_columns; /* the same where its columns are dense */
     /* So is B until the panels of A together have read so many bytes of it: to
      * pack it takes as long as a few panels, which then find each row of it in
      * another set of the caches. */

@@ -3,13 +3,15 @@
  * gemm_tile_isa.h - the tile kernels of one instruction set. Included by
  * gemm_tile_base.c (whatever the compiler assumes) and _v2.c, _v3.c, _v4.c
  * (levels of x86-64: SSE4.2, AVX2 and FMA, AVX-512), with VECTOR_BYTES, HEIGHT,
- * DEPTH_BYTES, DIRECT_A, DIRECT_B and TABLE defined. HEIGHT times two sums, two
- * vectors of B and one broadcast fill the registers: 6 rows with 16 registers,
- * 14 with 32.
+ * DEPTH_BYTES, DIRECT_A, DIRECT_COLUMNS, DIRECT_B and TABLE defined. HEIGHT
+ * times two sums, two vectors of B and one broadcast fill the registers: 6 rows
+ * with 16 registers, 14 with 32.
  *
- * DIRECT_A and DIRECT_B are measured: on Zen 3 (v3) rows of B far apart, one
- * line of a panel each, cost a sixth of the time where B is larger than the L2;
- * on Zen 5 (v4), with two lines a row and twice the ways, nothing.
+ * DIRECT_A, _COLUMNS and _B are measured: on Zen 3 (v3) rows of B far apart,
+ * one line of a panel each, cost a sixth of the time where B is larger than the
+ * L2; on Zen 5 (v4), with two lines a row and twice the ways, nothing. Columns
+ * of A far apart cost more: a panel uses 6 elements of each line, which is gone
+ * from the L1 by the next panel, and at a power of 2 from the L2 as well.
  *
  * DEPTH is chosen so that a panel of B (32 KiB to 40 KiB) lives in the L1 or
  * streams from the L2; A_PAD keeps the rows of a panel of A in different
@@ -67,8 +69,9 @@
         .height = HEIGHT, .width = t##_width,                                  \
         .depth = DEPTH_BYTES * t##_lanes / VECTOR_BYTES,                       \
         .size = VECTOR_BYTES / t##_lanes, .direct_a = DIRECT_A,                \
-        .direct_b = DIRECT_B, .pack_rows = t##_pack_rows,                      \
-        .pack_columns = t##_pack_columns, .pack_close = t##_pack_close,        \
+        .direct_columns = DIRECT_COLUMNS, .direct_b = DIRECT_B,                \
+        .pack_rows = t##_pack_rows, .pack_columns = t##_pack_columns,          \
+        .pack_close = t##_pack_close,                                          \
         .tile = {ROW_LIST(t, rows), ROW_LIST(t, columns)},                     \
         .narrow = {ROW_LIST(t, narrow_rows), ROW_LIST(t, narrow_columns)},     \
         .stream = SKINNY_LIST(t, stream), .dot = SKINNY_LIST(t, dot),          \

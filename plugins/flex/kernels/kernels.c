@@ -44,7 +44,9 @@ const struct flex_kernels *flex_kernels_find(uint32_t isa)
         [FLEX_ISA_V2] = &flex_kernels_v2,
 #endif
         [FLEX_ISA_V3] = &flex_kernels_v3,
+#if !defined(FLEX_WITHOUT_V4)
         [FLEX_ISA_V4] = &flex_kernels_v4,
+#endif
 #endif
     };
 

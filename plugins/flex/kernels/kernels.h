@@ -23,18 +23,24 @@ enum flex_isa {
 /*
  * What the files of kernels define once for each instruction set, as NAME_base,
  * NAME_v2 and so on: that of ISA, which the processor has. Other processors
- * than x86-64 have the first alone; configure can leave out _v2.
+ * than x86-64 have the first alone; configure can leave out _v2 and _v4, and
+ * then nobody asks for that level.
  */
-#if defined(__x86_64__) && defined(FLEX_WITHOUT_V2)
+#if defined(FLEX_WITHOUT_V2)
+#define FLEX_V2(name) name##_base
+#else
+#define FLEX_V2(name) name##_v2
+#endif
+#if defined(FLEX_WITHOUT_V4)
+#define FLEX_V4(name) name##_v3
+#else
+#define FLEX_V4(name) name##_v4
+#endif
+#if defined(__x86_64__)
 #define FLEX_BY_ISA(isa, name)                                                 \
-    ((isa) == FLEX_ISA_V4   ? name##_v4                                        \
+    ((isa) == FLEX_ISA_V4   ? FLEX_V4(name)                                    \
      : (isa) == FLEX_ISA_V3 ? name##_v3                                        \
-                            : name##_base)
-#elif defined(__x86_64__)
-#define FLEX_BY_ISA(isa, name)                                                 \
-    ((isa) == FLEX_ISA_V4   ? name##_v4                                        \
-     : (isa) == FLEX_ISA_V3 ? name##_v3                                        \
-     : (isa) == FLEX_ISA_V2 ? name##_v2                                        \
+     : (isa) == FLEX_ISA_V2 ? FLEX_V2(name)                                    \
                             : name##_base)
 #else
 #define FLEX_BY_ISA(isa, name) ((void)(isa), name##_base)
