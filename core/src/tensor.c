@@ -460,7 +460,7 @@ static const char *moved_name(const hob_tensor *tensor)
 
 hob_status hob__tensor_check(const hob_tensor *tensor, hob_error *error)
 {
-    const struct hob__failure *failure = tensor->failure;
+    const struct hob__failure *failure;
 
     if (tensor->flags & HOB__TENSOR_MOVED)
         return hob_error_set(error, HOB_ERR_STATE,
@@ -470,6 +470,7 @@ hob_status hob__tensor_check(const hob_tensor *tensor, hob_error *error)
                              moved_name(tensor), tensor->moved_call);
     if (!(tensor->flags & HOB__TENSOR_ERROR))
         return HOB_OK;
+    failure = tensor->failure; /* after the flag: another thread may fill it */
     if (!failure)
         return hob_error_set(error, HOB_ERR_MEMORY, "out of memory");
     if (!failure->op)

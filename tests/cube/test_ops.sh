@@ -67,11 +67,11 @@ line=$(sed -n 's/^\([0-9]*\) passed, \([0-9]*\) failed, \([0-9]*\) skipped$/\1 \
 # shellcheck disable=SC2086
 add conformance ${line:-0 1 0}
 
-programs="test_bodies test_bodies_nd test_bodies_nn test_bodies_decompose
-    test_quant test_quant_products test_traps"
+programs="test_bodies_nn"
 # These make more launches, or ask for more kernels, than there is time for.
-longer="test_autodiff test_autodiff_rules test_bodies_attention
-    test_differential"
+longer="test_bodies test_bodies_nd test_bodies_decompose test_quant
+    test_quant_products test_traps test_autodiff test_autodiff_rules
+    test_bodies_attention test_differential"
 for program in $programs; do
     run_program "$program"
 done
