@@ -338,6 +338,8 @@ static void drop_states(hob_tensor *tensor)
 
     if (!hob__tensor_levels(tensor))
         return;
+    if (hob__lazy_check_fork(device->runtime, NULL))
+        return;
     for (int32_t k = device->depth; k > 0; k--) {
         void *state = hob__tensor_state(tensor, k);
 
