@@ -171,6 +171,9 @@ unset HOB_PLUGINS_DISABLE
 
 # ---- doctor ----
 
+# Whatever an installed configuration says: no device is named.
+no_device='{"device": []}'
+echo "$no_device" >"$XDG_CONFIG_HOME/hob/hob.json"
 try 1 doctor
 out_has "^ok  *hob  *[0-9]"
 out_has "^ok  *flex  *.*first result after"
@@ -225,7 +228,7 @@ try 1 doctor
 out_has "^problem  .*hob.json  *CONFIG_SYNTAX: .*:1:12: /device: array"
 try 0 config
 out_has "^note: .*hob.json: .*hob.json:1:12: /device: array expected"
-rm "$XDG_CONFIG_HOME/hob/hob.json"
+echo "$no_device" >"$XDG_CONFIG_HOME/hob/hob.json"
 
 # Listing opens no library; opening a device does, as the check of the check.
 LD_DEBUG=files
@@ -280,6 +283,10 @@ try 0 ops matmul
 out_has "(lhs: Num, rhs: Num) -> lhs"
 try 0 ops matmul --json
 json_is /0/op matmul
+try 0 ops relu
+out_has "^fusion *puts off"
+try 0 ops argwhere
+out_has "^fusion *runs at once"
 try 1 ops matmull
 err_has 'did you mean "matmul"?'
 
