@@ -432,6 +432,99 @@ static void choose_stored(struct fu_window *window, uint32_t index)
     }
 }
 
+/* ---- groups that no program has room for ---- */
+
+/* How many values that are made elsewhere the members of group INDEX read. */
+static uint32_t count_inputs(const struct fu_window *window, uint32_t index)
+{
+    const void *keys[FU_WINDOW];
+    uint32_t count = 0;
+
+    for (uint16_t at = window->groups[index].first; at < FU_WINDOW;
+         at = window->items[at].next) {
+        const struct fu_node *node = window->items[at].node;
+
+        for (uint32_t i = 0; i < node->input_count; i++) {
+            const struct fu_item *maker = maker_of(window, &node->inputs[i]);
+            const void *key = key_of(&node->inputs[i]);
+            uint32_t k = 0;
+
+            if (maker && maker->class != FU_CONSTANT && maker->group == index)
+                continue;
+            while (k < count && keys[k] != key)
+                k++;
+            keys[k] = key; /* 3 of each of MOST_STEPS members at most */
+            count += k == count;
+        }
+    }
+    return count;
+}
+
+static int is_too_large(const struct fu_window *window, uint32_t index)
+{
+    uint32_t stored = 0, scalars = 0;
+
+    for (uint16_t at = window->groups[index].first; at < FU_WINDOW;
+         at = window->items[at].next) {
+        stored += window->items[at].is_stored;
+        scalars += window->items[at].step.scalar_count;
+    }
+    return stored > HOB_FUSED_MAX_OUTPUTS || scalars > HOB_FUSED_MAX_SCALARS ||
+           count_inputs(window, index) > HOB_FUSED_MAX_INPUTS;
+}
+
+/* A half without members that are the same for a whole row has no rows. */
+static void look_for_rows(struct fu_window *window, uint32_t index)
+{
+    struct fu_group *group = &window->groups[index];
+    int has_rows = 0;
+
+    for (uint16_t at = group->first; at < FU_WINDOW;
+         at = window->items[at].next)
+        has_rows |= window->items[at].is_row;
+    if (!has_rows)
+        group->row_rank = 0;
+}
+
+/* Make the later half of group INDEX one of its own: what it reads of the
+ * earlier one is stored then, so both are to be chosen for again. */
+static void split(struct fu_window *window, uint32_t index)
+{
+    const uint32_t other = window->group_count++;
+    struct fu_group *group = &window->groups[index];
+    struct fu_group *later = &window->groups[other];
+    uint16_t at = group->first;
+
+    *later = *group;
+    group->count /= 2;
+    later->count = (uint16_t)(later->count - group->count);
+    for (uint32_t i = 1; i < group->count; i++)
+        at = window->items[at].next;
+    group->last = at;
+    later->first = window->items[at].next;
+    window->items[at].next = FU_WINDOW;
+    for (at = later->first; at < FU_WINDOW; at = window->items[at].next)
+        window->items[at].group = (uint16_t)other;
+    for (uint32_t i = 0; i < other; i++)
+        if (has(window->groups[i].reach, index))
+            add(window->groups[i].reach, other);
+    add(later->reach, index);
+    look_for_rows(window, index);
+    look_for_rows(window, other);
+}
+
+/* Choose what group INDEX stores; of what is too large, there are more groups
+ * afterwards. */
+static void choose(struct fu_window *window, uint32_t index)
+{
+    choose_stored(window, index);
+    while (window->groups[index].count > 1 && is_too_large(window, index) &&
+           window->group_count < FU_WINDOW) {
+        split(window, index);
+        choose_stored(window, index);
+    }
+}
+
 /* A constant is a tensor only if somebody outside groups wants it. */
 static void choose_constant(struct fu_window *window, struct fu_item *item)
 {
@@ -533,7 +626,7 @@ void fu_window_plan_locked(struct fu_window *window,
             place(window, &window->items[i]);
     for (uint32_t i = 0; i < window->group_count; i++)
         if (!window->groups[i].is_gone && window->groups[i].is_fused)
-            choose_stored(window, i);
+            choose(window, i);
     for (uint32_t i = 0; i < count; i++)
         if (window->items[i].class == FU_CONSTANT)
             choose_constant(window, &window->items[i]);
