@@ -618,6 +618,7 @@ void fu_window_plan_locked(struct fu_window *window,
     window->group_count = 0;
     for (uint32_t i = 0; i < count; i++) {
         window->items[i].node = nodes[i];
+        window->items[i].stays = 0;
         nodes[i]->slot = i;
         fu_classify(window->layer, &window->items[i]);
     }
