@@ -5,6 +5,7 @@
 #include "cmd_bisect.h"
 #include "cmd_cases.h"
 #include "eval/compare.h"
+#include "eval/explain.h"
 #include "eval/stats.h"
 #include "files.h"
 
@@ -132,11 +133,12 @@ static void print_values(const cJSON *values)
 }
 
 /* Run on DEVICES, all of which stay open until the values are compared. With
- * STATS add to it what each run took of memory. */
+ * STATS add to it what each run took of memory, with KERNELS what ran. */
 static hob_status run_on_devices(const struct program *program,
                                  hob_device **devices, uint32_t count,
                                  const struct names *names, cJSON *out,
-                                 cJSON *stats, hob_error *error)
+                                 cJSON *stats, cJSON *kernels,
+                                 hob_error *error)
 {
     struct tolerance tolerance = program->tolerance;
     struct run runs[MAX_DEVICES];
@@ -150,7 +152,17 @@ static hob_status run_on_devices(const struct program *program,
         cJSON *values =
             cJSON_AddObjectToObject(out, hob_device_name(devices[done]));
         struct hob_memory_stats before;
+        cJSON *told = kernels ? cJSON_AddObjectToObject(
+                                    kernels, hob_device_name(devices[done]))
+                              : NULL;
 
+        memset(&runs[done], 0, sizeof(runs[done]));
+        if (told)
+            status = explain_begin(devices[done], told, error);
+        if (status) {
+            done++;
+            break;
+        }
         stats_begin(devices[done], &before);
         status = run_program(program, devices[done], names, &runs[done],
                              &missing, error);
@@ -163,6 +175,8 @@ static hob_status run_on_devices(const struct program *program,
             status = collect(program, &runs[done], wanted, values, error);
         if (!status)
             status = compare_outputs(program, &runs[done], error);
+        if (told)
+            explain_end(devices[done], told);
     }
     for (uint32_t i = 1; i < done && !status; i++)
         cJSON_ArrayForEach(name, wanted)
@@ -204,13 +218,16 @@ static hob_status judge_on_devices(const struct program *program,
     return HOB_OK;
 }
 
-static void print_devices(cJSON *out, cJSON *stats, uint32_t count, int as_json)
+static void print_devices(cJSON *out, cJSON *stats, cJSON *kernels,
+                          uint32_t count, int as_json)
 {
     const cJSON *values;
 
     if (as_json) {
         if (stats)
             cJSON_AddItemToObject(out, "memory", stats);
+        if (kernels)
+            cJSON_AddItemToObject(out, "fusion", kernels);
         cmd_print_json(out);
         return;
     }
@@ -225,6 +242,8 @@ static void print_devices(cJSON *out, cJSON *stats, uint32_t count, int as_json)
         print_values(values);
     }
     stats_print(stats);
+    explain_print(kernels);
+    cJSON_Delete(kernels);
     cJSON_Delete(stats);
     cJSON_Delete(out);
 }
@@ -242,6 +261,7 @@ struct call {
     const char *devices[MAX_DEVICES];
     uint32_t device_count;
     int stats;
+    int explain;
     int as_json;
 };
 
@@ -256,6 +276,7 @@ static int run_file(const struct cmd *cmd, const struct call *call,
     cJSON *json = NULL;
     cJSON *out = cJSON_CreateObject();
     cJSON *stats = call->stats ? cJSON_CreateObject() : NULL;
+    cJSON *kernels = call->explain ? cJSON_CreateObject() : NULL;
     char *folder = file_folder(path);
     int code = EXIT_DONE;
     hob_status status = json_load(path, &json, &error);
@@ -274,15 +295,16 @@ static int run_file(const struct cmd *cmd, const struct call *call,
         else if (!status)
             status = program.expect == EXPECT_VALUES
                          ? run_on_devices(&program, devices, count, names, out,
-                                          stats, &error)
+                                          stats, kernels, &error)
                          : judge_on_devices(&program, devices, count, names,
                                             out, &error);
         if (status)
             error_at(&error, "%s", path);
     }
     if (cJSON_GetArraySize(out)) {
-        print_devices(out, stats, count, call->as_json);
+        print_devices(out, stats, kernels, count, call->as_json);
     } else {
+        cJSON_Delete(kernels);
         cJSON_Delete(stats);
         cJSON_Delete(out);
     }
@@ -322,6 +344,7 @@ static int read_call(struct call *call, int *argc, char **argv)
     call->layout_name = cmd_value(argc, argv, "--layout");
     call->bisect = cmd_flag(argc, argv, "--bisect");
     call->stats = cmd_flag(argc, argv, "--stats");
+    call->explain = cmd_flag(argc, argv, "--explain");
     while (call->device_count < MAX_DEVICES) {
         const char *spec = cmd_value(argc, argv, "--device");
 
@@ -342,7 +365,7 @@ static int read_call(struct call *call, int *argc, char **argv)
     }
     if (read_tolerance(call) || (call->cases && call->tolerance) ||
         (call->bisect && (call->cases || call->device_count != 2)) ||
-        (call->stats && (call->cases || call->bisect)))
+        ((call->stats || call->explain) && (call->cases || call->bisect)))
         return -1;
     if (*argc && argv[0][0] == '-' && argv[0][1]) /* "-" is a file */
         return -1;

@@ -22,7 +22,7 @@ static const struct cmd commands[] = {
      cmd_config},
     {"eval",
      "PROGRAM.json [--device D]... [--names MAP.json] [--tolerance REL] "
-     "[--layout L] [--stats] [--json]\n"
+     "[--layout L] [--stats] [--explain] [--json]\n"
      "   or: hob eval --bisect PROGRAM.json --device A --device B "
      "[--names MAP.json] [--tolerance REL] [--layout L] [--json]\n"
      "   or: hob eval --cases FILE.jsonl [--names MAP.json] [--device D] "

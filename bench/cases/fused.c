@@ -84,10 +84,10 @@ hob_status bench_fused_open(struct bench_job *job)
     if (st)
         return st;
     fused->scope = hob_scope_open(fused->runtime);
-    fused->compute = hob_scope_host(fused->scope)
-                         ->interface(fused->device, HOB_FUSED_COMPUTE,
-                                     HOB_FUSED_COMPUTE_VERSION,
-                                     &fused->instance);
+    fused->compute =
+        hob_scope_host(fused->scope)
+            ->interface(fused->device, HOB_FUSED_COMPUTE,
+                        HOB_FUSED_COMPUTE_VERSION, &fused->instance);
     if (!fused->compute)
         return HOB_ERR_UNSUPPORTED;
     for (int i = 0; i < SCALARS; i++)

@@ -111,6 +111,15 @@ static hob_tensor *run_rms_norm(hob_scope *scope, hob_tensor **in)
     return hob_rms_norm(scope, in[0], in[1], 1e-5);
 }
 
+static hob_tensor *run_layer_norm_backward(hob_scope *scope, hob_tensor **in)
+{
+    hob_tensor *out[3] = {NULL, NULL, NULL};
+
+    (void)!hob_layer_norm_backward(scope, in[0], in[1], in[0], 1e-5, &out[0],
+                                   &out[1], &out[2]);
+    return out[0];
+}
+
 static hob_tensor *run_transpose(hob_scope *scope, hob_tensor **in)
 {
     return hob_contiguous(scope, hob_swap_dims(scope, in[0], 0, 1));
@@ -307,6 +316,8 @@ static const struct gpu_case cases[] = {
     ROWS("G8 softmax bf16 16K x 4K", BF16, 4096, 2, run_softmax),
     ROWS("G8 layer norm f32 16K x 4K", F32, 4096, 4, run_layer_norm),
     ROWS("G8 layer norm bf16 16K x 4K", BF16, 4096, 2, run_layer_norm),
+    ROWS("G8 layer norm's gradients f32 16K x 4K", F32, 4096, 6,
+         run_layer_norm_backward),
     ROWS("G8 rms norm f32 16K x 4K", F32, 4096, 4, run_rms_norm),
     ROWS("G8 rms norm bf16 16K x 16K", BF16, 16384, 2, run_rms_norm),
     {"transpose f32 16K",

@@ -49,6 +49,12 @@ def layer_norm(x, w):
     return F.layer_norm(x, (x.shape[1],), w, w)
 
 
+def layer_norm_backward(x, w):
+    y, mean, scale = torch.native_layer_norm(x, (x.shape[1],), w, w, 1e-5)
+    return torch.ops.aten.native_layer_norm_backward(
+        x, x, (x.shape[1],), mean, scale, w, w, [True, True, True])
+
+
 def rms_norm(x, w):
     return F.rms_norm(x, (x.shape[1],), w)
 
@@ -132,6 +138,9 @@ CASES = [
      rows(layer_norm, 4096, f32)),
     ("G8 layer norm bf16 16K x 4K", 1.0 * T * 4096,
      rows(layer_norm, 4096, bf16)),
+    # The norm itself, of which PyTorch keeps mean and deviation, is in it.
+    ("G8 layer norm's gradients f32 16K x 4K", 3.0 * T * 4096,
+     rows(layer_norm_backward, 4096, f32)),
     ("G8 rms norm f32 16K x 4K", 2.0 * T * 4096, rows(rms_norm, 4096, f32)),
     ("G8 rms norm bf16 16K x 16K", 1.0 * T * 16384,
      rows(rms_norm, 16384, bf16)),

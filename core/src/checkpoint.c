@@ -10,6 +10,7 @@
 #include <hob/tensor.h>
 
 #include "error.h"
+#include "lazy.h"
 #include "runtime.h"
 #include "scope.h"
 
@@ -38,7 +39,7 @@ static const struct hob_autodiff_interface *interface_of(hob_device *layer)
                                        : NULL;
 }
 
-/* Whether gradients flow to TENSOR at LEVEL. */
+/* Whether gradients flow to TENSOR, which no layer above LEVEL has put off. */
 static int is_tracked(const hob_tensor *tensor, int32_t level)
 {
     hob_device *layer = tensor->device->at[level];
@@ -51,6 +52,22 @@ static hob_status fail(hob_scope *scope, hob_status status, const char *text)
 {
     hob__scope_fail(scope, status, "%s", text);
     return status;
+}
+
+/* Only once it is computed down to LEVEL is TENSOR's state there known, and
+ * whether it failed. */
+static hob_status settle(hob_scope *scope, hob_tensor *tensor, int32_t level)
+{
+    hob_error why = HOB_ERROR_INIT;
+    hob_status status = hob__tensor_settle(tensor, level, &why);
+
+    if (status)
+        hob__scope_fail(scope, status, "%s", hob__error_text(&why));
+    hob_error_release(&why);
+    if (status || !(tensor->flags & (HOB__TENSOR_ERROR | HOB__TENSOR_MOVED)))
+        return status;
+    (void)hob__scope_pass(scope, tensor);
+    return scope->failure ? scope->failure->status : HOB_ERR_MEMORY;
 }
 
 /* ---- a run ---- */
@@ -99,10 +116,11 @@ static hob_status take_result(const struct segment *segment, hob_scope *scope,
                         "the segment made no result %" PRIu32, index);
         return HOB_ERR_ARGUMENT;
     }
-    if (made->flags & (HOB__TENSOR_ERROR | HOB__TENSOR_MOVED)) {
-        (void)hob__scope_pass(scope, made);
-        return scope->failure ? scope->failure->status : HOB_ERR_MEMORY;
-    }
+    /* What is recorded is what the layer sees of it. */
+    status = settle(scope, made,
+                    segment->level ? segment->level : made->device->depth);
+    if (status)
+        return status;
     if (device && hob__device_join(device, made->device) != device) {
         hob__scope_fail(scope, HOB_ERR_DEVICE,
                         "result %" PRIu32 " is on %s, the inputs are on %s",
@@ -226,26 +244,55 @@ static hob_status join(hob_scope *scope, hob_tensor *const *inputs,
     return HOB_OK;
 }
 
-/* The topmost level that SCOPE's ops pass and that tracks an input, if it can
- * do without recording: 0 if there is none. */
-static int32_t level_for(const hob_scope *scope, const hob_device *device,
-                         hob_tensor *const *inputs, uint32_t input_count)
+static int can_checkpoint(const struct hob_autodiff_interface *interface)
 {
     const size_t size = offsetof(struct hob_autodiff_interface, checkpoint) +
                         sizeof(void (*)(void));
-    int32_t k = device ? device->depth : 0;
 
-    for (k = k < scope->level ? k : scope->level; k > 0; k--) {
+    return interface->struct_size >= size && interface->checkpoint;
+}
+
+/* Whether an input is tracked at LEVEL, where DEVICE has an autodiff. */
+static hob_status find_tracked(hob_scope *scope, int32_t level,
+                               hob_tensor *const *inputs, uint32_t input_count,
+                               int *out_is_tracked)
+{
+    hob_status status = HOB_OK;
+
+    *out_is_tracked = 0;
+    for (uint32_t i = 0; i < input_count && !status; i++) {
+        if (level > inputs[i]->device->depth)
+            continue;
+        status = settle(scope, inputs[i], level);
+        if (!status && is_tracked(inputs[i], level))
+            *out_is_tracked = 1;
+    }
+    return status;
+}
+
+/* The topmost level that SCOPE's ops pass and that tracks an input, if it can
+ * do without recording: 0 if there is none. */
+static hob_status find_level(hob_scope *scope, const hob_device *device,
+                             hob_tensor *const *inputs, uint32_t input_count,
+                             int32_t *out_level)
+{
+    int32_t k = device ? device->depth : 0;
+    hob_status status = HOB_OK;
+
+    *out_level = 0;
+    for (k = k < scope->level ? k : scope->level; k > 0 && !status; k--) {
         const struct hob_autodiff_interface *interface =
             interface_of(device->at[k]);
+        int tracked = 0;
 
-        for (uint32_t i = 0; interface && i < input_count; i++)
-            if (k <= inputs[i]->device->depth && is_tracked(inputs[i], k))
-                return interface->struct_size >= size && interface->checkpoint
-                           ? k
-                           : 0;
+        if (interface)
+            status = find_tracked(scope, k, inputs, input_count, &tracked);
+        if (!tracked || status)
+            continue;
+        *out_level = can_checkpoint(interface) ? k : 0;
+        break;
     }
-    return 0;
+    return status;
 }
 
 /* The call in SCOPE, which is inside one of the program's. Takes SEGMENT. */
@@ -256,11 +303,13 @@ static hob_status checkpoint(hob_scope *scope, struct segment *segment,
     hob_device *layer;
     hob_status status = join(scope, inputs, input_count, &segment->device);
 
+    if (!status)
+        status = find_level(scope, segment->device, inputs, input_count,
+                            &segment->level);
     if (status) {
         release(&segment->base);
         return status;
     }
-    segment->level = level_for(scope, segment->device, inputs, input_count);
     if (!segment->level) {
         status = run(&segment->base, scope, inputs, input_count, out);
         release(&segment->base);

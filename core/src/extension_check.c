@@ -69,6 +69,15 @@ static hob_status refuse(const struct hob__plugin *plugin, const char *op,
                          op, what, selector);
 }
 
+/* The manifest's fusion rule serves fusion: an opaque op is put off as it is,
+ * its results being known before it runs. */
+static int has_rule(const struct hob__manifest_op *declared,
+                    const char *selector)
+{
+    return !strcmp(selector, "fusion") && !declared->dynamic &&
+           (!declared->fuse || !strcmp(declared->fuse, "opaque"));
+}
+
 /* A body serves every selector; without one each needs its own. */
 static hob_status check_selectors(const struct hob__loader *loader,
                                   const struct hob__plugin *plugin,
@@ -84,7 +93,7 @@ static hob_status check_selectors(const struct hob__loader *loader,
     for (i = 0; i < declared->selector_count; i++) {
         const struct hob__manifest_selector *one = &declared->selectors[i];
 
-        if (!has_impl(op, one->name) &&
+        if (!has_impl(op, one->name) && !has_rule(declared, one->name) &&
             hob__loader_condition(loader, plugin->candidate, one))
             return refuse(plugin, declared->full_name,
                           "no body and no implementation for ", one->name,

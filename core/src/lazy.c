@@ -3,6 +3,7 @@
 
 #include "dispatch.h"
 #include "error.h"
+#include "process.h"
 #include "runtime.h"
 #include "scope.h"
 
@@ -12,6 +13,14 @@
 #include <string.h>
 
 /* ---- settling ---- */
+
+hob_status hob__lazy_check_fork(hob_runtime *runtime, hob_error *error)
+{
+    if (hob__process_forks() ==
+        atomic_load_explicit(&runtime->forks, memory_order_relaxed))
+        return HOB_OK;
+    return hob__runtime_after_fork(runtime, error);
+}
 
 static hob_status not_settled(const hob_device *layer, hob_status status,
                               hob_error *error)
@@ -25,15 +34,19 @@ static hob_status not_settled(const hob_device *layer, hob_status status,
 hob_status hob__tensor_settle(hob_tensor *tensor, int32_t level,
                               hob_error *error)
 {
-    for (int32_t at; (at = hob__tensor_lazy(tensor)) > level;) {
-        const hob_device *layer = tensor->device->at[at];
-        hob_status status =
-            layer->decorator->settle(layer->instance, &tensor, 1);
+    hob_status status;
 
+    if (hob__tensor_lazy(tensor) <= level)
+        return HOB_OK;
+    status = hob__lazy_check_fork(tensor->device->runtime, error);
+    for (int32_t at; !status && (at = hob__tensor_lazy(tensor)) > level;) {
+        const hob_device *layer = tensor->device->at[at];
+
+        status = layer->decorator->settle(layer->instance, &tensor, 1);
         if (status)
             return not_settled(layer, status, error);
     }
-    return HOB_OK;
+    return status;
 }
 
 static hob_status settle_argument(struct hob_call *call, hob_tensor *tensor,
@@ -78,6 +91,8 @@ void hob__flush_scope(hob_runtime *runtime, const hob_scope *scope)
     const hob_device *device =
         atomic_load_explicit(&runtime->lazy_devices, memory_order_acquire);
 
+    if (!device || hob__lazy_check_fork(runtime, NULL))
+        return;
     /* What fails is told there, and by whoever uses the results. */
     for (; device; device = device->next_lazy)
         (void)device->decorator->flush(device->instance, scope);
@@ -87,10 +102,14 @@ hob_status hob__flush_device(const hob_device *device, hob_error *error)
 {
     for (int32_t k = device->depth; k > 0; k--) {
         const hob_device *layer = device->at[k];
-        hob_status status = layer->decorator->flush
-                                ? layer->decorator->flush(layer->instance, NULL)
-                                : HOB_OK;
+        hob_status status;
 
+        if (!layer->decorator->flush)
+            continue;
+        status = hob__lazy_check_fork(device->runtime, error);
+        if (status)
+            return status;
+        status = layer->decorator->flush(layer->instance, NULL);
         if (status)
             return not_settled(layer, status, error);
     }
@@ -275,6 +294,9 @@ hob_status hob_eval(hob_tensor *const *tensors, uint32_t count,
             first++;
             continue;
         }
+        status = hob__lazy_check_fork(tensors[first]->device->runtime, error);
+        if (status)
+            break;
         layer = tensors[first]->device->at[level];
         for (uint32_t i = first; i < count; i++)
             if (hob__tensor_lazy(tensors[i]) == level &&

@@ -26,6 +26,14 @@ static inline int32_t hob__tensor_lazy(const hob_tensor *tensor)
 }
 
 /*
+ * HOB_OK unless this process is a fork that plugins of RUNTIME cannot go on
+ * in: layers are asked for nothing there, not even to let go of a state word,
+ * since a thread that is no more may have held their locks.
+ */
+HOB_MUST_CHECK hob_status hob__lazy_check_fork(hob_runtime *runtime,
+                                               hob_error *error);
+
+/*
  * Let TENSOR wait for no level above LEVEL: 0 for its elements. It may be an
  * error tensor afterwards. Fails if the work could not even be begun.
  */

@@ -121,6 +121,11 @@ static const struct hob_entry *find_entry(hob_runtime *runtime,
     return impl ? impl->entry : NULL;
 }
 
+static int is_dynamic(const struct hob__op *op)
+{
+    return (op->flags & HOB__OP_DYNAMIC) != 0;
+}
+
 static int has_body(const struct hob__op *op)
 {
     return op->manifest ? op->manifest->has_body : op->decl->body != NULL;
@@ -246,6 +251,8 @@ static const char *on_decorator(hob_runtime *runtime, const struct hob__op *op,
         return "passes on";
     if (!is_listed(runtime, op, candidate))
         return "not listed";
+    if (decorator->settle)
+        return is_dynamic(op) ? "runs at once" : "puts off";
     return has_body(op) ? "body" : "none";
 }
 

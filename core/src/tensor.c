@@ -338,6 +338,8 @@ static void drop_states(hob_tensor *tensor)
 
     if (!hob__tensor_levels(tensor))
         return;
+    if (hob__lazy_check_fork(device->runtime, NULL))
+        return;
     for (int32_t k = device->depth; k > 0; k--) {
         void *state = hob__tensor_state(tensor, k);
 
@@ -460,7 +462,7 @@ static const char *moved_name(const hob_tensor *tensor)
 
 hob_status hob__tensor_check(const hob_tensor *tensor, hob_error *error)
 {
-    const struct hob__failure *failure = tensor->failure;
+    const struct hob__failure *failure;
 
     if (tensor->flags & HOB__TENSOR_MOVED)
         return hob_error_set(error, HOB_ERR_STATE,
@@ -470,6 +472,7 @@ hob_status hob__tensor_check(const hob_tensor *tensor, hob_error *error)
                              moved_name(tensor), tensor->moved_call);
     if (!(tensor->flags & HOB__TENSOR_ERROR))
         return HOB_OK;
+    failure = tensor->failure; /* after the flag: another thread may fill it */
     if (!failure)
         return hob_error_set(error, HOB_ERR_MEMORY, "out of memory");
     if (!failure->op)

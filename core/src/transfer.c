@@ -110,28 +110,38 @@ static hob_tensor *copy_over(hob_scope *scope, hob_tensor *tensor,
     return result;
 }
 
+/* Only what no layer above LEVELS has put off has its state and elements:
+ * NULL, or what to answer instead of the result. */
+static hob_tensor *settle(hob_scope *scope, hob_tensor *tensor, int32_t levels)
+{
+    hob_error error = HOB_ERROR_INIT;
+    hob_tensor *failed = NULL;
+
+    if (hob__tensor_settle(tensor, levels, &error))
+        failed = hob__scope_fail(scope, error.status, "to_device: %s",
+                                 hob__error_text(&error));
+    else if (tensor->flags & HOB__TENSOR_ERROR)
+        failed = hob__scope_pass(scope, tensor);
+    hob_error_release(&error);
+    return failed;
+}
+
 /* TENSOR's elements with another stack on the same base. */
 static hob_tensor *share(hob_scope *scope, hob_tensor *tensor,
                          hob_device *device)
 {
     int32_t levels = common_levels(tensor->device, device);
-    hob_error error = HOB_ERROR_INIT;
-    hob_status status = hob__tensor_settle(tensor, levels, &error);
+    hob_tensor *failed = settle(scope, tensor, levels);
 
-    if (status) {
-        tensor = hob__scope_fail(scope, status, "to_device: %s",
-                                 hob__error_text(&error));
-        hob_error_release(&error);
-        return tensor;
-    }
-    if (tensor->flags & HOB__TENSOR_ERROR)
-        return hob__scope_pass(scope, tensor);
-    return adopt(scope, hob__tensor_share(tensor, device, levels));
+    return failed ? failed
+                  : adopt(scope, hob__tensor_share(tensor, device, levels));
 }
 
 hob_tensor *hob_to_device(hob_scope *scope, hob_tensor *tensor,
                           hob_device *device)
 {
+    hob_tensor *failed;
+
     if (tensor->flags & (HOB__TENSOR_ERROR | HOB__TENSOR_MOVED))
         return hob__scope_pass(scope, tensor);
     if (!device)
@@ -140,6 +150,9 @@ hob_tensor *hob_to_device(hob_scope *scope, hob_tensor *tensor,
                                "error tensor is NULL");
     if (device->at[0] == tensor->device->at[0])
         return share(scope, tensor, device);
+    failed = settle(scope, tensor, 0);
+    if (failed)
+        return failed;
     /* A copy between bases is no op yet, so it has no gradient: say so rather
      * than lose one. */
     if (hob__tensor_has_state(tensor))

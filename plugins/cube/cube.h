@@ -35,6 +35,7 @@ extern const struct cube_entries cube_elementwise_entries;
 extern const struct cube_entries cube_loss_entries;
 extern const struct cube_entries cube_mask_entries;
 extern const struct cube_entries cube_matmul_entries;
+extern const struct cube_entries cube_norm_backward_entries;
 extern const struct cube_entries cube_optim_entries;
 extern const struct cube_entries cube_pick_entries;
 extern const struct cube_entries cube_pool_entries;

@@ -13,6 +13,7 @@ static const struct cube_entries *const families[] = {
     &cube_loss_entries,
     &cube_mask_entries,
     &cube_matmul_entries,
+    &cube_norm_backward_entries,
     &cube_optim_entries,
     &cube_pick_entries,
     &cube_pool_entries,

@@ -38,6 +38,7 @@ extern const char cube_text_matmul[];
 extern const char cube_text_matmul_rows[];
 extern const char cube_text_matmul_sum[];
 extern const char cube_text_move[];
+extern const char cube_text_norm_backward[];
 extern const char cube_text_not_finite[];
 extern const char cube_text_outside[];
 extern const char cube_text_pick[];

@@ -45,7 +45,7 @@ enum {
     FUSED_BLOCK_LEAST = 64,
     FUSED_LONG = 1 << 18, /* elements of a long row */
     FUSED_GROUP = 128,    /* rows of a block at most */
-    FUSED_COLUMNS = 512   /* the same of columns */
+    FUSED_COLUMNS = 2048  /* the same of columns */
 };
 
 /* ---- ops ---- */
@@ -231,6 +231,7 @@ struct fused_job_input {
     uint8_t walk;
     uint8_t is_row;
     uint8_t is_single; /* a block reads one element of it */
+    uint8_t skips;     /* brought together in parts first */
     uint8_t dtype;     /* as stored */
     flex_cast_fn load; /* of halves */
     uint32_t offset;   /* of its slot, bytes for each element */
@@ -272,6 +273,7 @@ struct fused_job {
     uint64_t kept_bytes; /* of scratch */
     int32_t failed;      /* set from any thread */
     uint8_t has_rows;
+    uint8_t skips;      /* an input does */
     uint8_t is_long;    /* threads share the passes of a row */
     uint8_t is_columns; /* neighbours are in neighbouring rows */
 };
@@ -303,6 +305,8 @@ struct fused_thread {
     uint64_t kept_bytes;       /* of scratch; 0: in the arena */
     int64_t keys[HOB_FUSED_MAX_INPUTS]; /* see fused_block.c */
     int64_t held[HOB_FUSED_MAX_INPUTS];
+    char *part[HOB_FUSED_MAX_INPUTS]; /* what skips, from element part_at on */
+    int64_t part_at;
     void *at[FUSED_VALUES]; /* each value's elements of this block */
     _Alignas(FLEX_ALIGN) char arena[FUSED_ARENA];
 };

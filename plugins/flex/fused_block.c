@@ -70,6 +70,7 @@ static void begin_values(struct fused_thread *thread)
     }
     for (uint32_t i = 0; i < plan->input_count; i++) {
         thread->keys[i] = -1;
+        thread->part[i] = NULL;
         if (!job->in[i].is_row && job->in[i].walk == FUSED_UNIFORM &&
             job->count)
             begin_uniform(thread, i);
@@ -157,7 +158,10 @@ static void fetch(struct fused_thread *thread, uint32_t i, int64_t first,
 
     if (in->walk == FUSED_UNIFORM)
         return;
-    if (in->walk == FUSED_DENSE)
+    if (thread->part[i])
+        data = thread->part[i] +
+               (first - thread->part_at) * (int64_t)in->loop.size;
+    else if (in->walk == FUSED_DENSE)
         data = in->loop.data + first * (int64_t)in->loop.size;
     else
         data = fetch_strided(thread, i, first, n, stored);

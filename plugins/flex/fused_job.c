@@ -14,7 +14,8 @@ enum {
     ROW_LEAST = 256,     /* elements of a run that blocks stay within */
     ROW_BLOCK = 4096,    /* elements of a block that is rows */
     ROWS_AREA = 8 << 10, /* bytes for values of rows */
-    COLUMNS_FEW = 8      /* rows one by one are as good */
+    COLUMNS_AREA = 36 << 10,
+    COLUMNS_FEW = 8 /* rows one by one are as good */
 };
 
 /* The space as operands' loops see it. */
@@ -99,6 +100,19 @@ static void operand_loop(struct flex_loop *loop, const struct space *space,
     flex_loop_init(loop, &view);
 }
 
+/* Whether many elements of LOOP are faster brought together at once: not those
+ * of short rows or single elements that repeat, which blocks keep. */
+static int skips(const struct flex_loop *loop)
+{
+    const uint32_t inner = loop->rank - 1;
+
+    if (loop->rank == 0 || loop->count < FLEX_BLOCK)
+        return 0;
+    if (loop->strides[inner] == 0 && loop->shape[inner] >= ROW_LEAST)
+        return 0;
+    return !(loop->rank == 2 && loop->strides[0] == 0) && flex_loop_skips(loop);
+}
+
 static enum fused_walk walk_of(const struct flex_loop *loop)
 {
     if (flex_loop_dense(loop))
@@ -123,11 +137,15 @@ static void init_inputs(struct fused_job *job,
 
         in->is_row = program->inputs[i].kind == HOB_FUSED_ROW;
         in->is_single = 0;
+        in->skips = 0;
         in->dtype = (uint8_t)dtype;
         in->load = kernels->load_f32[dtype];
         operand_loop(&in->loop, in->is_row ? outer : space, &run->inputs[i],
                      dtype);
         in->walk = (uint8_t)walk_of(&in->loop);
+        if (in->walk == FUSED_STRIDED && !job->has_rows)
+            in->skips = (uint8_t)skips(&in->loop);
+        job->skips |= in->skips;
         if (in->is_row || (in->walk == FUSED_DENSE && !in->load))
             continue;
         in->offset = job->slot_bytes;
@@ -264,7 +282,7 @@ static void init_columns(struct fused_job *job)
     const struct fused_plan *plan = job->plan;
     const int64_t most = near_block(job->slot_bytes, ROW_BLOCK);
     const int64_t room =
-        plan->row_bytes ? 2 * ROWS_AREA / plan->row_bytes : FUSED_COLUMNS;
+        plan->row_bytes ? COLUMNS_AREA / plan->row_bytes : FUSED_COLUMNS;
 
     job->group = flex_least(flex_least(FUSED_COLUMNS, room),
                             flex_least(most, job->rows));
@@ -307,6 +325,8 @@ static int is_single(const struct fused_job *job,
 
     if (in->walk == FUSED_UNIFORM)
         return 1;
+    if (in->skips)
+        return 0;
     if (in->walk == FUSED_DENSE || job->n == 0 || loop->strides[inner] != 0)
         return 0;
     if (job->is_columns)
@@ -380,6 +400,7 @@ hob_status fused_job_init(struct fused_job *job,
     job->device = kernel->device;
     job->plan = plan;
     job->failed = 0;
+    job->skips = 0;
     job->row = 0;
     job->period = 0;
     job->group = 0;
@@ -419,7 +440,8 @@ hob_status fused_job_init(struct fused_job *job,
     if (st)
         return st;
     for (uint32_t i = 0; i < program->input_count && !job->group; i++)
-        if (!job->in[i].is_row && job->in[i].walk == FUSED_STRIDED)
+        if (!job->in[i].is_row && job->in[i].walk == FUSED_STRIDED &&
+            !job->in[i].skips)
             choose_ends(job, &job->in[i].loop, 1);
     for (uint32_t i = 0; i < program->output_count && !job->group; i++)
         if (!plan->outputs[i].is_row && !job->out[i].is_dense)

@@ -7,12 +7,15 @@
  */
 #include "fused.h"
 
+#include "move.h"
+
 #include <math.h>
 #include <string.h>
 
 enum {
     PIECE_COST = 1 << 17, /* of a piece, in elements of an add */
-    LONG_PIECE = 1 << 15
+    LONG_PIECE = 1 << 15,
+    PART = 1 << 17 /* elements that are brought together at a time */
 };
 
 /* ---- elements ---- */
@@ -43,17 +46,57 @@ static void run_blocks(struct fused_thread *thread,
     }
 }
 
+/* Bring N elements from FIRST on of the inputs that skip together; without
+ * memory for it they are fetched by blocks. */
+static void begin_part(struct fused_thread *thread, int64_t first, int64_t n)
+{
+    const struct fused_job *job = thread->job;
+
+    thread->part_at = first;
+    for (uint32_t i = 0; i < job->plan->input_count; i++) {
+        const struct flex_loop *loop = &job->in[i].loop;
+
+        if (!job->in[i].skips)
+            continue;
+        thread->part[i] =
+            flex_scratch_take(job->device, (uint64_t)n * loop->size);
+        if (thread->part[i])
+            flex_move_range(job->device, loop, first, n, thread->part[i]);
+    }
+}
+
+static void end_part(struct fused_thread *thread, int64_t n)
+{
+    const struct fused_job *job = thread->job;
+
+    for (uint32_t i = 0; i < job->plan->input_count; i++) {
+        if (thread->part[i])
+            flex_scratch_give(job->device, thread->part[i],
+                              (uint64_t)n * job->in[i].loop.size);
+        thread->part[i] = NULL;
+    }
+}
+
 static void elements_piece(void *context, int64_t first, int64_t last,
                            uint32_t worker)
 {
     struct fused_job *job = context;
+    const struct fused_pass *pass = &job->plan->passes[0];
     struct fused_rows_part part = {0, 0};
     struct fused_thread thread;
 
     (void)worker;
     if (fused_thread_begin(&thread, job, NULL))
         return;
-    run_blocks(&thread, &job->plan->passes[0], first, last, &part);
+    while (first < last && job->skips) {
+        const int64_t n = flex_least(last - first, PART);
+
+        begin_part(&thread, first, n);
+        run_blocks(&thread, pass, first, first + n, &part);
+        end_part(&thread, n);
+        first += n;
+    }
+    run_blocks(&thread, pass, first, last, &part);
     fused_thread_end(&thread);
 }
 
@@ -98,6 +141,26 @@ static void store_rows(struct fused_thread *thread, int64_t first,
     }
 }
 
+#define T uint32_t
+#define SUFFIX(name) name##_32
+#include "fused_expand_tmpl.h"
+#define T uint64_t
+#define SUFFIX(name) name##_64
+#include "fused_expand_tmpl.h"
+
+/* Each of COUNT values of SIZE bytes N times. */
+static void expand_rows(char *out, const char *in, int64_t count, int64_t n,
+                        uint32_t size)
+{
+    if (size == 4)
+        expand_32(out, in, count, n);
+    else if (size == 8)
+        expand_64(out, in, count, n);
+    else
+        for (int64_t r = 0; r < count; r++)
+            flex_copy_strided(out + r * n * size, 1, in + r * size, 0, n, size);
+}
+
 /* Values of COUNT rows, those FIRST .. END - 1 of plan->expanded, for each
  * element of a block of theirs. */
 static void expand(struct fused_thread *thread, uint32_t first, uint32_t end,
@@ -118,10 +181,7 @@ static void expand(struct fused_thread *thread, uint32_t first, uint32_t end,
                 memcpy(slot + k * count * value->size, from,
                        (size_t)(count * value->size));
         } else if (job->group > 1) {
-            for (int64_t r = 0; r < count; r++)
-                flex_copy_strided(slot + r * job->n * value->size, 1,
-                                  from + r * value->size, 0, job->n,
-                                  value->size);
+            expand_rows(slot, from, count, job->n, value->size);
         } else if (value->is_used) {
             flex_copy_strided(slot, 1, from, 0, flex_least(job->n, job->block),
                               value->size);
@@ -405,7 +465,8 @@ hob_status fused_run(struct fused_job *job)
         flex_parallel(job->device, job->rows,
                       flex_round_up(rows ? rows : 1, group), rows_piece, job);
     } else {
-        flex_parallel(job->device, job->count, flex_round_up(piece, job->block),
+        flex_parallel(job->device, job->count,
+                      flex_round_up(job->skips ? PART : piece, job->block),
                       elements_piece, job);
     }
     return job->failed ? HOB_ERR_MEMORY : HOB_OK;

@@ -206,7 +206,8 @@ int32_t fu_call(void *layer, struct hob_call *call,
 hob_status fu_evaluate_locked(struct fu_layer *layer, struct fu_value **asked,
                               size_t count);
 
-/* Decorator's members. */
+/* ---- settle.c: members of the decorator ---- */
+
 hob_status fu_settle(void *layer, hob_tensor *const *tensors, uint32_t count);
 hob_status fu_flush(void *layer, const void *scope);
 

@@ -432,6 +432,99 @@ static void choose_stored(struct fu_window *window, uint32_t index)
     }
 }
 
+/* ---- groups that no program has room for ---- */
+
+/* How many values that are made elsewhere the members of group INDEX read. */
+static uint32_t count_inputs(const struct fu_window *window, uint32_t index)
+{
+    const void *keys[FU_WINDOW];
+    uint32_t count = 0;
+
+    for (uint16_t at = window->groups[index].first; at < FU_WINDOW;
+         at = window->items[at].next) {
+        const struct fu_node *node = window->items[at].node;
+
+        for (uint32_t i = 0; i < node->input_count; i++) {
+            const struct fu_item *maker = maker_of(window, &node->inputs[i]);
+            const void *key = key_of(&node->inputs[i]);
+            uint32_t k = 0;
+
+            if (maker && maker->class != FU_CONSTANT && maker->group == index)
+                continue;
+            while (k < count && keys[k] != key)
+                k++;
+            keys[k] = key; /* 3 of each of MOST_STEPS members at most */
+            count += k == count;
+        }
+    }
+    return count;
+}
+
+static int is_too_large(const struct fu_window *window, uint32_t index)
+{
+    uint32_t stored = 0, scalars = 0;
+
+    for (uint16_t at = window->groups[index].first; at < FU_WINDOW;
+         at = window->items[at].next) {
+        stored += window->items[at].is_stored;
+        scalars += window->items[at].step.scalar_count;
+    }
+    return stored > HOB_FUSED_MAX_OUTPUTS || scalars > HOB_FUSED_MAX_SCALARS ||
+           count_inputs(window, index) > HOB_FUSED_MAX_INPUTS;
+}
+
+/* A half without members that are the same for a whole row has no rows. */
+static void look_for_rows(struct fu_window *window, uint32_t index)
+{
+    struct fu_group *group = &window->groups[index];
+    int has_rows = 0;
+
+    for (uint16_t at = group->first; at < FU_WINDOW;
+         at = window->items[at].next)
+        has_rows |= window->items[at].is_row;
+    if (!has_rows)
+        group->row_rank = 0;
+}
+
+/* Make the later half of group INDEX one of its own: what it reads of the
+ * earlier one is stored then, so both are to be chosen for again. */
+static void split(struct fu_window *window, uint32_t index)
+{
+    const uint32_t other = window->group_count++;
+    struct fu_group *group = &window->groups[index];
+    struct fu_group *later = &window->groups[other];
+    uint16_t at = group->first;
+
+    *later = *group;
+    group->count /= 2;
+    later->count = (uint16_t)(later->count - group->count);
+    for (uint32_t i = 1; i < group->count; i++)
+        at = window->items[at].next;
+    group->last = at;
+    later->first = window->items[at].next;
+    window->items[at].next = FU_WINDOW;
+    for (at = later->first; at < FU_WINDOW; at = window->items[at].next)
+        window->items[at].group = (uint16_t)other;
+    for (uint32_t i = 0; i < other; i++)
+        if (has(window->groups[i].reach, index))
+            add(window->groups[i].reach, other);
+    add(later->reach, index);
+    look_for_rows(window, index);
+    look_for_rows(window, other);
+}
+
+/* Choose what group INDEX stores; of what is too large, there are more groups
+ * afterwards. */
+static void choose(struct fu_window *window, uint32_t index)
+{
+    choose_stored(window, index);
+    while (window->groups[index].count > 1 && is_too_large(window, index) &&
+           window->group_count < FU_WINDOW) {
+        split(window, index);
+        choose_stored(window, index);
+    }
+}
+
 /* A constant is a tensor only if somebody outside groups wants it. */
 static void choose_constant(struct fu_window *window, struct fu_item *item)
 {
@@ -452,26 +545,70 @@ static void choose_constant(struct fu_window *window, struct fu_item *item)
 
 /* ---- the order of groups ---- */
 
+static void emit(struct fu_window *window, uint64_t *done, uint32_t group)
+{
+    window->order[window->order_count++] = (uint16_t)group;
+    add(done, group);
+}
+
+/* What GROUP depends on comes before it: of that, who depends on another
+ * reaches more. */
+static void emit_needed(struct fu_window *window, uint64_t *done,
+                        uint32_t group)
+{
+    for (;;) {
+        uint32_t least = FU_WINDOW, next = 0;
+
+        for (uint32_t i = 0; i < window->group_count; i++) {
+            const struct fu_group *needed = &window->groups[i];
+
+            if (needed->is_gone || has(done, i) ||
+                !has(window->groups[group].reach, i) ||
+                size_of(needed->reach) >= least)
+                continue;
+            least = size_of(needed->reach);
+            next = i;
+        }
+        if (least == FU_WINDOW)
+            return;
+        emit(window, done, next);
+    }
+}
+
+static int is_ready(const struct fu_window *window, const uint64_t *done,
+                    uint32_t group)
+{
+    const uint64_t *reach = window->groups[group].reach;
+
+    for (uint32_t i = 0; i < FU_WORDS; i++)
+        if (reach[i] & ~done[i])
+            return 0;
+    return 1;
+}
+
+/* As far as their members allow, groups run where their last one was recorded:
+ * a program's own order is good to caches and memory. */
 static void put_in_order(struct fu_window *window)
 {
-    uint16_t sizes[FU_WINDOW];
-    uint32_t count = 0;
+    uint64_t done[FU_WORDS] = {0};
+    uint16_t by_last[FU_WINDOW];
 
-    for (uint32_t i = 0; i < window->group_count; i++) {
-        uint32_t at = count;
-
+    memset(by_last, 0xff, sizeof(by_last));
+    window->order_count = 0;
+    for (uint32_t i = 0; i < window->group_count; i++)
         if (window->groups[i].is_gone)
+            add(done, i);
+        else
+            by_last[window->groups[i].last] = (uint16_t)i;
+    for (uint32_t i = 0; i < window->count; i++) {
+        const uint32_t group = by_last[i];
+
+        if (group >= FU_WINDOW || has(done, group))
             continue;
-        sizes[i] = (uint16_t)size_of(window->groups[i].reach);
-        /* Who depends on another reaches more: those come later. */
-        while (at && sizes[window->order[at - 1]] > sizes[i]) {
-            window->order[at] = window->order[at - 1];
-            at--;
-        }
-        window->order[at] = (uint16_t)i;
-        count++;
+        if (!is_ready(window, done, group))
+            emit_needed(window, done, group);
+        emit(window, done, group);
     }
-    window->order_count = count;
 }
 
 void fu_window_plan_locked(struct fu_window *window,
@@ -489,7 +626,7 @@ void fu_window_plan_locked(struct fu_window *window,
             place(window, &window->items[i]);
     for (uint32_t i = 0; i < window->group_count; i++)
         if (!window->groups[i].is_gone && window->groups[i].is_fused)
-            choose_stored(window, i);
+            choose(window, i);
     for (uint32_t i = 0; i < count; i++)
         if (window->items[i].class == FU_CONSTANT)
             choose_constant(window, &window->items[i]);

@@ -130,8 +130,9 @@ static void *state_retain(void *opaque, void *word)
     struct fu_value *value = fu_value_of(word);
 
     pthread_mutex_lock(&layer->lock);
-    /* Nobody waits for it any more: the handle was filled just now. */
-    if (value->handles) {
+    /* Where the handle was filled just now its word is settled, or nobody
+     * waits for the value any more: there is nothing to wait for. */
+    if (!fu_is_settled(word) && value->handles) {
         value->handles++;
         value->node->refs++;
     } else {

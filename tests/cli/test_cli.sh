@@ -171,6 +171,9 @@ unset HOB_PLUGINS_DISABLE
 
 # ---- doctor ----
 
+# Whatever an installed configuration says: no device is named.
+no_device='{"device": []}'
+echo "$no_device" >"$XDG_CONFIG_HOME/hob/hob.json"
 try 1 doctor
 out_has "^ok  *hob  *[0-9]"
 out_has "^ok  *flex  *.*first result after"
@@ -225,7 +228,7 @@ try 1 doctor
 out_has "^problem  .*hob.json  *CONFIG_SYNTAX: .*:1:12: /device: array"
 try 0 config
 out_has "^note: .*hob.json: .*hob.json:1:12: /device: array expected"
-rm "$XDG_CONFIG_HOME/hob/hob.json"
+echo "$no_device" >"$XDG_CONFIG_HOME/hob/hob.json"
 
 # Listing opens no library; opening a device does, as the check of the check.
 LD_DEBUG=files
@@ -280,6 +283,10 @@ try 0 ops matmul
 out_has "(lhs: Num, rhs: Num) -> lhs"
 try 0 ops matmul --json
 json_is /0/op matmul
+try 0 ops relu
+out_has "^fusion *puts off"
+try 0 ops argwhere
+out_has "^fusion *runs at once"
 try 1 ops matmull
 err_has 'did you mean "matmul"?'
 
@@ -612,6 +619,22 @@ try 0 eval "$work/plain.json" --device flex --stats
 out_has "^memory of flex: at most [0-9]* bytes, [0-9]* blocks, [0-9]* of them"
 try 0 eval "$work/plain.json" --device flex --stats --json
 out_has "\"block_count\":"
+try 1 eval "$work/plain.json" --device flex --explain
+err_has "there is no fusion in flex"
+
+# Which ops ran in which kernel, and what was stored.
+cat >"$work/fused.json" <<'END'
+{"inputs": [{"name": "x", "dtype": "f32", "shape": [4], "data": [1, 2, 3, 4]}],
+ "program": [["h", "exp", ["x"], {}], ["y", "neg", ["h"], {}],
+             ["m", "cumsum", ["y"], {"dim": 0}]],
+ "outputs": [{"value": "m"}]}
+END
+try 0 eval "$work/fused.json" --device "fusion(flex)" --explain
+out_has "^  kernel  cast+exp+neg: 3 ops, 1 inputs; read 32, written 16, saved 64"
+out_has "^          stores neg (16 bytes): read outside the group"
+out_has "^  op      cumsum"
+try 0 eval "$work/fused.json" --device "fusion(flex)" --explain --json
+out_has "\"saved_bytes\":.*64"
 
 cat >"$work/unsigned.json" <<'END'
 {"inputs": [{"name": "x", "dtype": "u64", "shape": [3],

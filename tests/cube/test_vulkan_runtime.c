@@ -89,8 +89,11 @@ static const char far_text[] =
 static struct cube_source source_of(const char *name, const char *text,
                                     uint32_t param_bytes)
 {
-    struct cube_source source = {name, text, strlen(text), 64, param_bytes,
-                                 0,    0};
+    struct cube_source source = {.name = name,
+                                 .text = text,
+                                 .bytes = strlen(text),
+                                 .group_size = 64,
+                                 .param_bytes = param_bytes};
 
     return source;
 }

@@ -511,6 +511,77 @@ START_TEST(test_bodies_nn_norms)
 }
 END_TEST
 
+/* The gradients of a norm of ROWS rows: d_x, then d_weight, then d_bias. */
+static void norm_gradients(const double *x, const double *w, const double *g,
+                           int width, int is_centred, double *out[3])
+{
+    for (int c = 0; c < width; c++)
+        out[1][c] = out[2][c] = 0;
+    for (int r = 0; r < ROWS; r++, x += width, g += width) {
+        double mean = 0, square = 0, plain = 0, turned = 0, scale;
+
+        for (int c = 0; c < width && is_centred; c++)
+            mean += x[c] / width;
+        for (int c = 0; c < width; c++)
+            square += (x[c] - mean) * (x[c] - mean) / width;
+        scale = 1 / sqrt(square + 1e-3);
+        for (int c = 0; c < width; c++) {
+            const double y = (x[c] - mean) * scale, h = g[c] * w[c];
+
+            out[1][c] += g[c] * y;
+            out[2][c] += g[c];
+            plain += is_centred ? h / width : 0;
+            turned += h * y / width;
+        }
+        for (int c = 0; c < width; c++)
+            out[0][r * width + c] =
+                scale * (g[c] * w[c] - plain - (x[c] - mean) * scale * turned);
+    }
+}
+
+/* Rows of one group's lanes, of several elements each, and long ones. */
+START_TEST(test_bodies_nn_norm_gradients)
+{
+    static const int widths[] = {1, 7, 300, 5000};
+    enum { LONGEST = 5000 };
+    static double x[ROWS * LONGEST], g[ROWS * LONGEST], w[LONGEST];
+    static double d_x[ROWS * LONGEST], d_w[LONGEST], d_b[LONGEST];
+    double *out[3] = {d_x, d_w, d_b};
+
+    if (!on_device(_i))
+        return;
+    for (int i = 0; i < 8; i++) {
+        const int width = widths[i / 2];
+        const int64_t shape[] = {ROWS, width};
+        const hob_dtype dtype = i % 2 ? HOB_DTYPE_F32 : HOB_DTYPE_F64;
+        const double within = i % 2 ? 1e-5 : 1e-11;
+        hob_tensor *tx, *tw, *tg, *dx, *dw, *db;
+
+        fill(x, ROWS * width, 21);
+        fill(g, ROWS * width, 22);
+        fill(w, width, 23);
+        tx = op_tensor(&f, dtype, x, shape, 2);
+        tg = op_tensor(&f, dtype, g, shape, 2);
+        tw = op_vector(&f, dtype, w, width);
+        norm_gradients(x, w, g, width, 1, out);
+        ck_assert_int_eq(
+            hob_layer_norm_backward(f.scope, tx, tw, tg, 1e-3, &dx, &dw, &db),
+            HOB_OK);
+        op_check(&f, "layer_norm's d_x", dx, d_x, ROWS * width, within);
+        op_check(&f, "layer_norm's d_weight", dw, d_w, width, within);
+        op_check(&f, "layer_norm's d_bias", db, d_b, width, within);
+        for (int c = 0; c < width; c++)
+            w[c] = 1;
+        norm_gradients(x, w, g, width, 0, out);
+        ck_assert_int_eq(
+            hob_rms_norm_backward(f.scope, tx, NULL, tg, 1e-3, &dx, &dw),
+            HOB_OK);
+        op_check(&f, "rms_norm's d_x", dx, d_x, ROWS * width, within);
+        op_check(&f, "rms_norm's d_weight", dw, d_w, width, within);
+    }
+}
+END_TEST
+
 START_TEST(test_bodies_nn_linear_and_embedding)
 {
     enum { IN = 7, OUT = 3 };
@@ -604,6 +675,7 @@ int main(void)
     tcase_add_loop_test(tc, test_bodies_nn_softmax_gradients, 0,
                         OP_DEVICE_COUNT);
     tcase_add_loop_test(tc, test_bodies_nn_norms, 0, OP_DEVICE_COUNT);
+    tcase_add_loop_test(tc, test_bodies_nn_norm_gradients, 0, OP_DEVICE_COUNT);
     tcase_add_loop_test(tc, test_bodies_nn_linear_and_embedding, 0,
                         OP_DEVICE_COUNT);
     tcase_add_loop_test(tc, test_bodies_nn_adam, 0, OP_DEVICE_COUNT);

@@ -21,6 +21,7 @@ static hob_device *flex;
 static hob_device *saving;   /* autodiff(flex) */
 static hob_device *balanced; /* the same, recomputing */
 static hob_device *twice;    /* autodiff(autodiff(flex)) */
+static hob_device *lazy;     /* fusion(autodiff(flex)) */
 static hob_scope *scope;
 static hob_error error;
 static int given, released; /* contexts */
@@ -44,6 +45,8 @@ static void setup(void)
         runtime, "autodiff{checkpoint=balanced}(flex)", &balanced, &error));
     ck_assert_hob_ok(
         hob_device_open(runtime, "autodiff(autodiff(flex))", &twice, &error));
+    ck_assert_hob_ok(
+        hob_device_open(runtime, "fusion(autodiff(flex))", &lazy, &error));
     scope = hob_scope_open(runtime);
     given = released = 0;
 }
@@ -51,6 +54,7 @@ static void setup(void)
 static void teardown(void)
 {
     hob_scope_close(scope);
+    hob_device_unref(lazy);
     hob_device_unref(twice);
     hob_device_unref(balanced);
     hob_device_unref(saving);
@@ -885,6 +889,53 @@ START_TEST(test_checkpoint_captured_above)
 }
 END_TEST
 
+static hob_status square(hob_scope *in, void *context,
+                         hob_tensor *const *inputs, uint32_t count,
+                         hob_tensor **out, uint32_t out_count)
+{
+    struct plan *plan = context;
+
+    (void)out_count;
+    plan->calls++;
+    out[0] = hob_square(in, inputs[count - 1]);
+    return HOB_OK;
+}
+
+/* A layer above the autodiff has put an input off, and puts results off: what
+ * is tracked is as it would be without that layer. */
+START_TEST(test_checkpoint_below_a_layer_that_puts_off)
+{
+    struct plan plan = {0};
+    hob_tensor *x = leaf_on(lazy, 1, 3);
+    hob_tensor *inputs[2] = {vector(lazy, 1, 3),
+                             hob_mul_scalar(scope, x, hob_i64(3))};
+    hob_tensor *y = run(scope, square, &plan, inputs, 2);
+    hob_grads *grads;
+    double got[3];
+
+    ck_assert(hob_is_tracked(y));
+    ck_assert_int_eq(plan.calls, 1);
+    grads = backward(hob_sum(scope, y), 0);
+    ck_assert_int_eq(plan.calls, 2);
+    read_grad(x, grads, got);
+    for (int i = 0; i < 3; i++)
+        ck_assert_double_eq(got[i], 18.0 * (1 + i));
+    hob_grads_free(grads);
+}
+END_TEST
+
+START_TEST(test_checkpoint_captured_below_a_layer_that_puts_off)
+{
+    struct faulty plan = {.at = {CAPTURED}};
+    hob_tensor *x = hob_neg(scope, leaf_on(lazy, 0, 3)), *out;
+
+    plan.captured = hob_neg(scope, leaf_on(lazy, 0, 3));
+    out = run(scope, faulty, &plan, &x, 1);
+    ck_assert_int_eq(hob_tensor_status(out, NULL), HOB_ERR_ARGUMENT);
+    expect_error(HOB_ERR_ARGUMENT, "not among the inputs");
+}
+END_TEST
+
 int main(void)
 {
     const int fault_count = sizeof(faults) / sizeof(faults[0]);
@@ -925,6 +976,8 @@ int main(void)
     tcase_add_test(tc, test_checkpoint_says_which_op_failed);
     tcase_add_test(tc, test_checkpoint_refuses_inputs);
     tcase_add_test(tc, test_checkpoint_captured_above);
+    tcase_add_test(tc, test_checkpoint_below_a_layer_that_puts_off);
+    tcase_add_test(tc, test_checkpoint_captured_below_a_layer_that_puts_off);
     suite_add_tcase(suite, tc);
     return hob_check_main(suite);
 }

@@ -6,6 +6,7 @@
  */
 #include "dlpack_layout.h"
 #include "hob_check.h"
+#include "mock/reference_backend.h"
 #include "test_device.h"
 
 #include <hob/hob.h>
@@ -15,6 +16,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 static hob_runtime *runtime;
 static hob_scope *scope;
@@ -44,12 +47,16 @@ static hob_device *device_open(const char *spec)
 
 static void setup(void)
 {
+    struct hob_static_plugin reference = {reference_backend_manifest,
+                                          hob_plugin_entry_reference};
     struct hob_runtime_options options = HOB_RUNTIME_OPTIONS_INIT;
     hob_error error = HOB_ERROR_INIT;
 
     options.policy = HOB_POLICY_REPORT;
     options.on_panic = keep_told;
     options.exclusive = 1;
+    options.static_plugins = &reference;
+    options.static_plugin_count = 1;
     options.plugin_paths = test_device_paths(&options.plugin_path_count);
     options.threads = 2;
     ck_assert_hob_ok(hob_runtime_open(&options, &runtime, &error));
@@ -477,6 +484,100 @@ START_TEST(test_fusion_of_several_threads)
 }
 END_TEST
 
+/* A copy to another base has no gradient: what is put off above the autodiff
+ * is refused as it would be without that. */
+START_TEST(test_fusion_tracked_to_another_base)
+{
+    hob_device *above = device_open("fusion(autodiff(flex))");
+    hob_device *other = device_open("reference");
+    hob_tensor *x = hob_require_grad(scope, ramp(scope, above));
+    hob_tensor *y = hob_to_device(scope, hob_neg(scope, x), other);
+    hob_error error = HOB_ERROR_INIT;
+
+    ck_assert_int_eq(hob_tensor_status(y, NULL), HOB_ERR_UNSUPPORTED);
+    ck_assert_hob_fails(hob_scope_error(scope, &error), HOB_ERR_UNSUPPORTED,
+                        "hob_detach() it first");
+    hob_scope_clear_error(scope);
+    y = hob_to_device(scope, hob_neg(scope, hob_detach(scope, x)), other);
+    check_ramp(y, -1, 0);
+    hob_device_unref(above);
+    hob_device_unref(other);
+}
+END_TEST
+
+/* ---- forks ---- */
+
+/* What a child may not do it is told, whichever way it asks; 0 if so. */
+static int ask_in_child(hob_tensor *waiting, hob_tensor *computed)
+{
+    static double data[COUNT];
+    hob_error error = HOB_ERROR_INIT;
+
+    if (hob_read_f64(waiting, data, COUNT, &error) != HOB_ERR_FORKED)
+        return 1;
+    if (!strstr(error.message, "fork"))
+        return 2;
+    hob_error_release(&error);
+    if (hob_eval(&waiting, 1, NULL) != HOB_ERR_FORKED)
+        return 3;
+    if (hob_device_sync(lazy, NULL) != HOB_ERR_FORKED)
+        return 4;
+    if (hob_tensor_status(hob_exp(scope, waiting), NULL) != HOB_ERR_FORKED)
+        return 5;
+    /* What is there can be read. */
+    if (hob_read_f64(computed, data, COUNT, NULL) || data[9] != 10)
+        return 6;
+    hob_scope_close(scope);
+    return 0;
+}
+
+struct busy {
+    hob_tensor *from;
+    volatile int is_over;
+};
+
+/* Keeps the layer's lock taken most of the time. */
+static void *stay_busy(void *context)
+{
+    struct busy *busy = context;
+    hob_scope *own = hob_scope_open(runtime);
+
+    while (!__atomic_load_n(&busy->is_over, __ATOMIC_RELAXED))
+        (void)hob_neg(own, busy->from);
+    hob_scope_close(own);
+    return NULL;
+}
+
+/* Even if another thread had the layer's lock just then. */
+START_TEST(test_fusion_refuses_in_a_forked_child)
+{
+    hob_tensor *x = ramp(scope, lazy);
+    hob_tensor *computed = hob_add_scalar(scope, x, hob_i64(1));
+    hob_tensor *y = hob_add(scope, hob_mul(scope, x, x), x);
+    struct busy busy = {.from = x};
+    pthread_t thread;
+
+    check_ramp(computed, 1, 1);
+    ck_assert_int_eq(pthread_create(&thread, NULL, stay_busy, &busy), 0);
+    for (int i = 0; i < 20; i++) {
+        pid_t child = fork();
+        int code = 0;
+
+        ck_assert_int_ge(child, 0);
+        if (!child) {
+            alarm(10);
+            _exit(ask_in_child(y, computed));
+        }
+        ck_assert_int_eq(waitpid(child, &code, 0), child);
+        ck_assert(WIFEXITED(code));
+        ck_assert_int_eq(WEXITSTATUS(code), 0);
+    }
+    __atomic_store_n(&busy.is_over, 1, __ATOMIC_RELAXED);
+    ck_assert_int_eq(pthread_join(thread, NULL), 0);
+    check_ramp(hob_sub(scope, y, hob_mul(scope, x, x)), 1, 0);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("fusion");
@@ -504,6 +605,8 @@ int main(void)
     tcase_add_test(tc, test_fusion_limits_depth);
     tcase_add_test(tc, test_fusion_refuses_bad_options);
     tcase_add_test(tc, test_fusion_of_several_threads);
+    tcase_add_test(tc, test_fusion_tracked_to_another_base);
+    tcase_add_test(tc, test_fusion_refuses_in_a_forked_child);
     suite_add_tcase(suite, tc);
     return hob_check_main(suite);
 }

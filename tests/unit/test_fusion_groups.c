@@ -280,6 +280,69 @@ START_TEST(test_fusion_programs_are_found_again)
 }
 END_TEST
 
+/* ---- more than a program has room for ---- */
+
+enum { VALUES = 20 };
+
+static void check_scaled(hob_tensor *got, hob_tensor *x, double a, double b)
+{
+    const int64_t count = hob_tensor_count(x);
+    double *want = malloc((size_t)count * sizeof(*want));
+    double *is = malloc((size_t)count * sizeof(*is));
+    hob_error error = HOB_ERROR_INIT;
+
+    ck_assert_hob_ok(hob_read_f64(x, want, count, &error));
+    ck_assert_hob_ok(hob_read_f64(got, is, count, &error));
+    for (int64_t i = 0; i < count; i++)
+        ck_assert_double_eq_tol(is[i], a * want[i] + b,
+                                1e-5 * (1 + fabs(a * want[i] + b)));
+    free(want);
+    free(is);
+}
+
+/* All values of a chain are asked for: 8 fit a program. */
+START_TEST(test_fusion_splits_many_values)
+{
+    hob_error error = HOB_ERROR_INIT;
+    hob_tensor *x = numbers(scope, lazy, matrix, 2, 1);
+    hob_tensor *y[VALUES];
+    struct hob_fusion_stats report = HOB_FUSION_STATS_INIT;
+
+    for (int i = 0; i < VALUES; i++)
+        y[i] = hob_add_scalar(scope, i ? y[i - 1] : x, hob_f64(1));
+    ck_assert_hob_ok(hob_eval(y, VALUES, &error));
+    ck_assert_int_eq(seen.singles, 0);
+    ck_assert_int_eq(seen.groups, 4);
+    for (int i = 0; i < seen.groups; i++)
+        ck_assert_uint_eq(seen.values[i], seen.ops[i]);
+    ck_assert_hob_ok(hob_fusion_report(lazy, &report, &error));
+    ck_assert_uint_eq(report.declined, 0);
+    for (int i = 0; i < VALUES; i++)
+        check_scaled(y[i], x, 1, i + 1);
+}
+END_TEST
+
+/* Two numbers each: 64 fit a program. What others read is stored as well. */
+START_TEST(test_fusion_splits_many_numbers)
+{
+    hob_error error = HOB_ERROR_INIT;
+    hob_tensor *x = numbers(scope, lazy, matrix, 2, 1);
+    hob_tensor *y = x;
+    hob_tensor *first = NULL;
+
+    for (int i = 0; i < 2 * VALUES; i++) {
+        y = hob_clamp(scope, y, hob_f64(-100 - i), hob_f64(100 + i));
+        if (!i)
+            first = y;
+    }
+    y = hob_add(scope, y, first);
+    ck_assert_hob_ok(hob_eval(&y, 1, &error));
+    ck_assert_int_eq(seen.singles, 0);
+    ck_assert_int_ge(seen.groups, 2);
+    check_scaled(y, x, 2, 0);
+}
+END_TEST
+
 /* ---- that it is right ---- */
 
 enum { MOST = 24, SHAPES = 6 };
@@ -439,6 +502,8 @@ int main(void)
     tcase_add_test(tc, test_fusion_computes_nothing_more_than_twice);
     tcase_add_test(tc, test_fusion_writes_over_what_is_dead);
     tcase_add_test(tc, test_fusion_programs_are_found_again);
+    tcase_add_test(tc, test_fusion_splits_many_values);
+    tcase_add_test(tc, test_fusion_splits_many_numbers);
     tcase_add_loop_test(tc, test_fusion_of_random_programs, 0, 10);
     suite_add_tcase(suite, tc);
     return hob_check_main(suite);

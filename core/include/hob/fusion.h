@@ -10,7 +10,11 @@
  *
  * An op that fails then makes error tensors of its results, and of what was
  * computed from them; the failure carries the op's name and the index of its
- * call, and is told to the runtime's policy once, when it happens.
+ * call, and is told to the runtime's policy once, when it happens. By then the
+ * scope that recorded the call may be gone: hob_scope_error() does not know of
+ * it. hob_assign() takes a tensor that is put off as it is; should its op fail
+ * later, the slot holds an error tensor, and the tensor before it is gone. Give
+ * it to hob_eval() first where that matters.
  */
 #ifndef HOB_FUSION_H
 #define HOB_FUSION_H

@@ -233,8 +233,9 @@ HOB_API const char *hob_op_signature(hob_runtime *runtime, uint32_t op);
 struct hob_op_support {
     const char *selector; /* "flex", "autodiff" */
     /* A backend: "kernel", "view" (completed by the core), "body", "not
-     * listed" or "none". A decorator: "rule", "body", "passes on", "not
-     * listed" or "none". Either: "cannot be opened". A backend has a record
+     * listed" or "none". A decorator: "rule", "body", "passes on", "puts
+     * off", "runs at once" (of one that puts ops off), "not listed" or
+     * "none". Either: "cannot be opened". A backend has a record
      * more for each plugin that implements the op for it: "kernel of ID", or
      * "kernel of ID, not used: WHY". */
     const char *how;
