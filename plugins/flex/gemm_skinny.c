@@ -17,7 +17,7 @@ enum {
      * rows stay in the first-level cache, and several tasks are wanted. */
     STREAM_MOST = 8192,
     STREAM_LEAST = 2048,
-    SUMS_BYTES = ROWS_MAX * STREAM_LEAST,
+    SUMS_BYTES = ROWS_MAX * (STREAM_LEAST + FLEX_ALIGN),
     DOT_COLUMNS = 64,
     /* Rows of the large matrix that all groups use before the next ones. */
     STREAM_DEPTH = 8,
@@ -46,6 +46,8 @@ struct skinny {
     int is_rows;           /* the few are rows of c, else columns */
     int is_stream;
     int64_t columns; /* of the large matrix in a task */
+    int64_t sum_stride; /* a line more, as sums that are 4 KiB apart wait for
+                         * each other's stores */
 };
 
 int flex_gemm_is_skinny(const struct flex_gemm *gemm)
@@ -107,7 +109,7 @@ static void finish(const struct skinny *job, int64_t first, int64_t columns,
         for (int64_t j = 0; j < columns; j++) {
             int64_t at = i * job->c_few + (first + j) * job->c_many;
             int64_t column = job->is_rows ? first + j : i;
-            const char *sum = sums + (i * job->columns + j) * size;
+            const char *sum = sums + (i * job->sum_stride + j) * size;
             char *c = (char *)gemm->c + at * size;
 
             if (gemm->dtype == HOB_DTYPE_F32)
@@ -146,17 +148,17 @@ static void sum_rows(const struct skinny *job, int64_t k, int64_t depth,
         const int64_t rows =
             job->few - i < FLEX_SKINNY_ROWS ? job->few - i : FLEX_SKINNY_ROWS;
         const char *small = job->small + i * job->gemm->k * size;
-        char *out = sums + i * job->columns * size;
+        char *out = sums + i * job->sum_stride * size;
 
         if (job->is_stream)
             job->kernels->stream[rows - 1](depth, columns,
                                            small + k * rows * size,
                                            large + k * job->large_k * size,
-                                           job->large_k, out, job->columns);
+                                           job->large_k, out, job->sum_stride);
         else
             job->kernels->dot[rows - 1](depth, columns, small + k * size,
                                         job->gemm->k, large + k * size,
-                                        job->large_many, out, job->columns);
+                                        job->large_many, out, job->sum_stride);
     }
 }
 
@@ -176,7 +178,7 @@ static void skinny_task(const struct skinny *job, int64_t task)
                 (job->few < FLEX_SKINNY_ROWS ? job->few : FLEX_SKINNY_ROWS);
     else if (job->few > FLEX_SKINNY_ROWS)
         depth = STREAM_DEPTH;
-    memset(sums, 0, (size_t)(job->few * job->columns * size));
+    memset(sums, 0, (size_t)(job->few * job->sum_stride * size));
     for (int64_t k = 0; k < k_count; k += depth)
         sum_rows(job, k, k_count - k < depth ? k_count - k : depth, columns,
                  large, sums);
@@ -245,6 +247,7 @@ hob_status flex_gemm_skinny(struct flex_device *device,
             : DOT_COLUMNS;
     if (job.columns > job.many)
         job.columns = job.many;
+    job.sum_stride = job.columns + FLEX_ALIGN / job.kernels->size;
     small_bytes =
         (uint64_t)job.few * (uint64_t)gemm->k * (uint64_t)job.kernels->size;
     job.small = stack;

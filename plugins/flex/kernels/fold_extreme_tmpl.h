@@ -5,17 +5,15 @@
  */
 /* The elements of a vector at X where they win: NaN does, and the first of
  * equals stays. */
-static inline void EXTREME(, _line)(SUFFIX(line) * best, const T *x)
+static inline SUFFIX(line) EXTREME(, _line)(SUFFIX(line) best, const T *x)
 {
     SUFFIX(line) v;
-    SUFFIX(mask) wins, bits, old;
+    SUFFIX(mask) wins;
 
     memcpy(&v, x, sizeof(v));
-    wins = BEATS(v, *best) | IS_NAN(v);
-    memcpy(&bits, &v, sizeof(v));
-    memcpy(&old, best, sizeof(v));
-    bits = (bits & wins) | (old & ~wins);
-    memcpy(best, &bits, sizeof(v));
+    wins = BEATS(v, best) | IS_NAN(v);
+    return (SUFFIX(line))(((SUFFIX(mask))v & wins) |
+                          ((SUFFIX(mask))best & ~wins));
 }
 
 static void EXTREME(, _rows)(void *out, const void *in, int64_t stride,
@@ -29,13 +27,20 @@ static void EXTREME(, _rows)(void *out, const void *in, int64_t stride,
     for (; i + STEP <= n; i += STEP) {
         SUFFIX(line) best[FOLD_LINES];
 
-        memcpy(best, acc + i, sizeof(best));
+        /* One vector at a time: an array copied as a whole would live in
+         * memory. */
+#pragma GCC unroll 8
+        for (int k = 0; k < FOLD_LINES; k++)
+            memcpy(&best[k], acc + i + k * SOME, sizeof(best[k]));
         for (int64_t r = 0; r < rows; r++) {
 #pragma GCC unroll 8
             for (int k = 0; k < FOLD_LINES; k++)
-                EXTREME(, _line)(&best[k], x + r * stride + i + k * SOME);
+                best[k] =
+                    EXTREME(, _line)(best[k], x + r * stride + i + k * SOME);
         }
-        memcpy(acc + i, best, sizeof(best));
+#pragma GCC unroll 8
+        for (int k = 0; k < FOLD_LINES; k++)
+            memcpy(acc + i + k * SOME, &best[k], sizeof(best[k]));
     }
     for (; i < n; i++)
         for (int64_t r = 0; r < rows; r++) {

@@ -68,7 +68,11 @@ static void SUFFIX(sum_rows)(void *out, const void *in, int64_t stride,
     for (; i + FOLD_CHAINS <= n; i += FOLD_CHAINS) {
         WIDE s[FOLD_VECTORS], v;
 
-        memcpy(s, acc + i, sizeof(s));
+        /* One vector at a time: copied as a whole they would go by way of the
+         * stack, in pieces that cannot be forwarded to loads of vectors. */
+#pragma GCC unroll 8
+        for (int k = 0; k < FOLD_VECTORS; k++)
+            memcpy(&s[k], acc + i + k * FOLD_LANES, sizeof(s[k]));
         for (int64_t r = 0; r < rows; r++) {
 #pragma GCC unroll 8
             for (int k = 0; k < FOLD_VECTORS; k++) {
@@ -76,7 +80,9 @@ static void SUFFIX(sum_rows)(void *out, const void *in, int64_t stride,
                 s[k] += v;
             }
         }
-        memcpy(acc + i, s, sizeof(s));
+#pragma GCC unroll 8
+        for (int k = 0; k < FOLD_VECTORS; k++)
+            memcpy(acc + i + k * FOLD_LANES, &s[k], sizeof(s[k]));
     }
     for (; i + FOLD_LANES <= n; i += FOLD_LANES) {
         WIDE s, v;

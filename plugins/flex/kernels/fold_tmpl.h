@@ -105,12 +105,13 @@ static int64_t SUFFIX(find)(const void *in, const void *wanted, int64_t n)
     T best = *(const T *)wanted;
     int64_t first = 0;
 
-    /* By 64: a hit is rare, so look at whole pieces before at elements. */
-    for (; first + 64 <= n; first += 64) {
+    /* A hit is rare, so look at whole pieces before at elements. Shorter ones
+     * would take longer to join the lanes of HIT than to compare. */
+    for (; first + FIND_PIECE <= n; first += FIND_PIECE) {
         int hit = 0;
 
 #pragma omp simd reduction(| : hit)
-        for (int64_t i = 0; i < 64; i++)
+        for (int64_t i = 0; i < FIND_PIECE; i++)
             hit |= (x[first + i] == best) | IS_NAN(x[first + i]);
         if (hit)
             break;

@@ -190,6 +190,8 @@
 
 /* Columns that argmax takes through some rows at a time. */
 enum { ARG_STRIP = 64 };
+/* Elements that a search looks at before it asks whether one was a hit. */
+enum { FIND_PIECE = 256 };
 
 #define T double
 #define ACC double
