@@ -277,9 +277,12 @@ static hob_status check_handled(struct hob_call *call, const hob_device *layer)
 }
 
 /* The first level from LEVEL down whose layer may have something to do for
- * CALL; 0 is the base. An idle layer costs no more than this. */
+ * CALL; 0 is the base. An idle layer costs no more than this. An extension may
+ * have a function of its own for any layer, so its ops pass none by. */
 static inline int32_t busy_level(const struct hob_call *call, int32_t level)
 {
+    if (call->core->op->is_extension)
+        return level;
     while (level > 0 && call->device->at[level]->needs_state &&
            !(call->core->levels >> (level - 1) & 1))
         level--;

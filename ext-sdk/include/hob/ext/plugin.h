@@ -245,8 +245,7 @@ enum hob_verdict {
 
 enum hob_decorator_flags {
     /* The layer has something to do only where a tensor of the call carries a
-     * state word of its level. Other calls pass it by, and so do they an
-     * extension's function for it. */
+     * state word of its level. Other calls of built-in ops pass it by. */
     HOB_DECORATOR_NEEDS_STATE = 1
 };
 
