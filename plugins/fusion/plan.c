@@ -65,15 +65,16 @@ static void depend(struct fu_window *window, uint32_t group, uint32_t other)
 
 /* ---- items ---- */
 
-/* The item that makes what INPUT reads; NULL if it is there, or made in an
- * earlier or later window. */
+/* The item that makes what INPUT reads; NULL if it is there, made in an earlier
+ * or later window, or a constant, which is in no group. */
 static struct fu_item *maker_of(const struct fu_window *window,
                                 const struct fu_input *input)
 {
     const struct fu_node *node = input->value ? input->value->node : NULL;
 
     if (!node || input->value->tensor || node->slot >= window->count ||
-        window->items[node->slot].node != node)
+        window->items[node->slot].node != node ||
+        window->items[node->slot].class == FU_CONSTANT)
         return NULL;
     return &window->items[node->slot];
 }
@@ -123,8 +124,7 @@ static int reads_full(const struct fu_window *window,
     for (uint32_t i = 0; i < item->node->input_count; i++) {
         const struct fu_item *maker = maker_of(window, &item->node->inputs[i]);
 
-        if (maker && maker->class != FU_CONSTANT && maker->group == group &&
-            !maker->is_row)
+        if (maker && maker->group == group && !maker->is_row)
             return 1;
     }
     return 0;
@@ -180,7 +180,7 @@ static uint64_t saved_by(const struct fu_window *window,
         const struct fu_input *input = &item->node->inputs[i];
         const struct fu_item *maker = maker_of(window, input);
 
-        if (maker && maker->class != FU_CONSTANT && maker->group == index) {
+        if (maker && maker->group == index) {
             saved += 2 * bytes_of(input); /* neither written nor read */
             continue;
         }
@@ -188,8 +188,7 @@ static uint64_t saved_by(const struct fu_window *window,
             saved += bytes_of(input);
         else
             keys++;
-        if (maker && maker->class != FU_CONSTANT &&
-            has(window->groups[maker->group].reach, index))
+        if (maker && has(window->groups[maker->group].reach, index))
             return 0; /* out of the group and back */
     }
     return keys <= HOB_FUSED_MAX_INPUTS ? saved : 0;
@@ -214,9 +213,9 @@ static void append(struct fu_window *window, uint32_t index,
         const struct fu_input *input = &item->node->inputs[i];
         const struct fu_item *maker = maker_of(window, input);
 
-        if (maker && maker->class != FU_CONSTANT && maker->group == index)
+        if (maker && maker->group == index)
             continue;
-        if (maker && maker->class != FU_CONSTANT)
+        if (maker)
             depend(window, index, maker->group);
         if (group->key_count < HOB_FUSED_MAX_INPUTS &&
             !has_key(group, key_of(input)))
@@ -269,9 +268,8 @@ static int can_join(const struct fu_window *window, const struct fu_item *item,
     for (uint32_t i = 0; i < item->node->input_count; i++) {
         const struct fu_item *maker = maker_of(window, &item->node->inputs[i]);
 
-        if (maker && maker->class != FU_CONSTANT &&
-            (has(window->groups[maker->group].reach, other) ||
-             has(window->groups[maker->group].reach, index)))
+        if (maker && (has(window->groups[maker->group].reach, other) ||
+                      has(window->groups[maker->group].reach, index)))
             return 0;
     }
     return 1;
@@ -349,7 +347,7 @@ static void place(struct fu_window *window, struct fu_item *item)
     for (uint32_t i = 0; best && !is_row && i < item->node->input_count; i++) {
         const struct fu_item *maker = maker_of(window, &item->node->inputs[i]);
 
-        if (maker && maker->class != FU_CONSTANT && maker->group != group &&
+        if (maker && maker->group != group &&
             can_join(window, item, group, maker->group))
             join(window, group, maker->group);
     }
@@ -449,7 +447,7 @@ static uint32_t count_inputs(const struct fu_window *window, uint32_t index)
             const void *key = key_of(&node->inputs[i]);
             uint32_t k = 0;
 
-            if (maker && maker->class != FU_CONSTANT && maker->group == index)
+            if (maker && maker->group == index)
                 continue;
             while (k < count && keys[k] != key)
                 k++;
