@@ -8,14 +8,19 @@
 
 #include <string.h>
 
+struct fu_seen fu_see_value(const struct fu_value *value)
+{
+    const struct fu_seen seen = {value->shape, value->rank, value->dtype};
+
+    return seen;
+}
+
 struct fu_seen fu_see(const struct fu_input *input)
 {
     struct fu_seen seen;
 
     if (input->value) {
-        seen.shape = input->value->shape;
-        seen.rank = input->value->rank;
-        seen.dtype = input->value->dtype;
+        seen = fu_see_value(input->value);
     } else {
         const struct hob_view *view = hob_tensor_view(input->tensor);
 
@@ -24,6 +29,15 @@ struct fu_seen fu_see(const struct fu_input *input)
         seen.dtype = view->dtype;
     }
     return seen;
+}
+
+uint64_t fu_bytes(struct fu_seen seen)
+{
+    uint64_t bytes = hob_dtype_size(seen.dtype);
+
+    for (uint32_t i = 0; i < seen.rank; i++)
+        bytes *= (uint64_t)seen.shape[i];
+    return bytes;
 }
 
 /* Put what NODE's attributes say into STEP: nonzero if a program has no place

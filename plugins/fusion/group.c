@@ -68,8 +68,7 @@ static void tell(const struct fu_window *window, uint32_t index,
 
         values[i].op = layer->host->op_name(layer->host, node->op);
         values[i].call = node->index;
-        values[i].bytes = (uint64_t)hob_tensor_count(p->outs[i].tensor) *
-                          hob_dtype_size(node->values[0].dtype);
+        values[i].bytes = fu_bytes(fu_see_value(&node->values[0]));
         values[i].why = p->stored[i]->why;
         values[i].reserved = 0;
     }

@@ -86,16 +86,6 @@ static const void *key_of(const struct fu_input *input)
                         : hob_tensor_view(input->tensor)->data;
 }
 
-static uint64_t bytes_of(const struct fu_input *input)
-{
-    struct fu_seen seen = fu_see(input);
-    uint64_t bytes = hob_dtype_size(seen.dtype);
-
-    for (uint32_t i = 0; i < seen.rank; i++)
-        bytes *= (uint64_t)seen.shape[i];
-    return bytes;
-}
-
 /* ---- spaces ---- */
 
 /* Size of dimension INDEX, from the last, of a shape; 1 beyond its rank. */
@@ -181,11 +171,11 @@ static uint64_t saved_by(const struct fu_window *window,
         const struct fu_item *maker = maker_of(window, input);
 
         if (maker && maker->group == index) {
-            saved += 2 * bytes_of(input); /* neither written nor read */
+            saved += 2 * fu_bytes(fu_see(input)); /* neither written nor read */
             continue;
         }
         if (has_key(group, key_of(input)))
-            saved += bytes_of(input);
+            saved += fu_bytes(fu_see(input));
         else
             keys++;
         if (maker && has(window->groups[maker->group].reach, index))

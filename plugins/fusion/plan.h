@@ -77,13 +77,16 @@ int fu_is_only_for_locked(const struct fu_window *window, uint32_t index,
 /* Say what ITEM's node is. */
 void fu_classify(const struct fu_layer *layer, struct fu_item *item);
 
-/* Metadata of an input of a node. */
+/* Metadata of a value, or of an input of a node. */
 struct fu_seen {
     const int64_t *shape;
     uint32_t rank;
     uint32_t dtype;
 };
+struct fu_seen fu_see_value(const struct fu_value *value);
 struct fu_seen fu_see(const struct fu_input *input);
+/* Of the elements, as they lie without gaps. */
+uint64_t fu_bytes(struct fu_seen seen);
 
 /* ---- group.c ---- */
 

@@ -148,8 +148,7 @@ static int add_step(const struct fu_window *window, uint32_t index,
 {
     struct hob_fused_step *step = &p->steps[p->program.step_count];
     const struct fu_node *node = item->node;
-    const uint64_t dtype_bytes = hob_dtype_size(node->values[0].dtype);
-    uint64_t bytes = dtype_bytes;
+    const uint64_t bytes = fu_bytes(fu_see_value(&node->values[0]));
 
     if (p->program.step_count == HOB_FUSED_MAX_STEPS)
         return 1;
@@ -159,20 +158,12 @@ static int add_step(const struct fu_window *window, uint32_t index,
         step->args[i] = operand_of(window, index, scope, p, &node->inputs[i]);
         if (step->args[i] == NO_REGISTER)
             return 1;
-        if (maker_in(window, index, &node->inputs[i])) {
-            struct fu_seen seen = fu_see(&node->inputs[i]);
-            uint64_t read = hob_dtype_size(seen.dtype);
-
-            for (uint32_t k = 0; k < seen.rank; k++)
-                read *= (uint64_t)seen.shape[k];
-            p->saved_bytes += read;
-        }
+        if (maker_in(window, index, &node->inputs[i]))
+            p->saved_bytes += fu_bytes(fu_see(&node->inputs[i]));
     }
     if (add_scalars(p, node, step))
         return 1;
     item->reg = (uint8_t)(STEP_MARK | p->program.step_count++);
-    for (uint32_t k = 0; k < node->values[0].rank; k++)
-        bytes *= (uint64_t)node->values[0].shape[k];
     if (!item->is_stored) {
         p->saved_bytes += bytes;
         return 0;
