@@ -16,10 +16,8 @@
 
 enum {
     SLABS = WIDTH / SLAB_ELEMENTS,
-    BLOCK_SLAB = BLOCK * ROW_BYTES,
-    TILE_SLAB = TILE * ROW_BYTES,
-    BLOCK_BYTES = SLABS * BLOCK_SLAB,
-    TILE_BYTES = SLABS * TILE_SLAB,
+    BLOCK_BYTES = SLABS * BLOCK * ROW_BYTES,
+    TILE_BYTES = SLABS * TILE * ROW_BYTES,
     // Places in shared memory. Each of the two kinds of rows has two tensors:
     // queries with the gradient, keys with values. Barriers of the ring are
     // there once a stage.
@@ -155,32 +153,6 @@ INLINE void produce_known(const attention_params &job, u32 shared, u8 *memory)
     }
 }
 
-// ---- products ----
-
-// s = a b^T, a of the block and b a tile.
-INLINE void multiply_rows(float (&s)[TILE / 2], u32 block, u32 tile)
-{
-    const u64 a = rows_descriptor(block), b = rows_descriptor(tile);
-
-#pragma unroll
-    for (int i = 0; i < WIDTH / 16; i++)
-        product<TILE>::multiply(s, a + (i / 4 * BLOCK_SLAB + i % 4 * 32) / 16,
-                                b + (i / 4 * TILE_SLAB + i % 4 * 32) / 16,
-                                i > 0);
-}
-
-// o += p b, b a tile.
-INLINE void multiply_tile(float (&o)[WIDTH / 2], const u32 (&p)[TILE / 4],
-                          u32 tile)
-{
-    const u64 b = turned_descriptor(tile, TILE_SLAB);
-
-#pragma unroll
-    for (int i = 0; i < TILE / 16; i++)
-        product<WIDTH>::multiply_turned(o, &p[4 * i],
-                                        b + i * 16 * ROW_BYTES / 16);
-}
-
 // ---- a block ----
 
 // A warpgroup and what it keeps.
@@ -220,10 +192,11 @@ INLINE void begin_tile(worker &me, float (&s)[TILE / 2],
 {
     barrier_wait(me.shared + FIRST_FULL + 8 * me.now.stage, me.now.phase);
     product_begin();
-    multiply_rows(s, rows_of(me), tile_of(me));
+    multiply_rows<TILE>(s, rows_of(me), tile_of(me));
     product_commit();
     barrier_wait(me.shared + SECOND_FULL + 8 * me.now.stage, me.now.phase);
-    multiply_rows(slope, rows_of(me) + BLOCK_BYTES, tile_of(me) + TILE_BYTES);
+    multiply_rows<TILE>(slope, rows_of(me) + BLOCK_BYTES,
+                        tile_of(me) + TILE_BYTES);
     product_commit();
 }
 
@@ -313,7 +286,7 @@ INLINE void queries_tile(const attention_params &job, worker &me, int first,
     pack_all(w, s);
     pin(w);
     product_begin();
-    multiply_tile(o, w, tile);
+    multiply_tile<TILE>(o, w, tile);
     product_commit();
     end_tile(me);
 }
@@ -404,7 +377,7 @@ INLINE void keys_tile(const attention_params &job, worker &me, int first,
     pin(p);
     pin(d_value);
     product_begin();
-    multiply_tile(d_value, p, tile + TILE_BYTES);
+    multiply_tile<TILE>(d_value, p, tile + TILE_BYTES);
     product_commit();
     product_wait<1>();
     pin(slope);
@@ -417,7 +390,7 @@ INLINE void keys_tile(const attention_params &job, worker &me, int first,
     pin(d_key);
     pin(w);
     product_begin();
-    multiply_tile(d_key, w, tile);
+    multiply_tile<TILE>(d_key, w, tile);
     product_commit();
     end_tile(me);
 }

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // attention_batch.cu - what the kernels of attention share: who computes what,
-// and what is hidden from whom.
+// what is hidden from whom, and products of a block and a tile.
 //
 // The first warpgroup of a group brings tiles, each of the others computes for
-// 64 rows of a block. IS_CAUSAL is 0 or 1. MASK is 0: there is none, 1: there
-// is one, 2: there is one whose columns 2 i and 2 i + 1 can be read at once.
+// 64 rows of a block, of WIDTH elements each. IS_CAUSAL is 0 or 1. MASK is 0:
+// there is none, 1: there is one, 2: there is one whose columns 2 i and 2 i + 1
+// can be read at once.
 
 enum { GROUPS = GROUP_SIZE / WARPGROUP - 1, BLOCK = 64 * GROUPS };
 
@@ -91,4 +92,32 @@ INLINE void store_rows(void *result, const float (&from)[COUNT],
             to[4 * i] = pack(from[4 * i + 2 * r] * factors[r],
                              from[4 * i + 2 * r + 1] * factors[r]);
     }
+}
+
+// ---- products of a block and a tile ----
+
+// s = a b^T, a of a block's rows and b a tile of ROWS rows.
+template <int ROWS>
+INLINE void multiply_rows(float (&s)[ROWS / 2], u32 block, u32 tile)
+{
+    const u64 a = rows_descriptor(block), b = rows_descriptor(tile);
+
+#pragma unroll
+    for (int i = 0; i < WIDTH / 16; i++)
+        product<ROWS>::multiply(
+            s, a + (i / 4 * (BLOCK * ROW_BYTES) + i % 4 * 32) / 16,
+            b + (i / 4 * (ROWS * ROW_BYTES) + i % 4 * 32) / 16, i > 0);
+}
+
+// o += p b, b a tile of ROWS rows.
+template <int ROWS>
+INLINE void multiply_tile(float (&o)[WIDTH / 2], const u32 (&p)[ROWS / 4],
+                          u32 tile)
+{
+    const u64 b = turned_descriptor(tile, ROWS * ROW_BYTES);
+
+#pragma unroll
+    for (int i = 0; i < ROWS / 16; i++)
+        product<WIDTH>::multiply_turned(o, &p[4 * i],
+                                        b + i * 16 * ROW_BYTES / 16);
 }

@@ -14,10 +14,8 @@
 
 enum {
     SLABS = WIDTH / SLAB_ELEMENTS,
-    QUERY_SLAB = BLOCK * ROW_BYTES,
-    KEY_SLAB = KEYS * ROW_BYTES,
-    QUERY_BYTES = SLABS * QUERY_SLAB,
-    KEY_BYTES = SLABS * KEY_SLAB,
+    QUERY_BYTES = SLABS * BLOCK * ROW_BYTES,
+    KEY_BYTES = SLABS * KEYS * ROW_BYTES,
     // Places in shared memory; barriers of the ring are there once a stage.
     QUERY_AT = 0,
     KEY_AT = QUERY_BYTES,
@@ -93,30 +91,6 @@ INLINE void produce(const attention_params &job, const tensor_map *query,
                            value_lead, values);
         }
     }
-}
-
-// ---- products ----
-
-INLINE void multiply_keys(float (&s)[KEYS / 2], u32 query, u32 key)
-{
-    const u64 a = rows_descriptor(query), b = rows_descriptor(key);
-
-#pragma unroll
-    for (int i = 0; i < WIDTH / 16; i++)
-        product<KEYS>::multiply(s, a + (i / 4 * QUERY_SLAB + i % 4 * 32) / 16,
-                                b + (i / 4 * KEY_SLAB + i % 4 * 32) / 16,
-                                i > 0);
-}
-
-INLINE void multiply_values(float (&o)[WIDTH / 2], const u32 (&p)[KEYS / 4],
-                            u32 value)
-{
-    const u64 b = turned_descriptor(value, KEY_SLAB);
-
-#pragma unroll
-    for (int i = 0; i < KEYS / 16; i++)
-        product<WIDTH>::multiply_turned(o, &p[4 * i],
-                                        b + i * 16 * ROW_BYTES / 16);
 }
 
 // ---- weights ----
@@ -289,7 +263,7 @@ INLINE void start(const attention_params &job, worker &me, u32 (&p)[KEYS / 4],
 
     wait_for_keys(me);
     product_begin();
-    multiply_keys(s, me.query, keys_of(me));
+    multiply_rows<KEYS>(s, me.query, keys_of(me));
     product_commit();
     read_mask(job, me, first, bits);
     product_wait<0>();
@@ -313,10 +287,10 @@ INLINE void step(const attention_params &job, worker &me, u32 (&p)[KEYS / 4],
     pin(o);
     pin(p);
     product_begin();
-    multiply_keys(s, me.query, keys_of(me));
+    multiply_rows<KEYS>(s, me.query, keys_of(me));
     product_commit();
     wait_for_values(me);
-    multiply_values(o, p, values_of(me));
+    multiply_tile<KEYS>(o, p, values_of(me));
     product_commit();
     next_turn(me);
     if (HIDES)
@@ -345,7 +319,7 @@ INLINE void finish(worker &me, u32 (&p)[KEYS / 4], float (&o)[WIDTH / 2])
     pin(o);
     pin(p);
     product_begin();
-    multiply_values(o, p, values_of(me));
+    multiply_tile<KEYS>(o, p, values_of(me));
     product_commit();
     product_wait<0>();
     pin(o);
