@@ -280,7 +280,7 @@ int64_t cube_groups(const struct cube_device *device, int64_t count,
         device->limits.processors
             ? (int64_t)device->limits.processors * PER_PROCESSOR
             : UNKNOWN;
-    const int64_t needed = count / per_group + (count % per_group != 0);
+    const int64_t needed = cube_divide_up(count, per_group);
 
     return needed < most ? needed : most;
 }

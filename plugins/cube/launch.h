@@ -75,6 +75,12 @@ hob_status cube_job_launch(struct cube_job *job,
                            const struct cube_kernel *kernel, int64_t groups,
                            const char *op_name, char **out_message);
 
+/* A / B, rounded up where A is not negative. */
+static inline int64_t cube_divide_up(int64_t a, int64_t b)
+{
+    return a / b + (a % b != 0);
+}
+
 /*
  * Groups for COUNT elements, PER_GROUP of them at a time: as many as the
  * device can have at work, or fewer. The kernel goes on in steps of

@@ -19,11 +19,6 @@ static const struct cube_program sum_program = {
     .params = {{"count", CUBE_INDEX, 0}, {"splits", CUBE_INDEX, 0}},
 };
 
-static int64_t divide_up(int64_t a, int64_t b)
-{
-    return a / b + (a % b != 0);
-}
-
 int64_t cube_processors(const struct cube_device *device)
 {
     return device->limits.processors ? device->limits.processors
@@ -41,8 +36,9 @@ void cube_split(const struct cube_device *device, int64_t tiles, int64_t length,
         splits = MOST_SPLITS;
     if (splits < 1)
         splits = 1;
-    *out_split_length = divide_up(divide_up(length, splits), step) * step;
-    *out_splits = length ? divide_up(length, *out_split_length) : 1;
+    *out_split_length =
+        cube_divide_up(cube_divide_up(length, splits), step) * step;
+    *out_splits = length ? cube_divide_up(length, *out_split_length) : 1;
 }
 
 static uint64_t bytes_of(const struct cube_parts *parts)

@@ -368,7 +368,7 @@ static hob_status set_rows(struct fuse_layout *layout,
     split_rows(layout, plan, device);
     set_slots(layout, fuse_operand_count(plan));
     rows = class->group_size / class->lanes;
-    layout->groups = layout->count / rows + (layout->count % rows != 0);
+    layout->groups = cube_divide_up(layout->count, rows);
     /* Few rows that are long leave most of the device idle: the reductions
      * alone are split into parts. */
     if (layout->length > ROW_LONG &&
@@ -392,7 +392,7 @@ hob_status fuse_layout_init(struct fuse_layout *layout,
     } else {
         set_elements(layout, plan, run);
         step = (int64_t)FUSE_GROUP * layout->class.wide;
-        layout->groups = layout->count / step + (layout->count % step != 0);
+        layout->groups = cube_divide_up(layout->count, step);
     }
     set_wide(layout, fuse_operand_count(plan));
     return status;

@@ -85,11 +85,6 @@ struct tiling {
     uint32_t group_size;
 };
 
-static int64_t divide_up(int64_t a, int64_t b)
-{
-    return a / b + (a % b != 0);
-}
-
 /* ---- operands ---- */
 
 /* VIEW without its last two dimensions. */
@@ -242,7 +237,7 @@ static int tiling_of(const struct attention *attention, struct tiling *out)
         out->each_c = width <= 32 ? 4 : 8;
         out->group_size =
             i < 2 || out->across == 32 ? 128 : 8 * (uint32_t)out->across;
-        tiles = divide_up(rows_of(attention), tile_rows(out)) *
+        tiles = cube_divide_up(rows_of(attention), tile_rows(out)) *
                 attention->batch.count;
         if (shared_bytes(out) > limits->shared_bytes)
             continue;
@@ -358,7 +353,7 @@ static hob_status launch(const struct attention *attention,
                          const struct tiling *tiling, const void *wild,
                          int64_t wild_count)
 {
-    const int64_t tiles = divide_up(rows_of(attention), tile_rows(tiling));
+    const int64_t tiles = cube_divide_up(rows_of(attention), tile_rows(tiling));
     const struct hob_view *out = attention->out;
     const int32_t wide = wide_of(attention);
     struct cube_job job;
@@ -404,7 +399,7 @@ hob_status cube_attention_run(struct attention *attention,
     attention->mode = mode;
     attention->out = out;
     (void)tiling_of(attention, &tiling);
-    tiles = divide_up(columns_of(attention), tile_columns(&tiling));
+    tiles = cube_divide_up(columns_of(attention), tile_columns(&tiling));
     count = tiles * attention->batch.count;
     if (attention->causal && count > 0) {
         st = device->runtime->alloc(device, (uint64_t)count * 4, &wild);

@@ -91,11 +91,6 @@ struct product {
     int64_t splits, split_k;
 };
 
-static int64_t divide_up(int64_t a, int64_t b)
-{
-    return a / b + (a % b != 0);
-}
-
 static int is_double(const struct product *product)
 {
     return product->a->dtype == HOB_DTYPE_F64;
@@ -156,8 +151,8 @@ struct tiling {
 
 static int64_t tiles_of(const struct product *product, struct tiling tiling)
 {
-    return divide_up(product->m, tiling.m) * divide_up(product->n, tiling.n) *
-           product->groups;
+    return cube_divide_up(product->m, tiling.m) *
+           cube_divide_up(product->n, tiling.n) * product->groups;
 }
 
 /* The largest tiles that are mostly full and enough for the device. */
@@ -186,8 +181,8 @@ static hob_status run_tiles(struct cube_device *device, struct hob_call *call,
                             const struct product *product,
                             struct tiling tiling)
 {
-    const int64_t tiles_m = divide_up(product->m, tiling.m);
-    const int64_t tiles_n = divide_up(product->n, tiling.n);
+    const int64_t tiles_m = cube_divide_up(product->m, tiling.m);
+    const int64_t tiles_n = cube_divide_up(product->n, tiling.n);
     const int64_t items = tiles_m * tiles_n * product->splits * product->groups;
     struct cube_job job;
 
@@ -405,13 +400,13 @@ static struct phase phase_of(const struct geometry *g, uint32_t axis,
            (place - phase.first * dilation) % stride != 0)
         phase.first++;
     if (phase.first < phase.step && phase.first < taps) {
-        phase.count = divide_up(taps - phase.first, phase.step);
+        phase.count = cube_divide_up(taps - phase.first, phase.step);
         phase.start = (place - phase.first * dilation) / stride;
     } else {
         phase.first = 0;
     }
     phase.pace = -(phase.step * dilation / stride);
-    phase.places = divide_up(in - rest, stride);
+    phase.places = cube_divide_up(in - rest, stride);
     return phase;
 }
 

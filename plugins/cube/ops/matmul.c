@@ -181,11 +181,6 @@ static void add_buffers(struct cube_job *job, const struct product *product)
         cube_job_lowest(job, product->views[i]);
 }
 
-static int64_t tiles_of(int64_t size, int64_t tile)
-{
-    return size / tile + (size % tile != 0);
-}
-
 /* Sides of a tile of the result, of its inner dimension, of what one
  * invocation has of it. */
 struct tiling {
@@ -204,8 +199,8 @@ static struct tiling tiling_of(const struct cube_device *device,
     for (; i < 2; i++) {
         const int64_t side = tilings[i].side;
         const int64_t bytes = 4 * side * tilings[i].k * size;
-        const int64_t tiles = tiles_of(product->m, side) *
-                              tiles_of(product->n, side) *
+        const int64_t tiles = cube_divide_up(product->m, side) *
+                              cube_divide_up(product->n, side) *
                               product->batch.count;
 
         if (bytes <= device->limits.shared_bytes && product->m > side / 2 &&
@@ -222,8 +217,8 @@ static hob_status run_tiles(struct cube_device *device, struct hob_call *call,
     const struct accum *accum = accum_of(product->dtype);
     const struct reading a = reading_of(product, 0, TILE_WIDTH);
     const struct reading b = reading_of(product, 1, TILE_WIDTH);
-    const int64_t tiles_m = tiles_of(product->m, tiling.side);
-    const int64_t tiles_n = tiles_of(product->n, tiling.side);
+    const int64_t tiles_m = cube_divide_up(product->m, tiling.side);
+    const int64_t tiles_n = cube_divide_up(product->n, tiling.side);
     const int64_t items =
         tiles_m * tiles_n * product->splits * product->batch.count;
     const int is_vector_out =
@@ -266,7 +261,7 @@ static hob_status run_rows(struct cube_device *device, struct hob_call *call,
                          : product->m <= 2 ? 2
                          : product->m <= 4 ? 4
                                            : 8;
-    const int64_t tiles_n = tiles_of(product->n, rows_columns(b));
+    const int64_t tiles_n = cube_divide_up(product->n, rows_columns(b));
     const int64_t items = tiles_n * product->splits * product->batch.count;
     struct cube_job job;
 
@@ -399,12 +394,12 @@ static hob_status matmul(void *opened, struct hob_call *call)
         transpose(&product);
     tiling = tiling_of(device, &product);
     if (product.m <= FEW_ROWS) {
-        tiles = tiles_of(product.n,
-                         rows_columns(reading_of(&product, 1, ROWS_WIDTH)));
+        tiles = cube_divide_up(
+            product.n, rows_columns(reading_of(&product, 1, ROWS_WIDTH)));
         step = ROWS_LANES * ROWS_WIDTH;
     } else {
-        tiles = tiles_of(product.m, tiling.side) *
-                tiles_of(product.n, tiling.side);
+        tiles = cube_divide_up(product.m, tiling.side) *
+                cube_divide_up(product.n, tiling.side);
         step = tiling.k;
     }
     cube_split(device, tiles * product.batch.count, product.k, step,

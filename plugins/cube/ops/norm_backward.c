@@ -126,8 +126,8 @@ static hob_status run(struct cube_device *device, struct hob_call *call,
 
     norm.dtype = x->dtype == HOB_DTYPE_F64 ? HOB_DTYPE_F64 : HOB_DTYPE_F32;
     norm.parts = cube_processors(device) * PARTS;
-    norm.rows_each = rows / norm.parts + (rows % norm.parts != 0);
-    norm.parts = rows / norm.rows_each + (rows % norm.rows_each != 0);
+    norm.rows_each = cube_divide_up(rows, norm.parts);
+    norm.parts = cube_divide_up(rows, norm.rows_each);
     bytes = (uint64_t)(norm.parts * columns) * hob_dtype_size(norm.dtype);
     bytes = (bytes + 255) / 256 * 256;
     st = device->runtime->alloc(device, 2 * bytes, (void **)(void *)&memory);

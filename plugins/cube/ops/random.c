@@ -83,7 +83,7 @@ static void add_stream(struct cube_job *job, const struct hob_call *call,
         (uint64_t)cube_arg_i64(call, call->arg_count - 1u);
 
     cube_job_i64(job, count);
-    cube_job_i64(job, count / per_block + (count % per_block != 0));
+    cube_job_i64(job, cube_divide_up(count, per_block));
     cube_job_i64(job, (int64_t)(uint32_t)seed);
     cube_job_i64(job, (int64_t)(seed >> 32));
     cube_job_i64(job, (int64_t)(uint32_t)offset);
