@@ -19,11 +19,6 @@ struct chain {
 
 enum { NO_STEP = HOB_FUSED_MAX_STEPS };
 
-static uint64_t bit(uint32_t index)
-{
-    return UINT64_C(1) << index;
-}
-
 /* What links can do of step S, with the accumulator in *OUT_DTYPE. */
 static int is_linkable(const struct builder *b, uint32_t s, uint32_t *out_dtype)
 {
@@ -50,7 +45,7 @@ static uint32_t next_link(const struct builder *b, uint32_t s, uint32_t p,
     while (++s < b->program->step_count) {
         if (fused_is_fold_of(b, s, p))
             return NO_STEP;
-        if (!(b->needed[p] & bit(s)))
+        if (!(b->needed[p] & fused_bit(s)))
             continue;
         return is_linkable(b, s, &found) && found == dtype ? s : NO_STEP;
     }
@@ -255,7 +250,7 @@ static int is_read_back(const struct builder *b, uint32_t s, uint32_t p,
                               fused_op_find(step->op)->form == FUSED_TWO;
         uint32_t reads = 0;
 
-        if (!(b->needed[p] & bit(t)) && !fused_is_fold_of(b, t, p))
+        if (!(b->needed[p] & fused_bit(t)) && !fused_is_fold_of(b, t, p))
             continue;
         for (uint32_t i = 0; i < 3; i++)
             reads += step->args[i] == reg;
@@ -313,9 +308,9 @@ uint32_t fused_chain(struct builder *b, uint32_t s, uint32_t p)
         next = next_link(b, s, p, chain.dtype);
         link_step(&chain, fused_step(b->program, s));
         chain.held = reg;
-        is_back = is_read_back(b, s, p, next) || (b->kept & bit(s));
+        is_back = is_read_back(b, s, p, next) || (b->kept & fused_bit(s));
         if (is_out && !is_back)
-            b->chained |= bit(s);
+            b->chained |= fused_bit(s);
         if (is_out || is_back)
             append(&chain, FLEX_LINK_STORE, reg);
         b->plan->cost += 1;

@@ -42,11 +42,6 @@ uint32_t fused_reg_dtype(const struct builder *b, uint32_t reg)
 
 /* ---- levels and passes ---- */
 
-static uint64_t bit(uint32_t index)
-{
-    return UINT64_C(1) << index;
-}
-
 /* The steps that outputs depend on. */
 static uint64_t live_steps(const struct builder *b)
 {
@@ -54,13 +49,13 @@ static uint64_t live_steps(const struct builder *b)
     uint64_t live = 0;
 
     for (uint32_t i = 0; i < program->output_count; i++)
-        live |= bit(program->outputs[i] - inputs_of(b));
+        live |= fused_bit(program->outputs[i] - inputs_of(b));
     for (uint32_t s = program->step_count; s-- > 0;)
-        for (uint32_t i = 0; i < 3 && (live & bit(s)); i++) {
+        for (uint32_t i = 0; i < 3 && (live & fused_bit(s)); i++) {
             const uint32_t reg = step_at(b, s)->args[i];
 
             if (reg != HOB_FUSED_NONE && reg >= inputs_of(b))
-                live |= bit(reg - inputs_of(b));
+                live |= fused_bit(reg - inputs_of(b));
         }
     return live;
 }
@@ -79,7 +74,7 @@ static void find_levels(struct builder *b)
             if (step->args[i] != HOB_FUSED_NONE &&
                 b->level[step->args[i]] > level)
                 level = b->level[step->args[i]];
-        if ((b->live & bit(s)) &&
+        if ((b->live & fused_bit(s)) &&
             (step->is_reduction || step->kind == HOB_FUSED_FULL) &&
             level + 1u > b->passes)
             b->passes = level + 1u;
@@ -103,10 +98,10 @@ static void want(struct builder *b, uint32_t p, uint32_t s)
     const uint32_t level = b->level[inputs_of(b) + s];
 
     if (level < p && !(b->flags & FUSED_AGAIN)) {
-        b->kept |= bit(s);
-        b->needed[level] |= bit(s);
+        b->kept |= fused_bit(s);
+        b->needed[level] |= fused_bit(s);
     } else {
-        b->needed[p] |= bit(s);
+        b->needed[p] |= fused_bit(s);
     }
 }
 
@@ -132,13 +127,13 @@ static void find_needed(struct builder *b)
         for (uint32_t s = 0; s < program->step_count; s++) {
             const struct hob_fused_step *step = step_at(b, s);
 
-            if ((b->live & bit(s)) && step->is_reduction &&
+            if ((b->live & fused_bit(s)) && step->is_reduction &&
                 b->level[inputs_of(b) + s] == p + 1 &&
                 is_full_step(b, step->args[0], &t))
                 want(b, p, t);
         }
         for (uint32_t s = program->step_count; s-- > 0;)
-            for (uint32_t i = 0; i < 3 && (b->needed[p] & bit(s)); i++)
+            for (uint32_t i = 0; i < 3 && (b->needed[p] & fused_bit(s)); i++)
                 if (is_full_step(b, step_at(b, s)->args[i], &t))
                     want(b, p, t);
     }
@@ -171,7 +166,7 @@ static void begin_values(struct builder *b)
             kind = FUSED_ROW;
         else if (reg < inputs)
             kind = FUSED_INPUT;
-        else if (b->kept & bit(reg - inputs))
+        else if (b->kept & fused_bit(reg - inputs))
             kind = FUSED_KEPT;
         new_value(b, kind, fused_dtype(fused_reg_dtype(b, reg)), reg);
         b->expanded[reg] = FUSED_NO_VALUE;
@@ -359,7 +354,7 @@ static void emit_rows(struct builder *b, uint32_t p)
     for (uint32_t s = 0; s < b->program->step_count; s++) {
         const struct hob_fused_step *step = step_at(b, s);
 
-        if ((b->live & bit(s)) && step->kind == HOB_FUSED_ROW &&
+        if ((b->live & fused_bit(s)) && step->kind == HOB_FUSED_ROW &&
             !step->is_reduction && b->level[inputs_of(b) + s] == p)
             emit_step(b, s);
     }
@@ -367,7 +362,7 @@ static void emit_rows(struct builder *b, uint32_t p)
 
 int fused_is_fold_of(const struct builder *b, uint32_t s, uint32_t p)
 {
-    return (b->live & bit(s)) && step_at(b, s)->is_reduction &&
+    return (b->live & fused_bit(s)) && step_at(b, s)->is_reduction &&
            b->level[inputs_of(b) + s] == p + 1;
 }
 
@@ -380,7 +375,7 @@ static void emit_full(struct builder *b, uint32_t p)
 
         if (fused_is_fold_of(b, s, p)) {
             emit_fold(b, s, p);
-        } else if (b->needed[p] & bit(s)) {
+        } else if (b->needed[p] & fused_bit(s)) {
             taken = fused_chain(b, s, p);
             if (!taken) {
                 emit_step(b, s);
@@ -400,7 +395,7 @@ static uint16_t inputs_read(const struct builder *b, uint32_t p, int after)
     for (int s = after + 1; s < (int)b->program->step_count; s++) {
         const struct hob_fused_step *step = step_at(b, (uint32_t)s);
 
-        if (!(b->needed[p] & bit((uint32_t)s)) &&
+        if (!(b->needed[p] & fused_bit((uint32_t)s)) &&
             !fused_is_fold_of(b, (uint32_t)s, p))
             continue;
         for (uint32_t i = 0; i < 3; i++)

@@ -7,6 +7,12 @@
 
 #include "fused.h"
 
+/* A set of steps that has INDEX alone. */
+static inline uint64_t fused_bit(uint32_t index)
+{
+    return UINT64_C(1) << index;
+}
+
 struct builder {
     struct fused_plan *plan;
     const struct flex_kernels *kernels;

@@ -15,11 +15,6 @@ struct use {
     int last[HOB_FUSED_MAX_STEPS + 1];
 };
 
-static uint64_t bit(uint32_t index)
-{
-    return UINT64_C(1) << index;
-}
-
 static void note_use(const struct builder *b, struct use *uses, uint32_t reg,
                      uint32_t p, int at)
 {
@@ -41,8 +36,9 @@ static void find_uses(const struct builder *b, struct use *uses)
         const uint32_t level = b->level[b->program->input_count + s];
 
         for (uint32_t p = 0; p < b->passes; p++) {
-            if (!(b->needed[p] & bit(s)) &&
-                !((b->live & bit(s)) && step->is_reduction && level == p + 1))
+            if (!(b->needed[p] & fused_bit(s)) &&
+                !((b->live & fused_bit(s)) && step->is_reduction &&
+                  level == p + 1))
                 continue;
             for (uint32_t i = 0; i < 3; i++)
                 note_use(b, uses, step->args[i], p, (int)s);
@@ -61,8 +57,8 @@ static int meet(const struct builder *b, const struct use *uses, uint32_t early,
                 uint32_t late)
 {
     for (uint32_t p = 0; p < b->passes; p++)
-        if ((b->needed[p] & bit(early)) && (b->needed[p] & bit(late)) &&
-            uses[early].last[p] > (int)late)
+        if ((b->needed[p] & fused_bit(early)) &&
+            (b->needed[p] & fused_bit(late)) && uses[early].last[p] > (int)late)
             return 1;
     return 0;
 }
@@ -77,11 +73,11 @@ static void place_step(struct builder *b, const struct use *uses, uint32_t s)
     for (uint32_t t = 0; t < s; t++) {
         const uint32_t offset = values[t].offset;
         int is_free = values[t].kind == FUSED_SLOT &&
-                      values[t].size == value->size && (b->live & bit(t));
+                      values[t].size == value->size && (b->live & fused_bit(t));
 
         for (uint32_t other = 0; other < s && is_free; other++)
-            if (values[other].kind == FUSED_SLOT && (b->live & bit(other)) &&
-                values[other].offset == offset)
+            if (values[other].kind == FUSED_SLOT &&
+                (b->live & fused_bit(other)) && values[other].offset == offset)
                 is_free = !meet(b, uses, other, s);
         if (is_free) {
             value->offset = offset;
@@ -100,7 +96,8 @@ void fused_place(struct builder *b)
 
     find_uses(b, uses);
     for (uint32_t s = 0; s < b->program->step_count; s++)
-        if (plan->values[inputs + s].kind == FUSED_SLOT && (b->live & bit(s)))
+        if (plan->values[inputs + s].kind == FUSED_SLOT &&
+            (b->live & fused_bit(s)))
             place_step(b, uses, s);
     for (uint32_t i = 0; i < plan->value_count; i++) {
         struct fused_value *value = &plan->values[i];
