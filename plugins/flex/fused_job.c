@@ -11,7 +11,6 @@
 #include <string.h>
 
 enum {
-    ROW_LEAST = 256,     /* elements of a run that blocks stay within */
     ROW_BLOCK = 4096,    /* elements of a block that is rows */
     ROWS_AREA = 8 << 10, /* bytes for values of rows */
     COLUMNS_AREA = 36 << 10,
@@ -100,19 +99,6 @@ static void operand_loop(struct flex_loop *loop, const struct space *space,
     flex_loop_init(loop, &view);
 }
 
-/* Whether many elements of LOOP are faster brought together at once: not those
- * of short rows or single elements that repeat, which blocks keep. */
-static int skips(const struct flex_loop *loop)
-{
-    const uint32_t inner = loop->rank - 1;
-
-    if (loop->rank == 0 || loop->count < FLEX_BLOCK)
-        return 0;
-    if (loop->strides[inner] == 0 && loop->shape[inner] >= ROW_LEAST)
-        return 0;
-    return !(loop->rank == 2 && loop->strides[0] == 0) && flex_loop_skips(loop);
-}
-
 static enum fused_walk walk_of(const struct flex_loop *loop)
 {
     if (flex_loop_dense(loop))
@@ -144,7 +130,7 @@ static void init_inputs(struct fused_job *job,
                      dtype);
         in->walk = (uint8_t)walk_of(&in->loop);
         if (in->walk == FUSED_STRIDED && !job->has_rows)
-            in->skips = (uint8_t)skips(&in->loop);
+            in->skips = (uint8_t)flex_loop_is_parted(&in->loop);
         job->skips |= in->skips;
         if (in->is_row || (in->walk == FUSED_DENSE && !in->load))
             continue;
@@ -243,10 +229,10 @@ static void choose_ends(struct fused_job *job, const struct flex_loop *loop,
 
     if (loop->rank < 2)
         return;
-    if (inner < ROW_LEAST && loop->rank == 2 && loop->strides[0] == 0 &&
+    if (inner < FLEX_RUN_LEAST && loop->rank == 2 && loop->strides[0] == 0 &&
         is_input && !job->plan->fold_count)
         job->period = inner;
-    else if (inner >= ROW_LEAST && (job->row == 0 || inner < job->row))
+    else if (inner >= FLEX_RUN_LEAST && (job->row == 0 || inner < job->row))
         job->row = inner;
 }
 

@@ -334,6 +334,17 @@ int flex_loop_skips(const struct flex_loop *loop)
     return nearer || loop->shape[inner] < SHORT;
 }
 
+int flex_loop_is_parted(const struct flex_loop *loop)
+{
+    const uint32_t inner = loop->rank - 1;
+
+    if (loop->rank == 0 || loop->count < FLEX_BLOCK)
+        return 0;
+    if (loop->strides[inner] == 0 && loop->shape[inner] >= FLEX_RUN_LEAST)
+        return 0;
+    return !(loop->rank == 2 && loop->strides[0] == 0) && flex_loop_skips(loop);
+}
+
 /* COUNT elements from FIRST on of LOOP's dimensions from DIM on: first and
  * last row in part, those between as a whole. ROW is the size of one. */
 static void move_rows(struct flex_device *device, const struct flex_loop *loop,

@@ -30,6 +30,13 @@ void flex_move_range(struct flex_device *device, const struct flex_loop *loop,
  * that flex_move_range of many elements is faster than fetching blocks. */
 int flex_loop_skips(const struct flex_loop *loop);
 
+/* Elements of a run that blocks of a map stay within. */
+enum { FLEX_RUN_LEAST = 256 };
+
+/* Whether an operand of a map is to be brought together in parts: not if it
+ * repeats short rows or single elements, which blocks keep. */
+int flex_loop_is_parted(const struct flex_loop *loop);
+
 /* OUT's first rank sizes as row-major strides, in elements. */
 void flex_row_major(struct hob_view *out);
 

@@ -9,7 +9,6 @@
 enum {
     OPERANDS = 3,
     WIDEST = 8,
-    ROW_LEAST = 256,
     /* Elements of an operand that are brought together at a time. */
     PART = 1 << 17
 };
@@ -211,19 +210,6 @@ static int64_t grain_of(enum flex_map map, int64_t count)
     return count < CHEAP_LEAST ? count : CHEAP_PIECE;
 }
 
-/* Whether an operand is to be brought together in parts: not if it repeats
- * short rows or single elements, which blocks keep. */
-static int skips(const struct flex_loop *loop)
-{
-    const uint32_t inner = loop->rank - 1;
-
-    if (loop->rank == 0 || loop->count < FLEX_BLOCK)
-        return 0;
-    if (loop->strides[inner] == 0 && loop->shape[inner] >= FLEX_BLOCK / 4)
-        return 0;
-    return !(loop->rank == 2 && loop->strides[0] == 0) && flex_loop_skips(loop);
-}
-
 /* Choose where blocks end. Inside one row of an operand that is dense there
  * is no need of a copy, and one that repeats short rows may keep its copy. */
 static void choose_blocks(struct map_run *run)
@@ -235,9 +221,9 @@ static void choose_blocks(struct map_run *run)
         if (run->fixed[i] || loop->rank < 2 || run->skips[i])
             continue;
         inner = loop->shape[loop->rank - 1];
-        if (inner < ROW_LEAST && loop->rank == 2 && loop->strides[0] == 0)
+        if (inner < FLEX_RUN_LEAST && loop->rank == 2 && loop->strides[0] == 0)
             run->period = inner;
-        else if (inner >= ROW_LEAST && (run->row == 0 || inner < run->row))
+        else if (inner >= FLEX_RUN_LEAST && (run->row == 0 || inner < run->row))
             run->row = inner;
     }
 }
@@ -291,7 +277,7 @@ hob_status flex_map_run(struct flex_device *device, struct hob_call *call,
         run.skips[i] = 0;
         if (view) {
             flex_loop_broadcast(&run.in[i], view, out->rank, out->shape);
-            run.skips[i] = skips(&run.in[i]);
+            run.skips[i] = flex_loop_is_parted(&run.in[i]);
             /* In place the lines are in the cache already. */
             run.past = run.past && view->data != out->data;
         } else
