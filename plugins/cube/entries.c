@@ -5,16 +5,26 @@
 #include <string.h>
 
 static const struct cube_entries *const families[] = {
-    &cube_attention_entries, &cube_channels_entries,
-    &cube_conv_entries,      &cube_copy_entries,
-    &cube_create_entries,    &cube_elementwise_entries,
-    &cube_loss_entries,      &cube_mask_entries,
-    &cube_matmul_entries,    &cube_norm_backward_entries,
-    &cube_optim_entries,     &cube_pick_entries,
-    &cube_pool_entries,      &cube_quant_entries,
-    &cube_random_entries,    &cube_reduce_entries,
-    &cube_rows_entries,      &cube_scan_entries,
-    &cube_scatter_entries,   &cube_sort_entries,
+    &cube_attention_entries,
+    &cube_channels_entries,
+    &cube_conv_entries,
+    &cube_copy_entries,
+    &cube_create_entries,
+    &cube_elementwise_entries,
+    &cube_loss_entries,
+    &cube_mask_entries,
+    &cube_matmul_entries,
+    &cube_norm_backward_entries,
+    &cube_optim_entries,
+    &cube_pick_entries,
+    &cube_pool_entries,
+    &cube_quant_entries,
+    &cube_random_entries,
+    &cube_reduce_entries,
+    &cube_rows_entries,
+    &cube_scan_entries,
+    &cube_scatter_entries,
+    &cube_sort_entries,
 };
 
 enum { FAMILIES = sizeof(families) / sizeof(families[0]) };

@@ -212,8 +212,8 @@ static hob_status batch_norm_backward(void *opened, struct hob_call *call)
     if (!st)
         st = add_up(device, call, &parts, memory, hob_ret_view(call, 1));
     if (!st)
-        st = add_up(device, call, &parts, memory + bytes,
-                    hob_ret_view(call, 2));
+        st =
+            add_up(device, call, &parts, memory + bytes, hob_ret_view(call, 2));
     device->runtime->free(device, memory, 2 * bytes);
     return st;
 }
@@ -252,8 +252,7 @@ static hob_status prepare(void *device, const struct hob_call *call,
 {
     (void)device;
     (void)out;
-    return hob_view_count(hob_arg_view(call, 0)) ? HOB_OK
-                                                 : HOB_ERR_UNSUPPORTED;
+    return hob_view_count(hob_arg_view(call, 0)) ? HOB_OK : HOB_ERR_UNSUPPORTED;
 }
 
 static const uint32_t masks[] = {HOB_MASK_FLOAT, HOB_MASK_FLOAT, HOB_MASK_FLOAT,
