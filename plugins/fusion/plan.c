@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "plan.h"
+#include "match.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -14,7 +14,10 @@ int fu_window_init(struct fu_window *window, struct fu_layer *layer)
     window->items = malloc(FU_WINDOW * sizeof(*window->items));
     window->groups = malloc(FU_WINDOW * sizeof(*window->groups));
     window->order = malloc(FU_WINDOW * sizeof(*window->order));
-    return window->items && window->groups && window->order;
+    if (layer->pattern_count)
+        window->matches = malloc(FU_WINDOW * sizeof(*window->matches));
+    return window->items && window->groups && window->order &&
+           (window->matches || !layer->pattern_count);
 }
 
 void fu_window_release(struct fu_window *window)
@@ -22,6 +25,7 @@ void fu_window_release(struct fu_window *window)
     free(window->items);
     free(window->groups);
     free(window->order);
+    free(window->matches);
 }
 
 /* ---- sets of groups ---- */
@@ -345,6 +349,19 @@ static void place(struct fu_window *window, struct fu_item *item)
     append(window, group, item);
 }
 
+/* All members of a match make up one group. */
+static void place_matched(struct fu_window *window, struct fu_item *item)
+{
+    struct fu_match *match = &window->matches[item->match - 1];
+
+    if (match->group == FU_WINDOW) {
+        match->group = (uint16_t)group_new(window, item);
+        window->groups[match->group].match = item->match;
+    }
+    item->is_row = 0;
+    append(window, match->group, item);
+}
+
 /* ---- what is stored ---- */
 
 /* Of VALUE's users, those that are members of GROUP. */
@@ -599,19 +616,31 @@ static void put_in_order(struct fu_window *window)
     }
 }
 
-void fu_window_plan_locked(struct fu_window *window,
-                           struct fu_node *const *nodes, uint32_t count)
+void fu_window_fill(struct fu_window *window, struct fu_node *const *nodes,
+                    uint32_t count)
 {
     window->count = count;
     window->group_count = 0;
+    window->match_count = 0;
     for (uint32_t i = 0; i < count; i++) {
         window->items[i].node = nodes[i];
         window->items[i].stays = 0;
+        window->items[i].match = 0;
         nodes[i]->slot = i;
-        fu_classify(window->layer, &window->items[i]);
     }
+}
+
+void fu_window_plan_locked(struct fu_window *window)
+{
+    const uint32_t count = window->count;
+
     for (uint32_t i = 0; i < count; i++)
-        if (window->items[i].class != FU_CONSTANT)
+        fu_classify(window->layer, &window->items[i]);
+    fu_match_check_locked(window);
+    for (uint32_t i = 0; i < count; i++)
+        if (window->items[i].match)
+            place_matched(window, &window->items[i]);
+        else if (window->items[i].class != FU_CONSTANT)
             place(window, &window->items[i]);
     for (uint32_t i = 0; i < window->group_count; i++)
         if (!window->groups[i].is_gone && window->groups[i].is_fused)
