@@ -37,6 +37,8 @@ struct fu_program {
 int fu_program_make(const struct fu_window *window, uint32_t index,
                     hob_scope *scope, struct fu_program *out);
 
+/* ---- memory.c ---- */
+
 /* Allocate the outputs: over inputs where those are not needed any more. */
 int fu_program_allocate(const struct fu_window *window, uint32_t index,
                         struct fu_program *program);
