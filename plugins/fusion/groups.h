@@ -39,6 +39,8 @@ const void *fu_key_of(const struct fu_input *input);
 
 /* Find the group of ITEM: where it saves most, or a new one. */
 void fu_place(struct fu_window *window, struct fu_item *item);
+/* The same for a member of a match: they make up one group. */
+void fu_place_matched(struct fu_window *window, struct fu_item *item);
 
 /* ---- stored.c ---- */
 

@@ -281,3 +281,15 @@ void fu_place(struct fu_window *window, struct fu_item *item)
     item->is_row = is_row;
     append(window, group, item);
 }
+
+void fu_place_matched(struct fu_window *window, struct fu_item *item)
+{
+    struct fu_match *match = &window->matches[item->match - 1];
+
+    if (match->group == FU_WINDOW) {
+        match->group = (uint16_t)group_new(window, item);
+        window->groups[match->group].match = item->match;
+    }
+    item->is_row = 0;
+    append(window, match->group, item);
+}

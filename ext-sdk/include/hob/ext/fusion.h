@@ -178,6 +178,56 @@ struct hob_fused_compute {
     void (*stats)(void *instance, struct hob_fused_stats *out);
 };
 
+/* ---- registered optimisations ---- */
+
+/*
+ * A manifest may say that an op takes the place of others:
+ *
+ *   "patterns": [{"replace": "relu(add(matmul(x, w), b))",
+ *                 "with": "nn.linear_relu(x, w, b)"}]
+ *
+ * The core reads the texts, and host->pattern() tells of them as the tables
+ * here, without any library of an extension being opened. Whether the results
+ * are near enough is what hob-sdk check asks; all else is asked by who replaces
+ * ops, each time: that nobody else reads what is inside of the pattern, that
+ * attributes are those of the text, and that host->foresee() says for WITH
+ * what it says for the ops.
+ */
+enum hob_pattern_kind {
+    HOB_PATTERN_OP = 0,        /* a result of this op */
+    HOB_PATTERN_TENSOR = 1,    /* any tensor: its name is NUMBER */
+    HOB_PATTERN_ATTRIBUTE = 2, /* any value of an attribute, likewise */
+    HOB_PATTERN_VALUE = 3      /* this value; ABSENT: an argument that is not */
+};
+
+/* Where a name stands twice the same tensor or value is meant. Names are
+ * numbered from 0, those of tensors and those of attributes each. */
+enum { HOB_PATTERN_MAX_OPS = 16, HOB_PATTERN_MAX_NAMES = 16 };
+
+struct hob_pattern_node {
+    uint32_t op;
+    uint16_t kind; /* enum hob_pattern_kind */
+    uint16_t number;
+    uint16_t first; /* of its arguments among the nodes: after it */
+    uint16_t count; /* of its arguments: as many as the op has parameters */
+    uint32_t reserved;
+    hob_value value;
+};
+
+struct hob_pattern {
+    uint32_t struct_size;
+    uint16_t node_size; /* bytes of one node */
+    uint16_t node_count;
+    const struct hob_pattern_node *nodes; /* 0 is the last op's */
+    uint16_t with; /* node that is the op which takes their place; its arguments
+                      are names and values */
+    uint16_t op_count; /* of what it takes the place of */
+    uint16_t tensors;  /* names of tensors */
+    uint16_t attributes;
+    const char *plugin; /* whose manifest it is from */
+    const char *replace, *with_text;
+};
+
 /* ---- what the decorator tells of itself ---- */
 
 #define HOB_FUSION_INSPECT "fusion.inspect"
