@@ -9,6 +9,7 @@
 
 #include "elf_check.h"
 #include "error.h"
+#include "loader_internal.h"
 
 #include <dirent.h>
 #include <dlfcn.h>
@@ -273,19 +274,6 @@ static enum check_code code_of(enum hob__reason reason)
     return CHECK_LOAD;
 }
 
-/* What OP has for SELECTOR; the loader has looked at it. */
-static int has_something(const struct hob_extension_op *op,
-                         const char *selector)
-{
-    if (op->body)
-        return 1;
-    for (uint32_t i = 0; i < op->impl_count; i++)
-        if (!strcmp(op->impls[i].selector, selector) &&
-            (op->impls[i].entry || op->impls[i].backward || op->impls[i].layer))
-            return 1;
-    return 0;
-}
-
 /* The loader asks for what is listed and holds today; a condition may hold
  * tomorrow. */
 static void check_conditions(struct check_child *child,
@@ -302,7 +290,8 @@ static void check_conditions(struct check_child *child,
                 continue;
             for (uint32_t s = 0; s < op->selector_count; s++)
                 if (op->selectors[s].when != HOB__WHEN_ALWAYS &&
-                    !has_something(&table->ops[k], op->selectors[s].name))
+                    !hob__extension_serves(op, &table->ops[k],
+                                           op->selectors[s].name))
                     check_found(child, CHECK_NO_IMPLEMENTATION,
                                 "op %s has nothing for %s, which it lists "
                                 "where %s is there",

@@ -76,5 +76,6 @@ void fu_window_plan_locked(struct fu_window *window)
     for (uint32_t i = 0; i < count; i++)
         if (window->items[i].class == FU_CONSTANT)
             fu_choose_constant(window, &window->items[i]);
+    fu_attach_products_locked(window);
     fu_put_in_order(window);
 }

@@ -70,8 +70,10 @@ static long long number_option(const char *options, const char *name,
     if (!at)
         return absent;
     at += strlen(key);
+    if (*at < '0' || *at > '9') /* "-0" is none either */
+        return -1;
     number = strtoll(at, &end, 10);
-    return end == at || *end != '"' ? -1 : number;
+    return *end != '"' ? -1 : number;
 }
 
 /* What the base below LAYER offers. */
