@@ -43,6 +43,7 @@ extern const struct cube_entries cube_pool_entries;
 extern const struct cube_entries cube_quant_entries;
 extern const struct cube_entries cube_random_entries;
 extern const struct cube_entries cube_reduce_entries;
+extern const struct cube_entries cube_resize_entries;
 extern const struct cube_entries cube_rows_entries;
 extern const struct cube_entries cube_scan_entries;
 extern const struct cube_entries cube_scatter_entries;

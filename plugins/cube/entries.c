@@ -21,6 +21,7 @@ static const struct cube_entries *const families[] = {
     &cube_quant_entries,
     &cube_random_entries,
     &cube_reduce_entries,
+    &cube_resize_entries,
     &cube_rows_entries,
     &cube_scan_entries,
     &cube_scatter_entries,
