@@ -202,9 +202,7 @@ static int can_join(const struct fu_window *window, const struct fu_item *item,
     return 1;
 }
 
-/* Put the members of OTHER among those of INDEX, in recorded order. */
-static void merge_members(struct fu_window *window, uint32_t index,
-                          uint32_t other)
+void fu_take_members(struct fu_window *window, uint32_t index, uint32_t other)
 {
     struct fu_group *group = &window->groups[index];
     uint16_t a = group->first;
@@ -222,6 +220,7 @@ static void merge_members(struct fu_window *window, uint32_t index,
     }
     *link = FU_WINDOW;
     group->count = (uint16_t)(group->count + window->groups[other].count);
+    window->groups[other].is_gone = 1;
 }
 
 static void join(struct fu_window *window, uint32_t index, uint32_t other)
@@ -234,8 +233,7 @@ static void join(struct fu_window *window, uint32_t index, uint32_t other)
             group->keys[group->key_count++] = gone->keys[i];
     if (!group->row_rank)
         group->row_rank = gone->row_rank;
-    merge_members(window, index, other);
-    gone->is_gone = 1;
+    fu_take_members(window, index, other);
     fu_set_add_all(group->reach, gone->reach);
     for (uint32_t i = 0; i < window->group_count; i++) {
         uint64_t *reach = window->groups[i].reach;
@@ -280,4 +278,16 @@ void fu_place(struct fu_window *window, struct fu_item *item)
     }
     item->is_row = is_row;
     append(window, group, item);
+}
+
+void fu_place_matched(struct fu_window *window, struct fu_item *item)
+{
+    struct fu_match *match = &window->matches[item->match - 1];
+
+    if (match->group == FU_WINDOW) {
+        match->group = (uint16_t)group_new(window, item);
+        window->groups[match->group].match = item->match;
+    }
+    item->is_row = 0;
+    append(window, match->group, item);
 }

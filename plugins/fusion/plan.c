@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "groups.h"
+#include "match.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +12,10 @@ int fu_window_init(struct fu_window *window, struct fu_layer *layer)
     window->items = malloc(FU_WINDOW * sizeof(*window->items));
     window->groups = malloc(FU_WINDOW * sizeof(*window->groups));
     window->order = malloc(FU_WINDOW * sizeof(*window->order));
-    return window->items && window->groups && window->order;
+    if (layer->pattern_count)
+        window->matches = malloc(FU_WINDOW * sizeof(*window->matches));
+    return window->items && window->groups && window->order &&
+           (window->matches || !layer->pattern_count);
 }
 
 void fu_window_release(struct fu_window *window)
@@ -19,6 +23,7 @@ void fu_window_release(struct fu_window *window)
     free(window->items);
     free(window->groups);
     free(window->order);
+    free(window->matches);
 }
 
 struct fu_item *fu_maker_of(const struct fu_window *window,
@@ -39,19 +44,31 @@ const void *fu_key_of(const struct fu_input *input)
                         : hob_tensor_view(input->tensor)->data;
 }
 
-void fu_window_plan_locked(struct fu_window *window,
-                           struct fu_node *const *nodes, uint32_t count)
+void fu_window_fill(struct fu_window *window, struct fu_node *const *nodes,
+                    uint32_t count)
 {
     window->count = count;
     window->group_count = 0;
+    window->match_count = 0;
     for (uint32_t i = 0; i < count; i++) {
         window->items[i].node = nodes[i];
         window->items[i].stays = 0;
+        window->items[i].match = 0;
         nodes[i]->slot = i;
-        fu_classify(window->layer, &window->items[i]);
     }
+}
+
+void fu_window_plan_locked(struct fu_window *window)
+{
+    const uint32_t count = window->count;
+
     for (uint32_t i = 0; i < count; i++)
-        if (window->items[i].class != FU_CONSTANT)
+        fu_classify(window->layer, &window->items[i]);
+    fu_match_check_locked(window);
+    for (uint32_t i = 0; i < count; i++)
+        if (window->items[i].match)
+            fu_place_matched(window, &window->items[i]);
+        else if (window->items[i].class != FU_CONSTANT)
             fu_place(window, &window->items[i]);
     for (uint32_t i = 0; i < window->group_count; i++)
         if (!window->groups[i].is_gone && window->groups[i].is_fused)
@@ -59,5 +76,6 @@ void fu_window_plan_locked(struct fu_window *window,
     for (uint32_t i = 0; i < count; i++)
         if (window->items[i].class == FU_CONSTANT)
             fu_choose_constant(window, &window->items[i]);
+    fu_attach_products_locked(window);
     fu_put_in_order(window);
 }
