@@ -41,7 +41,7 @@ static void tell(const struct fu_window *window, uint32_t index,
     struct hob_fusion_event event = {
         .struct_size = sizeof(event),
         .is_group = 1,
-        .name = p->name,
+        .name = p->run.name,
         .op_count = window->groups[index].count,
         .input_count = p->program.input_count,
         .value_count = p->program.output_count,
@@ -149,7 +149,7 @@ static void fail(struct fu_window *window, struct fu_program *p,
         host->tensor_unref(p->outs[i].tensor);
         p->outs[i].tensor = host->scope_fail(
             scope, status, "%s (call %" PRIu64 "): in the kernel of %s: %s",
-            host->op_name(host, node->op), node->index, p->name,
+            host->op_name(host, node->op), node->index, p->run.name,
             message ? message : "it failed without a message");
         host->tensor_ref(p->outs[i].tensor);
     }
@@ -161,18 +161,19 @@ static void drop_outputs(const struct fu_window *window, struct fu_program *p)
         window->layer->host->tensor_unref(p->outs[i].tensor);
 }
 
-/* Run the program; nonzero if the ops are to run one by one. */
+/* Run the program as KERNEL; nonzero if the ops are to run one by one. */
 static int run(struct fu_window *window, uint32_t index, hob_scope *scope,
-               struct fu_program *p, void *compiled)
+               struct fu_program *p, const struct fu_kernel *kernel)
 {
     const struct fu_layer *layer = window->layer;
     char *message = NULL;
     hob_status status;
 
+    p->run.name = fu_kernel_name(kernel);
     if (fu_program_allocate(window, index, p))
         return 1;
-    status =
-        layer->fused->run(layer->fused_instance, compiled, &p->run, &message);
+    status = layer->fused->run(layer->fused_instance,
+                               fu_kernel_compiled(kernel), &p->run, &message);
     /* One by one they tell what is wrong in their own words. */
     if (status && (status == HOB_ERR_BUSY || status == HOB_ERR_UNSUPPORTED ||
                    !p->in_place)) {
@@ -209,8 +210,7 @@ int fu_group_run(struct fu_window *window, uint32_t index)
     if (!fu_program_make(window, index, scope, &program))
         kernel = fu_kernel_get(layer->kernels, &program.program);
     if (kernel && fu_kernel_compiled(kernel))
-        declined =
-            run(window, index, scope, &program, fu_kernel_compiled(kernel));
+        declined = run(window, index, scope, &program, kernel);
     if (kernel)
         fu_kernel_give(layer->kernels, kernel);
     host->scope_leave(scope);

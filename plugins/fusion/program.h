@@ -27,7 +27,6 @@ struct fu_program {
     const struct fu_node *constants[HOB_FUSED_MAX_INPUTS];
     uint32_t in_place; /* outputs that lie over an input */
     uint64_t read_bytes, written_bytes, saved_bytes;
-    char name[128];
 };
 
 /*
