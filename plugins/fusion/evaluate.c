@@ -190,6 +190,21 @@ static hob_status run_members(const struct fu_window *window, uint32_t index)
     return status;
 }
 
+hob_status fu_run_product(struct fu_window *window, uint32_t index)
+{
+    struct fu_group *group = &window->groups[index];
+    struct fu_item *item = &window->items[group->product - 1];
+    uint16_t *link = &group->first;
+
+    while (&window->items[*link] != item)
+        link = &window->items[*link].next;
+    *link = item->next; /* members that read it come after it */
+    item->group = FU_WINDOW;
+    group->count--;
+    group->product = 0;
+    return run_one(window->layer, item->node);
+}
+
 /* Constants that are wanted as tensors: ALL of them, or those that are so
  * anyway. */
 static hob_status run_constants(const struct fu_window *window, int all)

@@ -6,6 +6,7 @@
 #include "program.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 
 /* A group of one is worth a program only where that saves reading a constant.
  */
@@ -161,19 +162,57 @@ static void drop_outputs(const struct fu_window *window, struct fu_program *p)
         window->layer->host->tensor_unref(p->outs[i].tensor);
 }
 
+/* The run of P, from its product on. Nothing has happened if an argument of
+ * that is a failure: the op tells of it in its own words. */
+static hob_status run_product(const struct fu_layer *layer,
+                              const struct fu_program *p, void *compiled,
+                              char **out_message)
+{
+    struct hob_fused_product product = {.struct_size = sizeof(product),
+                                        .op = p->product->node->op,
+                                        .input = p->product->reg,
+                                        .out = &p->product_view};
+
+    for (uint32_t i = 0; i < p->product->node->input_count; i++) {
+        const struct fu_input *input = &p->product->node->inputs[i];
+        hob_tensor *tensor =
+            input->value ? input->value->tensor : input->tensor;
+
+        if (!tensor || layer->host->tensor_is_error(tensor))
+            return HOB_ERR_UNSUPPORTED;
+        product.args[i] = hob_tensor_view(tensor);
+    }
+    return layer->fused->run_product(layer->fused_instance, compiled, &p->run,
+                                     &product, out_message);
+}
+
+/* "mul+add", or "matmul+mul+add" where there is a product. */
+static const char *name_of(const struct fu_layer *layer, struct fu_program *p,
+                           const struct fu_kernel *kernel)
+{
+    if (!p->product)
+        return fu_kernel_name(kernel);
+    snprintf(p->product_name, sizeof(p->product_name), "%s+%s",
+             layer->host->op_name(layer->host, p->product->node->op),
+             fu_kernel_name(kernel));
+    return p->product_name;
+}
+
 /* Run the program as KERNEL; nonzero if the ops are to run one by one. */
 static int run(struct fu_window *window, uint32_t index, hob_scope *scope,
                struct fu_program *p, const struct fu_kernel *kernel)
 {
     const struct fu_layer *layer = window->layer;
+    void *compiled = fu_kernel_compiled(kernel);
     char *message = NULL;
     hob_status status;
 
-    p->run.name = fu_kernel_name(kernel);
+    p->run.name = name_of(layer, p, kernel);
     if (fu_program_allocate(window, index, p))
         return 1;
-    status = layer->fused->run(layer->fused_instance,
-                               fu_kernel_compiled(kernel), &p->run, &message);
+    status = p->product ? run_product(layer, p, compiled, &message)
+                        : layer->fused->run(layer->fused_instance, compiled,
+                                            &p->run, &message);
     /* One by one they tell what is wrong in their own words. */
     if (status && (status == HOB_ERR_BUSY || status == HOB_ERR_UNSUPPORTED ||
                    !p->in_place)) {
@@ -192,7 +231,7 @@ static int run(struct fu_window *window, uint32_t index, hob_scope *scope,
     return status != HOB_OK;
 }
 
-int fu_group_run(struct fu_window *window, uint32_t index)
+static int try_run(struct fu_window *window, uint32_t index)
 {
     struct fu_layer *layer = window->layer;
     const struct hob_host *host = layer->host;
@@ -202,10 +241,6 @@ int fu_group_run(struct fu_window *window, uint32_t index)
     hob_scope *scope;
     int declined = 1;
 
-    if (window->groups[index].match)
-        return fu_match_run(window, index);
-    if (!is_worth_it(window, index))
-        return 1;
     scope = host->scope_begin(layer->below, &frame);
     if (!fu_program_make(window, index, scope, &program))
         kernel = fu_kernel_get(layer->kernels, &program.program);
@@ -214,6 +249,25 @@ int fu_group_run(struct fu_window *window, uint32_t index)
     if (kernel)
         fu_kernel_give(layer->kernels, kernel);
     host->scope_leave(scope);
+    return declined;
+}
+
+int fu_group_run(struct fu_window *window, uint32_t index)
+{
+    struct fu_group *group = &window->groups[index];
+    struct fu_layer *layer = window->layer;
+    int declined;
+
+    if (group->match)
+        return fu_match_run(window, index);
+    if (!is_worth_it(window, index))
+        return 1;
+    declined = try_run(window, index);
+    if (declined && group->product) { /* first the one, then the others */
+        if (fu_run_product(window, index))
+            return 1;
+        declined = !is_worth_it(window, index) || try_run(window, index);
+    }
     if (declined) {
         pthread_mutex_lock(&layer->lock);
         layer->counts.declined++;

@@ -41,6 +41,9 @@ const void *fu_key_of(const struct fu_input *input);
 void fu_place(struct fu_window *window, struct fu_item *item);
 /* The same for a member of a match: they make up one group. */
 void fu_place_matched(struct fu_window *window, struct fu_item *item);
+/* Put the members of OTHER among those of INDEX, in recorded order; OTHER is
+ * gone then. */
+void fu_take_members(struct fu_window *window, uint32_t index, uint32_t other);
 
 /* ---- stored.c ---- */
 
@@ -53,6 +56,11 @@ void fu_choose_constant(struct fu_window *window, struct fu_item *item);
 /* Choose what group INDEX stores; of what is too large, there are more groups
  * afterwards. */
 void fu_choose(struct fu_window *window, uint32_t index);
+
+/* ---- product.c ---- */
+
+/* Let groups finish the products that they alone read. */
+void fu_attach_products_locked(struct fu_window *window);
 
 /* ---- order.c ---- */
 

@@ -16,7 +16,9 @@ static void depend(struct fu_window *window, uint32_t group, uint32_t other)
 
     fu_set_add(reach, other);
     fu_set_add_all(reach, window->groups[other].reach);
-    for (uint32_t i = 0; i < window->group_count; i++)
+    /* Nobody depends on the latest one yet. */
+    for (uint32_t i = 0;
+         group + 1 < window->group_count && i < window->group_count; i++)
         if (fu_set_has(window->groups[i].reach, group))
             fu_set_add_all(window->groups[i].reach, reach);
 }
@@ -143,7 +145,7 @@ static void append(struct fu_window *window, uint32_t index,
             continue;
         if (maker)
             depend(window, index, maker->group);
-        if (group->key_count < HOB_FUSED_MAX_INPUTS &&
+        if (group->is_fused && group->key_count < HOB_FUSED_MAX_INPUTS &&
             !has_key(group, fu_key_of(input)))
             group->keys[group->key_count++] = fu_key_of(input);
     }
@@ -202,9 +204,7 @@ static int can_join(const struct fu_window *window, const struct fu_item *item,
     return 1;
 }
 
-/* Put the members of OTHER among those of INDEX, in recorded order. */
-static void merge_members(struct fu_window *window, uint32_t index,
-                          uint32_t other)
+void fu_take_members(struct fu_window *window, uint32_t index, uint32_t other)
 {
     struct fu_group *group = &window->groups[index];
     uint16_t a = group->first;
@@ -222,6 +222,7 @@ static void merge_members(struct fu_window *window, uint32_t index,
     }
     *link = FU_WINDOW;
     group->count = (uint16_t)(group->count + window->groups[other].count);
+    window->groups[other].is_gone = 1;
 }
 
 static void join(struct fu_window *window, uint32_t index, uint32_t other)
@@ -234,8 +235,7 @@ static void join(struct fu_window *window, uint32_t index, uint32_t other)
             group->keys[group->key_count++] = gone->keys[i];
     if (!group->row_rank)
         group->row_rank = gone->row_rank;
-    merge_members(window, index, other);
-    gone->is_gone = 1;
+    fu_take_members(window, index, other);
     fu_set_add_all(group->reach, gone->reach);
     for (uint32_t i = 0; i < window->group_count; i++) {
         uint64_t *reach = window->groups[i].reach;

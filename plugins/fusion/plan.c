@@ -67,20 +67,19 @@ void fu_window_fill(struct fu_window *window, struct fu_node *const *nodes,
     }
 }
 
-/* Say what the nodes are. Returns whether some can run as one: a step saves
- * something beside another, or beside a constant. */
+/* Say what the nodes are. Returns whether some may run as one: a step can,
+ * beside another, a constant or a product. */
 static int classify(struct fu_window *window)
 {
-    uint32_t steps = 0, constants = 0;
+    uint32_t steps = 0;
 
     for (uint32_t i = 0; i < window->count; i++) {
         struct fu_item *item = &window->items[i];
 
         fu_classify(window->layer, item);
         steps += item->class == FU_STEP || item->class == FU_FOLD;
-        constants += item->class == FU_CONSTANT;
     }
-    return steps > 1 || (steps && constants) || window->match_count;
+    return (steps && window->count > 1) || window->match_count;
 }
 
 int fu_window_plan_locked(struct fu_window *window)
@@ -101,6 +100,7 @@ int fu_window_plan_locked(struct fu_window *window)
     for (uint32_t i = 0; i < count; i++)
         if (window->items[i].class == FU_CONSTANT)
             fu_choose_constant(window, &window->items[i]);
+    fu_attach_products_locked(window);
     fu_put_in_order(window);
     return 1;
 }

@@ -50,6 +50,7 @@ struct fu_group {
     uint16_t first, last;
     uint16_t count;
     uint16_t match; /* whose op takes the place of its members; 0: none's */
+    uint16_t product; /* item, from 1: a product that its program finishes */
     uint16_t key_count;
     const void *keys[HOB_FUSED_MAX_INPUTS]; /* what it reads: values, data */
 };
@@ -112,6 +113,10 @@ uint64_t fu_bytes(struct fu_seen seen);
 /* Run group INDEX of WINDOW as one program and publish what it gives. Nonzero
  * if that was not possible, and nothing has happened. */
 int fu_group_run(struct fu_window *window, uint32_t index);
+
+/* Run the product of group INDEX as the op that it is; it is no member then.
+ * In evaluate.c. */
+hob_status fu_run_product(struct fu_window *window, uint32_t index);
 
 /* The members of group INDEX have run, and gave COUNT of MADE that got memory;
  * those that stay are pending when the evaluation is over. */

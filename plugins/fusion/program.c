@@ -42,7 +42,8 @@ static uint8_t add_input(const struct fu_group *group, struct fu_program *p,
 
     spread(group, view->shape, view->strides, view->rank, operand.strides);
     for (uint32_t i = 0; i < count; i++)
-        if (hob_tensor_view(p->ins[i].tensor)->data == view->data &&
+        if (p->ins[i].tensor &&
+            hob_tensor_view(p->ins[i].tensor)->data == view->data &&
             p->inputs[i].dtype == view->dtype && !p->constants[i] &&
             !memcmp(p->ins[i].strides, operand.strides,
                     sizeof(operand.strides)))
@@ -140,6 +141,40 @@ static int add_scalars(struct fu_program *p, const struct fu_node *node,
 /* The inputs come first: registers of steps are counted from 0 until their
  * number is known. */
 enum { STEP_MARK = 0x80 };
+
+/* The product that the program begins with: an input that lies row-major, and
+ * has no tensor of its own. */
+static int add_product(const struct fu_group *group, struct fu_program *p,
+                       struct fu_item *item)
+{
+    const struct fu_value *value = &item->node->values[0];
+    const uint32_t at = p->program.input_count;
+    struct hob_view *view = &p->product_view;
+    int64_t stride = 1;
+
+    if (at == HOB_FUSED_MAX_INPUTS)
+        return 1;
+    memset(view, 0, sizeof(*view));
+    view->dtype = value->dtype;
+    view->rank = value->rank;
+    view->flags = HOB_VIEW_CONTIGUOUS;
+    for (uint32_t k = value->rank; k-- > 0;) {
+        view->shape[k] = value->shape[k];
+        view->strides[k] = stride;
+        stride *= value->shape[k];
+    }
+    memset(&p->ins[at], 0, sizeof(p->ins[at]));
+    spread(group, view->shape, view->strides, view->rank, p->ins[at].strides);
+    p->inputs[at].dtype = value->dtype;
+    p->inputs[at].kind = HOB_FUSED_FULL;
+    p->inputs[at].reserved = 0;
+    p->constants[at] = NULL;
+    p->program.input_count++;
+    p->product = item;
+    p->saved_bytes += fu_bytes(fu_see_value(value));
+    item->reg = (uint8_t)at;
+    return 0;
+}
 
 static int add_step(const struct fu_window *window, uint32_t index,
                     hob_scope *scope, struct fu_program *p,
@@ -292,19 +327,27 @@ int fu_program_make(const struct fu_window *window, uint32_t index,
 
     memset(&p->program, 0, sizeof(p->program));
     memset(&p->run, 0, sizeof(p->run));
+    p->product = NULL;
     p->in_place = 0;
     p->read_bytes = p->written_bytes = p->saved_bytes = 0;
     for (uint16_t at = group->first; at < FU_WINDOW;
-         at = window->items[at].next)
-        if (add_step(window, index, scope, p, &window->items[at]))
+         at = window->items[at].next) {
+        struct fu_item *item = &window->items[at];
+
+        if (at + 1 == group->product ? add_product(group, p, item)
+                                     : add_step(window, index, scope, p, item))
             return 1;
+    }
     if (!p->program.output_count || finish_steps(p))
         return 1;
     place_outputs(group, p);
     collapse(group, p);
     for (uint32_t i = 0; i < p->program.input_count; i++)
-        p->read_bytes += (uint64_t)hob_tensor_count(p->ins[i].tensor) *
-                         hob_dtype_size(p->inputs[i].dtype);
+        if (p->ins[i].tensor)
+            p->read_bytes += (uint64_t)hob_tensor_count(p->ins[i].tensor) *
+                             hob_dtype_size(p->inputs[i].dtype);
+    for (uint32_t i = 0; p->product && i < p->product->node->input_count; i++)
+        p->read_bytes += fu_bytes(fu_see(&p->product->node->inputs[i]));
     p->program.struct_size = sizeof(p->program);
     p->program.step_size = sizeof(p->steps[0]);
     p->program.inputs = p->inputs;

@@ -129,6 +129,22 @@ struct hob_fused_run {
     const char *name; /* for messages and profilers, as in "mul+add+relu" */
 };
 
+/*
+ * A product that a run begins with: input INPUT of the program, which is FULL,
+ * is not there yet. It is the result of matmul or linear, and goes to where RUN
+ * says that the input lies, row-major: an output lies there too, and no other
+ * input does. The product is rounded to its dtype before a step reads it, so
+ * all is bit for bit what the op and the steps give one after the other.
+ */
+struct hob_fused_product {
+    uint32_t struct_size;
+    uint32_t op; /* HOB_OP_MATMUL or HOB_OP_LINEAR */
+    uint32_t input;
+    uint32_t reserved;
+    const struct hob_view *args[3]; /* the op's tensors; NULL: absent */
+    const struct hob_view *out;     /* the product, as it is to lie */
+};
+
 struct hob_fused_stats {
     uint32_t struct_size;
     uint32_t reserved;
@@ -176,6 +192,13 @@ struct hob_fused_compute {
     void (*set_waits)(void *instance, int32_t waits);
     /* struct_size is set. NULL: nothing is counted. */
     void (*stats)(void *instance, struct hob_fused_stats *out);
+    /* As run, of a program without rows that finishes PRODUCT while a part of
+     * it is near. HOB_ERR_UNSUPPORTED or HOB_ERR_BUSY, with nothing done: the
+     * caller has the op run and then the program. NULL: always so. */
+    hob_status (*run_product)(void *instance, void *kernel,
+                              const struct hob_fused_run *run,
+                              const struct hob_fused_product *product,
+                              char **out_message);
 };
 
 /* ---- registered optimisations ---- */
