@@ -200,6 +200,28 @@ START_TEST(test_fusion_constants_are_no_tensors)
 }
 END_TEST
 
+/* Nor where there is nothing else to read. */
+START_TEST(test_fusion_constants_alone)
+{
+    hob_error error = HOB_ERROR_INIT;
+    hob_tensor *two =
+        hob_full(scope, matrix, 2, hob_i64(2), lazy, HOB_DTYPE_F32);
+    hob_tensor *one = hob_ones(scope, matrix, 2, lazy, HOB_DTYPE_F32);
+    hob_tensor *y = hob_sub(scope, hob_mul(scope, two, two), one);
+    double data[BYTES / 4];
+
+    ck_assert_hob_ok(hob_eval(&y, 1, &error));
+    ck_assert_int_eq(seen.groups, 1);
+    ck_assert_int_eq(seen.singles, 0);
+    ck_assert_uint_eq(seen.ops[0], 2);
+    ck_assert_uint_eq(seen.read[0], 8);
+    ck_assert_uint_eq(seen.written[0], BYTES);
+    ck_assert_hob_ok(hob_read_f64(y, data, BYTES / 4, &error));
+    for (int i = 0; i < BYTES / 4; i++)
+        ck_assert_double_eq(data[i], 3);
+}
+END_TEST
+
 /* What is cheap and held, but was not asked for, is left; the second time it
  * is computed it is stored. */
 START_TEST(test_fusion_computes_nothing_more_than_twice)
@@ -499,6 +521,7 @@ int main(void)
     tcase_add_test(tc, test_fusion_lone_ops_run_as_they_are);
     tcase_add_test(tc, test_fusion_stores_what_others_read);
     tcase_add_test(tc, test_fusion_constants_are_no_tensors);
+    tcase_add_test(tc, test_fusion_constants_alone);
     tcase_add_test(tc, test_fusion_computes_nothing_more_than_twice);
     tcase_add_test(tc, test_fusion_writes_over_what_is_dead);
     tcase_add_test(tc, test_fusion_programs_are_found_again);
