@@ -77,6 +77,13 @@ static void end_part(struct fused_thread *thread, int64_t n)
     }
 }
 
+void fused_elements(struct fused_thread *thread, int64_t first, int64_t last)
+{
+    struct fused_rows_part part = {0, 0};
+
+    run_blocks(thread, &thread->job->plan->passes[0], first, last, &part);
+}
+
 static void elements_piece(void *context, int64_t first, int64_t last,
                            uint32_t worker)
 {

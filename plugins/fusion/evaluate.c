@@ -7,7 +7,7 @@
  * of them, it is waited for first, with nothing claimed, so that no two threads
  * wait for each other.
  */
-#include "plan.h"
+#include "match.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -190,6 +190,21 @@ static hob_status run_members(const struct fu_window *window, uint32_t index)
     return status;
 }
 
+hob_status fu_run_product(struct fu_window *window, uint32_t index)
+{
+    struct fu_group *group = &window->groups[index];
+    struct fu_item *item = &window->items[group->product - 1];
+    uint16_t *link = &group->first;
+
+    while (&window->items[*link] != item)
+        link = &window->items[*link].next;
+    *link = item->next; /* members that read it come after it */
+    item->group = FU_WINDOW;
+    group->count--;
+    group->product = 0;
+    return run_one(window->layer, item->node);
+}
+
 /* Constants that are wanted as tensors: ALL of them, or those that are so
  * anyway. */
 static hob_status run_constants(const struct fu_window *window, int all)
@@ -212,9 +227,12 @@ static hob_status run_window(struct fu_window *window,
     struct fu_layer *layer = window->layer;
     hob_status status;
 
+    fu_window_fill(window, nodes, count);
+    fu_match_find(window);
     pthread_mutex_lock(&layer->lock);
-    fu_window_plan_locked(window, nodes, count);
+    fu_window_plan_locked(window);
     pthread_mutex_unlock(&layer->lock);
+    fu_match_tell(window);
     status = run_constants(window, 0);
     for (uint32_t i = 0; i < window->order_count && !status; i++) {
         const uint32_t index = window->order[i];
@@ -254,7 +272,7 @@ static hob_status run_locked(struct fu_layer *layer, struct work *work)
     hob_status status = HOB_OK;
 
     pthread_mutex_unlock(&layer->lock);
-    if (layer->fused && work->count > 1)
+    if ((layer->fused || layer->pattern_count) && work->count > 1)
         status = run_grouped(layer, work);
     else
         for (size_t i = 0; i < work->count && !status; i++)

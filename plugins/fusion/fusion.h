@@ -30,6 +30,7 @@
 #include <hob/ext/fusion.h>
 
 #include <pthread.h>
+#include <stdatomic.h>
 
 struct fu_node;
 
@@ -40,6 +41,9 @@ struct fu_value {
                              an error tensor where its op failed */
     uint32_t handles;     /* that wait for it */
     uint32_t users;       /* inputs of nodes that are still to run */
+    /* The handle that was made with it, while that is the only one that there
+     * has been. It is there while HANDLES is 1. */
+    hob_tensor *_Atomic handle;
     uint8_t dtype;        /* its metadata, as inferred; NONE: it is absent */
     uint8_t rank;
     uint16_t reserved;
@@ -106,6 +110,8 @@ struct fu_layer {
     const struct hob_fused_compute *fused;
     void *fused_instance;
     struct fu_kernels *kernels; /* has a lock of its own */
+    const struct hob_pattern **patterns; /* registered optimisations */
+    uint32_t pattern_count;
     struct hob_fusion_stats counts;
     hob_fusion_watch_fn watch; /* or NULL */
     void *watch_context;
@@ -245,5 +251,11 @@ extern const struct hob_fusion_inspect fu_inspect;
 /* Run NODE, which is claimed, one level down: OUT are its results, each a
  * reference of the caller, error tensors where it failed. */
 void fu_replay(struct fu_layer *layer, struct fu_node *node, hob_tensor **out);
+
+/* The handles that wait were given the metadata that was inferred: MADE, result
+ * INDEX of NODE, must be that. Returns it, or an error tensor of SCOPE. */
+hob_tensor *fu_check_meta(const struct fu_layer *layer, hob_scope *scope,
+                          const struct fu_node *node, uint32_t index,
+                          hob_tensor *made);
 
 #endif

@@ -198,6 +198,8 @@ static hob_status record(struct fu_layer *layer, struct hob_call *call,
             leave(layer, node, call, i);
             return no_memory(layer, call);
         }
+        atomic_store_explicit(&node->values[i].handle, call->rets[i].u.tensor,
+                              memory_order_relaxed);
     }
     if (layer->depth_limit && depth > layer->depth_limit)
         evaluate_early(layer, node);
