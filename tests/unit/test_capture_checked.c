@@ -269,6 +269,51 @@ START_TEST(test_capture_checked_replays)
 }
 END_TEST
 
+/* State: param, m, v; inputs: the gradient, the step's number and the rate. */
+static hob_status adam_of(hob_scope *in, void *context, struct hob_step *step)
+{
+    (void)context;
+    return hob_adam_step(in, hob_move(in, step->state[0]), step->inputs[0],
+                         hob_move(in, step->state[1]),
+                         hob_move(in, step->state[2]), 0, 0, 0.9, 0.99, 1e-8,
+                         0.01, step->inputs[1], &step->new_state[0],
+                         &step->new_state[1], &step->new_state[2]);
+}
+
+/* Adam's number and rate change in each step, and the step is the same. */
+START_TEST(test_capture_checked_trains_by_adam)
+{
+    hob_tensor *state[3] = {vector(base, 0.1), vector(base, 0),
+                            vector(base, 0)};
+    hob_tensor *inputs[2], *next[3];
+    struct hob_step step = {.struct_size = sizeof(step),
+                            .state_count = 3,
+                            .input_count = 2,
+                            .state = state,
+                            .inputs = inputs,
+                            .new_state = next};
+    hob_capture *capture;
+
+    ck_assert_hob_ok((_i ? hob_capture_open_checked : hob_capture_open)(
+        base, adam_of, NULL, state, 3, &capture, &error));
+    for (int i = 0; i < RUNS; i++) {
+        const float now[2] = {(float)(i + 1), (float)(0.1 / (i + 1))};
+        const int64_t two = 2;
+
+        inputs[0] = vector(base, 0.3 * i - 1);
+        inputs[1] = hob_from_f32(scope, base, now, &two, 1);
+        ck_assert_hob_ok(
+            hob_capture_run(scope, capture, inputs, 2, NULL, 0, &error));
+        ck_assert(!_i || !i || !hob_capture_reason(capture));
+        ck_assert_hob_ok(adam_of(scope, NULL, &step));
+        memcpy(state, next, sizeof(state));
+        for (uint32_t k = 0; k < 3; k++)
+            check_equal(hob_capture_state(scope, capture, k), state[k]);
+    }
+    hob_capture_close(capture);
+}
+END_TEST
+
 /* ---- what changes ---- */
 
 /* A number changes and stays: one run as it is, one recording. */
@@ -449,6 +494,7 @@ int main(void)
 
     tcase_add_checked_fixture(tcase, setup, teardown);
     tcase_add_loop_test(tcase, test_capture_checked_replays, 0, 5);
+    tcase_add_loop_test(tcase, test_capture_checked_trains_by_adam, 0, 2);
     tcase_add_test(tcase, test_capture_checked_sees_numbers);
     tcase_add_test(tcase, test_capture_checked_gives_up);
     tcase_add_test(tcase, test_capture_checked_sees_tensors);
