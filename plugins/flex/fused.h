@@ -267,6 +267,7 @@ struct fused_job {
     int64_t limit;  /* elements of a filled slot */
     int64_t row;    /* blocks end at multiples of it; 0: anywhere */
     int64_t period; /* blocks are a multiple of it long; 0: of any length */
+    int64_t part; /* elements that inputs that skip are brought together for */
     uint32_t slot_bytes; /* of an element in all slots, inputs' too */
     int64_t kept_pitch;  /* elements from one kept value to the next */
     uint64_t kept_at;    /* in the arena; beyond it: scratch of its own */

@@ -16,7 +16,10 @@ static void depend(struct fu_window *window, uint32_t group, uint32_t other)
 
     fu_set_add(reach, other);
     fu_set_add_all(reach, window->groups[other].reach);
-    for (uint32_t i = 0; i < window->group_count; i++)
+    /* Nobody depends on the latest one yet. */
+    for (uint32_t i = 0; group + 1 < window->group_count &&
+                         i < window->group_count;
+         i++)
         if (fu_set_has(window->groups[i].reach, group))
             fu_set_add_all(window->groups[i].reach, reach);
 }
@@ -143,7 +146,7 @@ static void append(struct fu_window *window, uint32_t index,
             continue;
         if (maker)
             depend(window, index, maker->group);
-        if (group->key_count < HOB_FUSED_MAX_INPUTS &&
+        if (group->is_fused && group->key_count < HOB_FUSED_MAX_INPUTS &&
             !has_key(group, fu_key_of(input)))
             group->keys[group->key_count++] = fu_key_of(input);
     }

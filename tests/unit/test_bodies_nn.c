@@ -377,6 +377,69 @@ START_TEST(test_bodies_nn_softmax_and_its_loss)
 }
 END_TEST
 
+/* Rows of which the invocations of a group do not hold all: softmax and norm of
+ * numbers that bf16 has, along both dimensions. */
+START_TEST(test_bodies_nn_long_rows)
+{
+    enum { LONG = 40000, COUNT = 2, ALL = COUNT * LONG };
+    static const struct {
+        hob_dtype dtype;
+        double within;
+    } kinds[] = {{HOB_DTYPE_F32, 2e-5}, {HOB_DTYPE_BF16, 1e-2}};
+    static double x[ALL], soft[ALL], logs[ALL], norm[ALL];
+
+    if (!on_device(_i))
+        return;
+    fill(x, ALL, 31);
+    for (int i = 0; i < ALL; i++)
+        x[i] = i < 36000 && i % 9 ? -INFINITY : rint(64 * x[i]) / 8;
+    for (int r = 0; r < COUNT; r++) {
+        double *row = x + r * LONG, sum = 0, mean = 0, square = 0;
+
+        for (int i = 0; i < LONG; i++) {
+            sum += exp(row[i] - 8);
+            mean += row[i] / LONG;
+        }
+        for (int i = 0; i < LONG; i++)
+            square += (row[i] - mean) * (row[i] - mean) / LONG;
+        for (int i = 0; i < LONG; i++) {
+            soft[r * LONG + i] = exp(row[i] - 8) / sum * LONG;
+            logs[r * LONG + i] = row[i] - 8 - log(sum);
+            norm[r * LONG + i] = (row[i] - mean) / sqrt(square);
+        }
+    }
+    for (size_t k = 0; k < sizeof(kinds) / sizeof(kinds[0]); k++) {
+        hob_tensor *t =
+            op_tensor(&f, kinds[k].dtype, x, (int64_t[]){COUNT, LONG}, 2);
+        hob_tensor *turned =
+            hob_contiguous(f.scope, hob_swap_dims(f.scope, t, 0, 1));
+
+        op_check(
+            &f, "softmax of long rows",
+            hob_mul_scalar(f.scope, hob_softmax(f.scope, t, 1), hob_f64(LONG)),
+            soft, ALL, kinds[k].within);
+        op_check(
+            &f, "softmax of long columns",
+            hob_mul_scalar(
+                f.scope,
+                hob_swap_dims(f.scope, hob_softmax(f.scope, turned, 0), 0, 1),
+                hob_f64(LONG)),
+            soft, ALL, kinds[k].within);
+        op_check(&f, "log_softmax of long rows", hob_log_softmax(f.scope, t, 1),
+                 logs, ALL, kinds[k].within);
+        op_check(&f, "layer_norm of long rows",
+                 hob_layer_norm(f.scope, t, NULL, NULL, 0), norm, ALL,
+                 kinds[k].within);
+    }
+    x[0] = NAN;
+    op_check(
+        &f, "softmax of a long row with NaN",
+        hob_sum(f.scope,
+                hob_softmax(f.scope, op_vector(&f, HOB_DTYPE_F32, x, LONG), 0)),
+        (double[]){NAN}, 1, 0);
+}
+END_TEST
+
 /* Rows that a GPU gives a group each, and a target that is none of them. */
 START_TEST(test_bodies_nn_cross_entropy_of_long_rows)
 {
@@ -785,6 +848,7 @@ int main(void)
     tcase_add_loop_test(tc, test_bodies_nn_pooling, 0, OP_DEVICE_COUNT);
     tcase_add_loop_test(tc, test_bodies_nn_softmax_and_its_loss, 0,
                         OP_DEVICE_COUNT);
+    tcase_add_loop_test(tc, test_bodies_nn_long_rows, 0, OP_DEVICE_COUNT);
     tcase_add_loop_test(tc, test_bodies_nn_cross_entropy_of_long_rows, 0,
                         OP_DEVICE_COUNT);
     tcase_add_loop_test(tc, test_bodies_nn_softmax_gradients, 0,
