@@ -120,7 +120,8 @@ static void add_call(struct fuse_emitter *emitter, uint32_t index,
 
     fuse_number_name(plan, index, 0, first);
     fuse_number_name(plan, index, 1, second);
-    cube_text_addf(text, "%s(", map->function);
+    cube_text_addf(text, "%s(",
+                   cube_map_function(map, plan->values[args[0]].dtype));
     switch (op->form) {
     case CUBE_FORM_BINARY:
     case CUBE_FORM_PRELU:

@@ -98,7 +98,7 @@ static hob_status transpose(struct cube_device *device, struct hob_call *call,
 hob_status cube_copy(struct cube_device *device, struct hob_call *call,
                      const struct hob_view *to, const struct hob_view *from)
 {
-    static const struct cube_map copy = {"map_copy", CUBE_CHECK_NONE, 0};
+    static const struct cube_map copy = {"map_copy", CUBE_CHECK_NONE, 0, NULL};
     struct hob_view in = *from, out = *to;
     struct cube_operand operand = {.view = &in};
     struct cube_space space;

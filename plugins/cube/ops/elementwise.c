@@ -29,15 +29,19 @@ static const uint32_t bool_any_any[] = {HOB_MASK_BOOL, HOB_MASK_ANY,
 
 #define PLAIN(function)                                                        \
     {                                                                          \
-        function, CUBE_CHECK_NONE, 0                                           \
+        function, CUBE_CHECK_NONE, 0, NULL                                     \
     }
 #define MATHS(function)                                                        \
     {                                                                          \
-        function, CUBE_CHECK_NONE, 1                                           \
+        function, CUBE_CHECK_NONE, 1, NULL                                     \
     }
 #define CHECKED(function, check)                                               \
     {                                                                          \
-        function, check, 1                                                     \
+        function, check, 1, NULL                                               \
+    }
+#define HALVES(function)                                                       \
+    {                                                                          \
+        function, CUBE_CHECK_NONE, 1, function "_half"                         \
     }
 
 /* ---- drivers ---- */

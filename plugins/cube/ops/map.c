@@ -218,7 +218,8 @@ static hob_status launch(struct cube_device *device, struct hob_call *call,
                   is_float && map->has_maths ? &maths_program : &plain_program);
     add_buffers(&job, run, flag);
     add_numbers(&job, run);
-    cube_job_symbol(&job, map->function);
+    cube_job_symbol(
+        &job, cube_map_function(map, run->operands[0].view->dtype));
     cube_job_symbol(&job, flag ? tests[map->check] : NULL);
     return cube_job_run(
         &job,

@@ -20,7 +20,19 @@ struct cube_map {
     const char *function; /* as in "map_add" */
     uint32_t check;       /* enum cube_check */
     uint32_t has_maths;   /* floats need CUBE_MATHS */
+    const char *half;     /* the function for f16 and bf16; NULL: the same */
 };
+
+/* MAP's function for elements of DTYPE. */
+static inline const char *cube_map_function(const struct cube_map *map,
+                                            uint32_t dtype)
+{
+    const uint32_t bit = HOB_DTYPE_BIT(dtype);
+    const uint32_t halves =
+        HOB_DTYPE_BIT(HOB_DTYPE_F16) | HOB_DTYPE_BIT(HOB_DTYPE_BF16);
+
+    return map->half && bit & halves ? map->half : map->function;
+}
 
 /* OUT = MAP(operands); the first of the COUNT, at most 3, is a tensor. */
 hob_status cube_map_run(struct cube_device *device, struct hob_call *call,
