@@ -15,11 +15,15 @@ struct CUevent_st {
 };
 struct CUfunc_st {
     int crashes;
+    int is_free;   /* of a context */
     int is_shared; /* it has shared arrays of its own */
     char name[64];
 };
 struct CUmod_st {
     struct CUfunc_st function; /* its only one */
+};
+struct CUlib_st {
+    struct CUfunc_st function;
 };
 struct CUmemPoolHandle_st {
     int device;
@@ -435,12 +439,19 @@ static int fake_free(ccu_address address, struct CUstream_st *stream)
     return 0;
 }
 
+/* The only function of IMAGE, the text of a source. */
+static void read_function(struct CUfunc_st *function, const void *image)
+{
+    memset(function, 0, sizeof(*function));
+    function->crashes = strstr(image, "crash") != NULL;
+    function->is_shared = strstr(image, "\n    __shared__ ") != NULL;
+}
+
 static int fake_module_load(struct CUmod_st **module, const void *image)
 {
     IN_CONTEXT("cuModuleLoadData");
     *module = malloc(sizeof(**module));
-    (*module)->function.crashes = strstr(image, "crash") != NULL;
-    (*module)->function.is_shared = strstr(image, "\n    __shared__ ") != NULL;
+    read_function(&(*module)->function, image);
     fake_cuda.modules++;
     return 0;
 }
@@ -458,6 +469,42 @@ static int fake_module_function(struct CUfunc_st **function,
     IN_CONTEXT("cuModuleGetFunction");
     *function = &module->function;
     snprintf(module->function.name, sizeof(module->function.name), "%s", name);
+    return 0;
+}
+
+static int fake_library_load(struct CUlib_st **library, const void *image,
+                             const int *jit_options, void **jit_values,
+                             unsigned int jit_count, const int *options,
+                             void **values, unsigned int count)
+{
+    (void)jit_options;
+    (void)jit_values;
+    (void)options;
+    (void)values;
+    FAULT("cuLibraryLoadData");
+    if (jit_count || count)
+        return 1;
+    *library = malloc(sizeof(**library));
+    read_function(&(*library)->function, image);
+    (*library)->function.is_free = 1;
+    fake_cuda.modules++;
+    return 0;
+}
+
+static int fake_library_unload(struct CUlib_st *library)
+{
+    free(library);
+    fake_cuda.modules--;
+    return 0;
+}
+
+static int fake_library_kernel(struct CUfunc_st **kernel,
+                               struct CUlib_st *library, const char *name)
+{
+    FAULT("cuLibraryGetKernel");
+    *kernel = &library->function;
+    snprintf(library->function.name, sizeof(library->function.name), "%s",
+             name);
     return 0;
 }
 
@@ -552,7 +599,12 @@ static int fake_launch(struct CUfunc_st *function, unsigned int groups_x,
 {
     struct fake_work work = {.kind = FAKE_ADD};
 
-    IN_CONTEXT("cuLaunchKernel");
+    if (!function->is_free)
+        IN_CONTEXT("cuLaunchKernel");
+    else if (fake_cuda.lost[stream->device])
+        return fake_cuda.lost[stream->device];
+    else
+        FAULT("cuLaunchKernel");
     if (groups_y * groups_z * size_y * size_z != 1 || extra ||
         shared_bytes > fake_cuda.shared_most)
         return 1; /* CUDA_ERROR_INVALID_VALUE */
@@ -716,6 +768,9 @@ ccu_any_fn fake_cuda_find(const char *name)
         .tensor_map = fake_tensor_map,
         .tensor_map_im2col = fake_tensor_map_im2col,
         .module_function = fake_module_function,
+        .library_load = fake_library_load,
+        .library_unload = fake_library_unload,
+        .library_kernel = fake_library_kernel,
         .launch = fake_launch,
         .launch_ex = fake_launch_ex,
     };
