@@ -105,6 +105,7 @@ struct fu_layer {
     uint64_t order;       /* of the latest node */
     uint64_t stamp;       /* of the latest evaluation */
     struct fu_pool pool;
+    struct fu_window *spare; /* for the next evaluation */
     struct fu_node *pending[FU_LISTS];
     /* What the base offers, if the layer is right above it; else NULL. */
     const struct hob_fused_compute *fused;
@@ -234,12 +235,16 @@ void fu_kernels_free(struct fu_kernels *kernels); /* accepts NULL */
  * does not want such a one, or without memory. It stays while it is in use:
  * give it back.
  */
+struct fu_kernel;
+
 struct fu_kernel *fu_kernel_get(struct fu_kernels *kernels,
                                 const struct hob_fused_program *program);
 /* How many programs were compiled, and found again. */
 void fu_kernels_count(struct fu_kernels *kernels, uint64_t *out_programs,
                       uint64_t *out_hits);
 void *fu_kernel_compiled(const struct fu_kernel *kernel);
+/* "mul+add+relu": the ops of its steps, as far as there is room. */
+const char *fu_kernel_name(const struct fu_kernel *kernel);
 void fu_kernel_give(struct fu_kernels *kernels, struct fu_kernel *kernel);
 
 /* ---- inspect.c ---- */

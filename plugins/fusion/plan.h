@@ -32,7 +32,9 @@ struct fu_item {
     uint8_t is_stored;          /* its value gets memory */
     uint8_t why;                /* enum hob_fusion_why: that is so */
     uint8_t stays;              /* not stored, and wanted: it stays pending */
+    uint8_t is_needed_again;    /* by a member that stays */
     uint8_t reg;
+    uint16_t readers; /* inputs of its group that are its value */
     uint16_t group;
     uint16_t next;  /* member of its group; FU_WINDOW: none */
     uint16_t match; /* of the window, from 1, whose member it is; 0: of none */
@@ -74,16 +76,17 @@ struct fu_window {
     uint32_t match_count;
 };
 
-/* Memory for windows; 0 if there is none. */
-int fu_window_init(struct fu_window *window, struct fu_layer *layer);
-void fu_window_release(struct fu_window *window);
+/* A window of LAYER's; NULL without memory. */
+struct fu_window *fu_window_new(struct fu_layer *layer);
+void fu_window_free(struct fu_window *window); /* accepts NULL */
 
 /* Put NODES, COUNT of at most FU_WINDOW, all claimed by this thread, into
  * WINDOW. */
 void fu_window_fill(struct fu_window *window, struct fu_node *const *nodes,
                     uint32_t count);
-/* Plan them; see match.h for what comes between. */
-void fu_window_plan_locked(struct fu_window *window);
+/* Plan them; see match.h for what comes between. 0 if there is nothing to run
+ * as one: the nodes run as they are, in their order. */
+int fu_window_plan_locked(struct fu_window *window);
 
 /* Whether nobody but members of group INDEX wants VALUE. */
 int fu_is_only_for_locked(const struct fu_window *window, uint32_t index,

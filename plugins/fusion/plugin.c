@@ -2,7 +2,7 @@
 /*
  * plugin.c - the decorator "fusion": entry, tables, layers.
  */
-#include "fusion.h"
+#include "plan.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -45,6 +45,7 @@ static void layer_close(void *opaque)
     struct fu_layer *layer = (struct fu_layer *)opaque;
 
     fu_kernels_free(layer->kernels);
+    fu_window_free(layer->spare);
     free(layer->patterns);
     fu_pool_release(&layer->pool);
     pthread_cond_destroy(&layer->ran);

@@ -3,7 +3,6 @@
 
 #include <hob/ops.h>
 
-#include <stdio.h>
 #include <string.h>
 
 enum { NO_REGISTER = HOB_FUSED_NONE };
@@ -247,25 +246,6 @@ static int finish_steps(struct fu_program *p)
     return 0;
 }
 
-/* "mul+add+relu", as long as there is room. */
-static void make_name(const struct fu_window *window, uint32_t index,
-                      struct fu_program *p)
-{
-    const struct hob_host *host = window->layer->host;
-    size_t used = 0;
-
-    for (uint16_t at = window->groups[index].first; at < FU_WINDOW;
-         at = window->items[at].next) {
-        const char *name = host->op_name(host, window->items[at].node->op);
-        int size = snprintf(p->name + used, sizeof(p->name) - used, "%s%s",
-                            used ? "+" : "", name ? name : "?");
-
-        if (size < 0 || used + (size_t)size >= sizeof(p->name))
-            break;
-        used += (size_t)size;
-    }
-}
-
 /* ---- the space ---- */
 
 /* Where all operands step through dimensions AT and AT + 1 as through one. */
@@ -362,7 +342,6 @@ int fu_program_make(const struct fu_window *window, uint32_t index,
         return 1;
     place_outputs(group, p);
     collapse(group, p);
-    make_name(window, index, p);
     for (uint32_t i = 0; i < p->program.input_count; i++)
         if (p->ins[i].tensor)
             p->read_bytes += (uint64_t)hob_tensor_count(p->ins[i].tensor) *
@@ -378,6 +357,5 @@ int fu_program_make(const struct fu_window *window, uint32_t index,
     p->run.inputs = p->run_ins;
     p->run.outputs = p->run_outs;
     p->run.scalars = p->scalars;
-    p->run.name = p->name;
     return 0;
 }

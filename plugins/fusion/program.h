@@ -27,9 +27,9 @@ struct fu_program {
     const struct fu_node *constants[HOB_FUSED_MAX_INPUTS];
     const struct fu_item *product; /* that the run begins with; or NULL */
     struct hob_view product_view;  /* as it is to lie */
+    char product_name[160];        /* the kernel's after the product's */
     uint32_t in_place;             /* outputs that lie over an input */
     uint64_t read_bytes, written_bytes, saved_bytes;
-    char name[128];
 };
 
 /*

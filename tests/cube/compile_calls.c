@@ -10,12 +10,10 @@
  *     >         results follow; *  one that the kernel allocates
  */
 #include "compile_calls.h"
-
 #include "hob_check.h"
 
 #include <hob/ext/quant.h>
 
-#include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
