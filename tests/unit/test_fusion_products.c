@@ -334,8 +334,8 @@ START_TEST(test_fusion_products_that_are_wanted)
 
     memset(&seen, 0, sizeof(seen));
     ck_assert_hob_ok(hob_eval(&y, 1, &error));
-    ck_assert_str_eq(seen.single, "matmul");
-    ck_assert_str_eq(seen.name, "add+relu");
+    ck_assert(!test_device_is_flex() || !strcmp(seen.single, "matmul"));
+    ck_assert(!test_device_is_flex() || !strcmp(seen.name, "add+relu"));
 }
 END_TEST
 
