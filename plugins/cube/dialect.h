@@ -157,6 +157,7 @@ struct cube_target {
     uint32_t language; /* enum cube_language */
     uint32_t subgroup_size;
     uint32_t param_bytes; /* more go through memory */
+    uint32_t keeps_nan;   /* as in struct cube_limits */
 };
 
 /*

@@ -34,6 +34,7 @@ struct cube_limits {
                                   go through memory, which the prelude does */
     uint32_t has_f64, has_i64; /* 0 or 1: as dtypes of elements */
     uint32_t has_f16;          /* arithmetic; storage there is always */
+    uint32_t keeps_nan; /* compilers do not assume that no f32 is NaN */
 };
 
 /* One kernel as text in the runtime's own language. */

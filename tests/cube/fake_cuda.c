@@ -16,8 +16,12 @@ struct CUevent_st {
 struct CUmod_st {
     int crashes;
 };
+struct CUlib_st {
+    int crashes;
+};
 struct CUfunc_st {
     int crashes;
+    int is_free; /* of a context */
 };
 struct CUmemPoolHandle_st {
     int device;
@@ -27,7 +31,7 @@ struct _nvrtcProgram {
 };
 
 static struct CUctx_st contexts[FAKE_CUDA_DEVICES] = {{0}, {1}};
-static struct CUfunc_st functions[2] = {{0}, {1}};
+static struct CUfunc_st functions[] = {{0, 0}, {1, 0}, {0, 1}, {1, 1}};
 _Thread_local struct CUctx_st *fake_current;
 /* What was current before each push. */
 static _Thread_local struct CUctx_st *below[8];
@@ -457,6 +461,40 @@ static int fake_module_function(struct CUfunc_st **function,
     return 0;
 }
 
+static int fake_library_load(struct CUlib_st **library, const void *image,
+                             const int *jit_options, void **jit_values,
+                             unsigned int jit_count, const int *options,
+                             void **values, unsigned int count)
+{
+    (void)jit_options;
+    (void)jit_values;
+    (void)options;
+    (void)values;
+    FAULT("cuLibraryLoadData");
+    if (jit_count || count)
+        return 1;
+    *library = malloc(sizeof(**library));
+    (*library)->crashes = strstr(image, "crash") != NULL;
+    fake_cuda.modules++;
+    return 0;
+}
+
+static int fake_library_unload(struct CUlib_st *library)
+{
+    free(library);
+    fake_cuda.modules--;
+    return 0;
+}
+
+static int fake_library_kernel(struct CUfunc_st **kernel,
+                               struct CUlib_st *library, const char *name)
+{
+    (void)name;
+    FAULT("cuLibraryGetKernel");
+    *kernel = &functions[2 + library->crashes];
+    return 0;
+}
+
 static int fake_function_set(struct CUfunc_st *function, int attribute,
                              int value)
 {
@@ -505,7 +543,12 @@ static int fake_launch(struct CUfunc_st *function, unsigned int groups_x,
 {
     struct fake_work work = {.kind = FAKE_ADD};
 
-    IN_CONTEXT("cuLaunchKernel");
+    if (!function->is_free)
+        IN_CONTEXT("cuLaunchKernel");
+    else if (fake_cuda.lost[stream->device])
+        return fake_cuda.lost[stream->device];
+    else
+        FAULT("cuLaunchKernel");
     if (groups_y * groups_z * size_y * size_z != 1 || extra ||
         shared_bytes > fake_cuda.shared_most)
         return 1; /* CUDA_ERROR_INVALID_VALUE */
@@ -667,6 +710,9 @@ ccu_any_fn fake_cuda_find(const char *name)
         .function_set = fake_function_set,
         .tensor_map = fake_tensor_map,
         .module_function = fake_module_function,
+        .library_load = fake_library_load,
+        .library_unload = fake_library_unload,
+        .library_kernel = fake_library_kernel,
         .launch = fake_launch,
         .launch_ex = fake_launch_ex,
     };
