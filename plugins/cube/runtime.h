@@ -22,6 +22,9 @@ struct cube_device;
 /* What a runtime compiles. */
 enum cube_language { CUBE_GLSL, CUBE_CUDA };
 
+/* MiB of compiled kernels on disk where nobody says how many. */
+enum { CUBE_CACHE_LIMIT = 1024 };
+
 struct cube_limits {
     uint64_t memory_bytes;     /* of the device */
     uint64_t alloc_bytes;      /* the largest block */
@@ -130,6 +133,8 @@ struct cube_device {
     struct cube_limits limits;
     const char *name; /* as in "cube-vulkan:0", for messages */
     const char *cache_dir; /* of compiled kernels; NULL: the usual place */
+    uint32_t cache_limit;  /* of all of them, in MiB; 0: none */
+    uint32_t reserved;
 };
 
 #endif

@@ -214,6 +214,8 @@ static const struct bad_options {
     {"[]", "not a JSON object"},
     {"{\"cache\": \"/tmp\"}", "unknown option \"cache\""},
     {"{\"cache_dir\": \"here\"}", "option \"cache_dir\" must be the absolute"},
+    {"{\"cache_limit\": \"some\"}", "\"cache_limit\" must be a number"},
+    {"{\"cache_limit\": \"1234567890\"}", "must be a number of at most 9"},
     {"{\"dump_dir\": 3}", "option \"dump_dir\" must be the absolute"},
     {"{\"validation\": \"maybe\"}", "must be \"yes\" or \"no\""},
     {"{\"validation\" \"yes\"}", "no \":\" after option"},
