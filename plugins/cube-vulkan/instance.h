@@ -16,6 +16,7 @@
 #include <hob/ext/plugin.h>
 
 #include <pthread.h>
+#include <sys/types.h>
 
 enum { CVK_MAX_DEVICES = 64 };
 
@@ -43,7 +44,7 @@ struct cvk_physical {
 
 /* One VkInstance and its devices. */
 struct cvk_world {
-    uint32_t is_open; /* it was tried, with or without success */
+    pid_t process; /* whose one world it is, which stays open; 0: it is not */
     uint32_t count;
     struct cvk_loader loader;
     struct cvk_instance_api api;
@@ -52,7 +53,8 @@ struct cvk_world {
     char problem[CVK_REASON]; /* why there is no device */
 };
 
-/* The plugin in one runtime. */
+/* The plugin in one runtime. All that is kept by the process is the world
+ * without validation. */
 struct cvk_instance {
     const struct hob_host *host;
     pthread_mutex_t lock; /* held while worlds and the compiler are opened */
