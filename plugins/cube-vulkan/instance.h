@@ -11,6 +11,7 @@
 #define CVK_INSTANCE_H
 
 #include "loader.h"
+#include "matrices.h"
 
 #include <cube/spirv.h>
 #include <hob/ext/plugin.h>
@@ -30,6 +31,8 @@ struct cvk_physical {
     uint32_t has_size_control;          /* of subgroups, with whole ones */
     uint32_t has_sm_count;              /* the extension that tells it */
     uint32_t subgroup_size;             /* of every subgroup */
+    struct cvk_matrix_extensions matrix_extensions;
+    uint32_t matrices; /* as in struct cube_limits */
     uint32_t group_size, groups, shared_bytes, push_bytes;
     uint32_t processors;     /* 0: unknown */
     uint32_t driver_version; /* in the vendor's own form */

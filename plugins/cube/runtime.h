@@ -37,6 +37,8 @@ struct cube_limits {
                                   go through memory, which the prelude does */
     uint32_t has_f64, has_i64; /* 0 or 1: as dtypes of elements */
     uint32_t has_f16;          /* arithmetic; storage there is always */
+    uint32_t matrices;         /* dtypes, HOB_DTYPE_BIT, of which subgroups
+                                  multiply matrices, CUBE_MATRICES */
 };
 
 /* One kernel as text in the runtime's own language. */
