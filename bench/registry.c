@@ -19,6 +19,7 @@ const struct bench_family *const bench_families[] = {
     &bench_nms,         /* C21 */
     &bench_training,    /* C23, C24 */
     &bench_calls,       /* C25 */
+    &bench_lazy,        /* C25, C28 */
     &bench_opening,     /* C26 */
     &bench_graphs,      /* C27, C28 */
     &bench_threads,     /* C29, C30 */

@@ -108,7 +108,7 @@ static const struct bench_case cases[] = {
      .out_count = 2,
      .is_serial = 1,
      .target = {.peer = 1},
-     .note = "with its message; fusion's own rows come with the plugin"},
+     .note = "with its message"},
 };
 
 const struct bench_family bench_calls = {cases,

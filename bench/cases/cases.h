@@ -14,6 +14,7 @@ extern const struct bench_family bench_conv;
 extern const struct bench_family bench_elementwise;
 extern const struct bench_family bench_graphs;
 extern const struct bench_family bench_layout;
+extern const struct bench_family bench_lazy;
 extern const struct bench_family bench_matmul;
 extern const struct bench_family bench_nms;
 extern const struct bench_family bench_opening;

@@ -183,7 +183,8 @@ static void close_net(struct bench_job *job)
 }
 
 /* Floats become of DTYPE. */
-static hob_status open_net(struct bench_job *job, hob_dtype dtype)
+static hob_status open_net(struct bench_job *job, const char *device,
+                           hob_dtype dtype)
 {
     struct net *net = calloc(1, sizeof(*net));
     hob_tensor *all[BENCH_INPUTS] = {NULL};
@@ -194,7 +195,7 @@ static hob_status open_net(struct bench_job *job, hob_dtype dtype)
     if (!net)
         return HOB_ERR_MEMORY;
     net->c = job->c;
-    st = bench_open(job, "autodiff(flex)", &net->runtime, &net->device);
+    st = bench_open(job, device, &net->runtime, &net->device);
     if (st)
         return st;
     net->root = hob_scope_open(net->runtime);
@@ -216,7 +217,12 @@ static hob_status open_net(struct bench_job *job, hob_dtype dtype)
 
 static hob_status open_f32(struct bench_job *job)
 {
-    return open_net(job, HOB_DTYPE_F32);
+    return open_net(job, "autodiff(flex)", HOB_DTYPE_F32);
+}
+
+static hob_status open_lazy(struct bench_job *job)
+{
+    return open_net(job, "autodiff(fusion(flex))", HOB_DTYPE_F32);
 }
 
 static hob_status losses(struct bench_job *job, double *out)
@@ -243,7 +249,7 @@ static void losses_f64(const struct bench_case *c, const struct bench_array *in,
     struct bench_job job = {.c = c, .threads = 1};
 
     memcpy(job.in, in, sizeof(job.in));
-    if (open_net(&job, HOB_DTYPE_F64) || losses(&job, out))
+    if (open_net(&job, "autodiff(flex)", HOB_DTYPE_F64) || losses(&job, out))
         for (int64_t i = 0; i < c->out_count; i++)
             out[i] = INFINITY; /* equals no loss */
     close_net(&job);
@@ -259,6 +265,20 @@ static void losses_f64(const struct bench_case *c, const struct bench_array *in,
                 .check = losses,                                               \
                 .run = steps,                                                  \
                 .close = close_net},                                           \
+    .is_training = 1, .all = losses_f64, .tolerance = 1e-4, .out_count = STEPS
+
+/* Ops that are put off beside the same at once. */
+#define LAZY                                                                   \
+    .program = {.open = open_lazy,                                             \
+                .check = losses,                                               \
+                .run = steps,                                                  \
+                .close = close_net},                                           \
+    .ways = {{.who = "op by op",                                               \
+              .open = open_f32,                                                \
+              .check = losses,                                                 \
+              .run = steps,                                                    \
+              .close = close_net,                                              \
+              .is_base = 1}},                                                  \
     .is_training = 1, .all = losses_f64, .tolerance = 1e-4, .out_count = STEPS
 
 #define PERCEPTRON_INPUTS(batch)                                               \
@@ -310,6 +330,31 @@ static const struct bench_case cases[] = {
      TORCH_NET("perceptron", ", 'adam'"),
      PERCEPTRON_FLOPS(256),
      .target = {.peer = 1.2}},
+    {.id = "C23",
+     .name = "784-512-256-10, batch 256, Adam, fusion",
+     PERCEPTRON_INPUTS(256),
+     .n = {PERCEPTRON, ADAM},
+     LAZY,
+     PERCEPTRON_FLOPS(256),
+     .target = {.base = 1}},
+    {.id = "C23",
+     .name = "784-512-256-10, batch 32, SGD, fusion",
+     PERCEPTRON_INPUTS(32),
+     .n = {PERCEPTRON, SGD},
+     LAZY,
+     PERCEPTRON_FLOPS(32),
+     .target = {.base = 1}},
+    {.id = "C23",
+     .name = "784-512-256-10, batch 2, Adam, fusion",
+     PERCEPTRON_INPUTS(2),
+     .n = {PERCEPTRON, ADAM},
+     LAZY,
+     .is_smoke_only = 1},
+    {.id = "C23",
+     .name = "convolutional, 28 x 28, batch 64, SGD, fusion",
+     CONVOLUTIONAL_INPUTS(64, 28, 16),
+     LAZY,
+     .target = {.base = 1}},
     {.id = "C23",
      .name = "784-512-256-10, batch 2, Adam",
      PERCEPTRON_INPUTS(2),

@@ -9,6 +9,7 @@
  * first.
  */
 #include "bare.h"
+#include "timing.h"
 
 #include <hob/hob.h>
 
@@ -16,30 +17,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
-enum { ROUNDS = 9, LAYERS = 3, PARAMS = 2 * LAYERS, ADDS = 1000 };
+enum { LAYERS = 3, PARAMS = 2 * LAYERS, ADDS = 1000 };
 
 static const int64_t widths[LAYERS + 1] = {784, 512, 256, 10};
 
 static hob_runtime *runtime;
 static hob_device *device, *tracked;
 static uint32_t linear_relu; /* the op of the extension; 0: not installed */
-
-static double now(void)
-{
-    struct timespec t;
-
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
-static int ascending(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-
-    return (x > y) - (x < y);
-}
 
 /* Something that can be done again and again. */
 struct work {
@@ -51,35 +36,15 @@ struct work {
     uint64_t bytes;
 };
 
+static hob_status run_work(hob_scope *scope, void *work)
+{
+    return ((struct work *)work)->run(scope, work);
+}
+
 /* Median seconds of one run, waited for together. */
 static double seconds(hob_scope *root, struct work *work, double *out_host)
 {
-    double all[ROUNDS], host[ROUNDS], once = 1e-3;
-    int times = 1;
-
-    for (int i = -4; i < ROUNDS; i++) {
-        double begin = now();
-
-        for (int k = 0; k < times; k++) {
-            hob_scope *scope = hob_scope_child(root);
-            const hob_status status = work->run(scope, work);
-
-            if (status || hob_scope_error(scope, NULL))
-                return -1;
-            hob_scope_close(scope);
-        }
-        host[i < 0 ? 0 : i] = (now() - begin) / times;
-        if (hob_device_sync(device, NULL))
-            return -1;
-        once = all[i < 0 ? 0 : i] = (now() - begin) / times;
-        if (i == -1)
-            times = (int)(0.02 / once) + 1;
-    }
-    qsort(all, ROUNDS, sizeof(all[0]), ascending);
-    qsort(host, ROUNDS, sizeof(host[0]), ascending);
-    if (out_host)
-        *out_host = host[ROUNDS / 2];
-    return all[ROUNDS / 2];
+    return timing_of(root, device, run_work, work, out_host);
 }
 
 /* ---- G12 ---- */
@@ -420,15 +385,15 @@ static void run_start(double begin)
     hob_scope *scope = hob_scope_open(runtime);
     const int64_t two[2] = {64, 64};
     hob_tensor *x = hob_ones(scope, two, 2, device, HOB_DTYPE_F32);
-    double opened = now(), value;
+    double opened = timing_now(), value;
 
     if (hob_item(hob_sum(scope, hob_add(scope, x, x)), &value, NULL))
         return;
     say("G13 start to opened device", 1e3 * (opened - begin), "ms");
-    say("G13 start to first result", 1e3 * (now() - begin), "ms");
+    say("G13 start to first result", 1e3 * (timing_now() - begin), "ms");
     if (hob_item(hob_sum(scope, hob_matmul(scope, x, x)), &value, NULL))
         return;
-    say("G13 start to first product", 1e3 * (now() - begin), "ms");
+    say("G13 start to first product", 1e3 * (timing_now() - begin), "ms");
     hob_scope_close(scope);
 }
 
@@ -444,7 +409,7 @@ int main(int argc, char **argv)
 {
     struct hob_runtime_options options = HOB_RUNTIME_OPTIONS_INIT;
     hob_error error = HOB_ERROR_INIT;
-    const double begin = now();
+    const double begin = timing_now();
     char spec[256];
 
     options.policy = HOB_POLICY_REPORT;

@@ -332,8 +332,8 @@ static int all_empty(const struct hob_call *call)
 
 /* ---- kernels ---- */
 
-static int serves_dtypes(const struct hob_call *call,
-                         const struct hob_entry *entry)
+int hob__entry_serves(const struct hob_call *call,
+                      const struct hob_entry *entry)
 {
     const struct hob__signature *signature = &call->core->op->signature;
     uint32_t tensor = 0;
@@ -635,7 +635,7 @@ hob_status hob__base(struct hob_call *call)
             "the kernel on %s does not know %s, which has come later: leave "
             "it at its default, or install a newer version of the plugin",
             call->device->at[0]->name, op->signature.params[unknown].name);
-    if (unknown < 0 && serves_dtypes(call, route->entry)) {
+    if (unknown < 0 && hob__entry_serves(call, route->entry)) {
         hob_status status = run_entry(call, route);
 
         if (status != HOB_ERR_UNSUPPORTED || !route->body)

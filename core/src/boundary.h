@@ -45,6 +45,11 @@ int hob__quantized_move(hob_scope *scope, const struct hob_call *call,
                         int64_t *first, hob_tensor **out_scales,
                         uint32_t *out_blocks);
 
+/* For host->foresee, see hob/host.h. */
+hob_status hob__foresee(hob_device *device, uint32_t op, const hob_value *args,
+                        uint32_t arg_count, const struct hob_meta *metas,
+                        struct hob_meta *out);
+
 /* moves.c: the moved arguments become tombstones, whatever came of CALL. */
 void hob__bury_moved(struct hob_call *call);
 

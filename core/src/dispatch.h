@@ -84,6 +84,10 @@ HOB_MUST_CHECK hob_status hob__contiguous(hob_tensor *tensor,
                                           hob_tensor **out_tensor,
                                           hob_error *error);
 
+/* Whether ENTRY is for the dtypes of CALL's arguments. */
+int hob__entry_serves(const struct hob_call *call,
+                      const struct hob_entry *entry);
+
 /* For host->result: allocate result INDEX of CALL. */
 hob_status hob__call_result(struct hob_call *call, uint32_t index,
                             const struct hob_meta *meta);

@@ -78,7 +78,13 @@ static int has_rule(const struct hob__manifest_op *declared,
            (!declared->fuse || !strcmp(declared->fuse, "opaque"));
 }
 
-/* A body serves every selector; without one each needs its own. */
+bool hob__extension_serves(const struct hob__manifest_op *declared,
+                           const struct hob_extension_op *op,
+                           const char *selector)
+{
+    return op->body || has_impl(op, selector) || has_rule(declared, selector);
+}
+
 static hob_status check_selectors(const struct hob__loader *loader,
                                   const struct hob__plugin *plugin,
                                   const struct hob__manifest_op *declared,
@@ -88,12 +94,10 @@ static hob_status check_selectors(const struct hob__loader *loader,
 {
     uint32_t i;
 
-    if (op->body)
-        return HOB_OK;
     for (i = 0; i < declared->selector_count; i++) {
         const struct hob__manifest_selector *one = &declared->selectors[i];
 
-        if (!has_impl(op, one->name) && !has_rule(declared, one->name) &&
+        if (!hob__extension_serves(declared, op, one->name) &&
             hob__loader_condition(loader, plugin->candidate, one))
             return refuse(plugin, declared->full_name,
                           "no body and no implementation for ", one->name,

@@ -4,7 +4,9 @@
  */
 #include "dispatch.h"
 #include "error.h"
+#include "boundary.h"
 #include "lazy.h"
+#include "pattern.h"
 #include "pool.h"
 #include "process.h"
 #include "runtime.h"
@@ -263,4 +265,7 @@ void hob__host_init(hob_runtime *runtime)
     host->op_name = host_op_name;
     host->tensor_new = hob__tensor_new;
     host->is_last = hob__is_last;
+    host->is_held = hob__is_held;
+    host->pattern = hob__pattern_get;
+    host->foresee = hob__foresee;
 }

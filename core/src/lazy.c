@@ -218,6 +218,12 @@ int32_t hob__is_last(hob_tensor *const *tensors, uint32_t count)
     return 1;
 }
 
+/* The scope that it was made in holds one reference. */
+int32_t hob__is_held(const hob_tensor *tensor)
+{
+    return atomic_load_explicit(&tensor->refs, memory_order_relaxed) > 1;
+}
+
 hob_status hob__replay(hob_scope *scope, uint64_t index, uint32_t op,
                        const hob_value *args, uint32_t arg_count,
                        hob_tensor **out, uint32_t out_capacity,

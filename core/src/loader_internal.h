@@ -161,6 +161,12 @@ HOB_MUST_CHECK hob_status hob__library_load(
     const struct hob_host *host, struct hob__plugin *plugin,
     struct hob__text *notes, enum hob__reason *out_reason, hob_error *error);
 
+/* Whether OP, declared as DECLARED, has something for SELECTOR. A body serves
+ * every one; without it each needs its own. */
+bool hob__extension_serves(const struct hob__manifest_op *declared,
+                           const struct hob_extension_op *op,
+                           const char *selector);
+
 /* MAN-5: every selector that holds has an implementation or a body. */
 HOB_MUST_CHECK hob_status hob__extension_check(const struct hob__loader *loader,
                                                const struct hob__plugin *plugin,

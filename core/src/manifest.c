@@ -209,6 +209,7 @@ static hob_status read_all(struct hob__reader *reader, bool is_static)
                                         "features",
                                         "instance",
                                         "implements",
+                                        "patterns",
                                         "unlisted",
                                         "requires",
                                         "conflicts",
@@ -241,6 +242,8 @@ static hob_status read_all(struct hob__reader *reader, bool is_static)
         st = read_kind_part(reader, root);
     if (!st)
         st = hob__reader_implements(reader, root);
+    if (!st)
+        st = hob__reader_patterns(reader, root);
     if (!st)
         st = read_optional(reader, root);
     return st ? st : hob__reader_note_unknown(reader, root, known);

@@ -137,6 +137,13 @@ struct hob__manifest_implements {
     struct hob__place place;
 };
 
+/* One element of "patterns", as it is written; pattern.h reads it. */
+struct hob__manifest_pattern {
+    const char *replace;
+    const char *with;
+    struct hob__place place;
+};
+
 struct hob__manifest_interface {
     const char *name;
     uint32_t version;
@@ -179,6 +186,8 @@ struct hob__manifest {
     uint32_t feature_count;
     struct hob__manifest_implements *implements;
     uint32_t implements_count;
+    struct hob__manifest_pattern *patterns;
+    uint32_t pattern_count;
 
     struct hob__manifest_requires needs; /* "requires" */
     struct hob__strings conflicts;       /* ids not to load together */

@@ -331,3 +331,37 @@ hob_status hob__reader_requires(struct hob__reader *reader,
     }
     return st;
 }
+
+hob_status hob__reader_patterns(struct hob__reader *reader,
+                                const struct hob__json_value *root)
+{
+    static const char *const known[] = {"replace", "with", NULL};
+    struct hob__manifest *manifest = reader->manifest;
+    const struct hob__json_value *item,
+        *list = hob__json_member(reader->doc, root, "patterns");
+    hob_status st = hob__reader_expect(reader, list, HOB__JSON_ARRAY);
+
+    if (st || !list)
+        return st;
+    manifest->patterns = hob__arena_array(reader->arena, list->count,
+                                          sizeof(*manifest->patterns));
+    if (!manifest->patterns)
+        return hob__reader_no_memory(reader);
+    for (item = hob__json_first(reader->doc, list); item && !st;
+         item = hob__json_next(reader->doc, item)) {
+        struct hob__manifest_pattern *one =
+            &manifest->patterns[manifest->pattern_count++];
+
+        hob__json_place(reader->doc, item, &one->place.line,
+                        &one->place.column);
+        st = hob__reader_expect(reader, item, HOB__JSON_OBJECT);
+        if (!st)
+            st = hob__reader_string(reader, item, "replace", true,
+                                    &one->replace);
+        if (!st)
+            st = hob__reader_string(reader, item, "with", true, &one->with);
+        if (!st)
+            st = hob__reader_note_unknown(reader, item, known);
+    }
+    return st;
+}

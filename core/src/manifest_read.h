@@ -93,6 +93,8 @@ hob_status hob__reader_extension(struct hob__reader *reader,
                                  const struct hob__json_value *root);
 hob_status hob__reader_implements(struct hob__reader *reader,
                                   const struct hob__json_value *root);
+hob_status hob__reader_patterns(struct hob__reader *reader,
+                                const struct hob__json_value *root);
 
 /* Check OP's signature and that its infer function fits, and lay it flat;
  * OBJECT declares it. In manifest_infer.c. */

@@ -5,6 +5,7 @@
 #include "registry.h"
 
 #include "error.h"
+#include "pattern.h"
 #include "runtime.h"
 #include "text.h"
 
@@ -245,7 +246,7 @@ hob_status hob__registry_init(hob_runtime *runtime, hob_error *error)
     }
     /* What a refused extension would have had is never handed out. */
     registry->op_count = status ? registry->op_count : next;
-    return status;
+    return status ? status : hob__patterns_init(runtime, error);
 }
 
 void hob__registry_release(struct hob__registry *registry)
@@ -258,6 +259,7 @@ void hob__registry_release(struct hob__registry *registry)
         free(route->message);
         free(route);
     }
+    hob__patterns_release(registry);
     for (uint32_t id = 0; registry->ops && id < registry->op_count; id++)
         if (registry->ops[id].decl)
             hob__signature_release(&registry->ops[id].signature);

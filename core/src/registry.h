@@ -68,6 +68,8 @@ struct hob__registry {
     uint32_t by_name_size;
     pthread_mutex_t lock; /* routes, and what they keep */
     struct hob__route *routes;
+    struct hob_pattern **patterns; /* registered optimisations, resolved */
+    uint32_t pattern_count;
     struct hob__route no_memory; /* what a device without memory for a route
                                     answers */
 };

@@ -230,8 +230,8 @@ static hob_status parse_name(struct hob__cursor *c,
     return found ? HOB_OK : hob__scan_fail(c, at, message);
 }
 
-static hob_status parse_value(struct hob__cursor *c,
-                              const struct hob__param *param, hob_value *out)
+hob_status hob__scan_value(struct hob__cursor *c,
+                           const struct hob__param *param, hob_value *out)
 {
     char next = hob__scan_peek(c);
     int ignored;
@@ -281,7 +281,7 @@ hob_status hob__scan_default(struct hob__cursor *c, struct hob__param *param)
                               "default: it is absent instead");
     (void)hob__scan_peek(c);
     from = c->at;
-    st = parse_value(c, param, &param->value);
+    st = hob__scan_value(c, param, &param->value);
     if (st)
         return st;
     param->flags |= HOB__PARAM_DEFAULT;

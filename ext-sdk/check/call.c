@@ -106,7 +106,7 @@ static int watch_compare(struct watch *watch, const struct check_args *args)
 
 /* ---- results ---- */
 
-static void read_result(struct check_outcome *outcome, uint32_t index,
+void check_outcome_read(struct check_outcome *outcome, uint32_t index,
                         hob_tensor *tensor)
 {
     hob_error error = HOB_ERROR_INIT;
@@ -204,7 +204,7 @@ static void run_op(struct check_lab *lab, hob_scope *scope,
     outcome->count = count;
     outcome->plain_count = lab->op->signature.plain_count;
     for (uint32_t i = 0; i < count; i++)
-        read_result(outcome, i, out[i]);
+        check_outcome_read(outcome, i, out[i]);
 }
 
 static void move_all(hob_scope *scope, const struct check_args *args)

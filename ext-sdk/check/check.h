@@ -439,6 +439,9 @@ void check_program(const struct check_lab *lab, struct hob__text *out);
 void check_call(struct check_lab *lab, hob_device *device,
                 const struct check_case *one, uint32_t how,
                 struct check_outcome *outcome);
+/* Read TENSOR, which may be NULL, as result INDEX of OUTCOME. */
+void check_outcome_read(struct check_outcome *outcome, uint32_t index,
+                        hob_tensor *tensor);
 void check_outcome_release(struct check_outcome *outcome);
 /* The same on an autodiff DEVICE with all float arguments tracked; the outcome
  * is their gradients of the sum of all results. */
@@ -509,6 +512,7 @@ void check_search(struct check_lab *lab);      /* fills shared->plans */
 void check_values(struct check_lab *lab);      /* kernel, body, again */
 void check_layouts(struct check_lab *lab);     /* strides */
 void check_layers(struct check_lab *lab);      /* decorators */
+void check_replaces(struct check_lab *lab);    /* what it stands for */
 void check_gradients(struct check_lab *lab);   /* finite differences */
 void check_extremes(struct check_lab *lab);    /* NaN, infinities, indices */
 void check_arguments(struct check_lab *lab);   /* written to, in place */

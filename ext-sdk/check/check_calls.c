@@ -10,13 +10,19 @@
 
 enum { WHY = 400, PLAN_STEP = 3, THREAD_CALLS = 20, THREADS = 2 };
 
-const struct check_entry check_table[] = {
-    {"cases", check_search},        {"values", check_values},
-    {"layouts", check_layouts},     {"layers", check_layers},
-    {"gradients", check_gradients}, {"extremes", check_extremes},
-    {"arguments", check_arguments}, {"buffers", check_buffers},
-    {"leaks", check_leaks},         {"allocations", check_allocations},
-    {"threads", check_threads},     {"errors", check_errors}};
+const struct check_entry check_table[] = {{"cases", check_search},
+                                          {"values", check_values},
+                                          {"layouts", check_layouts},
+                                          {"layers", check_layers},
+                                          {"patterns", check_replaces},
+                                          {"gradients", check_gradients},
+                                          {"extremes", check_extremes},
+                                          {"arguments", check_arguments},
+                                          {"buffers", check_buffers},
+                                          {"leaks", check_leaks},
+                                          {"allocations", check_allocations},
+                                          {"threads", check_threads},
+                                          {"errors", check_errors}};
 const uint32_t check_table_count = sizeof(check_table) / sizeof(check_table[0]);
 
 /* ---- wrong arguments ---- */

@@ -5,8 +5,11 @@
  */
 #include "check.h"
 
+#include "pattern.h"
+
 #include "elf_check.h"
 #include "error.h"
+#include "loader_internal.h"
 
 #include <dirent.h>
 #include <dlfcn.h>
@@ -271,19 +274,6 @@ static enum check_code code_of(enum hob__reason reason)
     return CHECK_LOAD;
 }
 
-/* What OP has for SELECTOR; the loader has looked at it. */
-static int has_something(const struct hob_extension_op *op,
-                         const char *selector)
-{
-    if (op->body)
-        return 1;
-    for (uint32_t i = 0; i < op->impl_count; i++)
-        if (!strcmp(op->impls[i].selector, selector) &&
-            (op->impls[i].entry || op->impls[i].backward || op->impls[i].layer))
-            return 1;
-    return 0;
-}
-
 /* The loader asks for what is listed and holds today; a condition may hold
  * tomorrow. */
 static void check_conditions(struct check_child *child,
@@ -300,7 +290,8 @@ static void check_conditions(struct check_child *child,
                 continue;
             for (uint32_t s = 0; s < op->selector_count; s++)
                 if (op->selectors[s].when != HOB__WHEN_ALWAYS &&
-                    !has_something(&table->ops[k], op->selectors[s].name))
+                    !hob__extension_serves(op, &table->ops[k],
+                                           op->selectors[s].name))
                     check_found(child, CHECK_NO_IMPLEMENTATION,
                                 "op %s has nothing for %s, which it lists "
                                 "where %s is there",
@@ -507,6 +498,33 @@ static int visit_device(void *context, const struct hob_device_record *record)
     return 0;
 }
 
+/* A pattern that the core cannot read it leaves out. */
+static void read_patterns(struct check_child *child, hob_runtime *runtime)
+{
+    const struct hob__candidate *candidate =
+        hob__loader_find_id(runtime->loader, child->target->id);
+    const struct hob__manifest *manifest =
+        candidate ? candidate->manifest : NULL;
+
+    for (uint32_t i = 0; manifest && i < manifest->pattern_count; i++) {
+        struct hob_pattern *pattern;
+        hob_error error = HOB_ERROR_INIT;
+        hob_status status =
+            hob__pattern_read(&runtime->registry, manifest->patterns[i].replace,
+                              manifest->patterns[i].with, &pattern, &error);
+
+        if (status == HOB_ERR_NOT_FOUND)
+            check_note(child, "%s", hob__error_text(&error));
+        else if (status)
+            check_found(child, CHECK_MANIFEST, "line %d, column %d: %s",
+                        manifest->patterns[i].place.line,
+                        manifest->patterns[i].place.column,
+                        hob__error_text(&error));
+        hob__pattern_free(pattern);
+        hob_error_release(&error);
+    }
+}
+
 static void list_jobs(struct check_child *child, hob_runtime *runtime)
 {
     const struct check_options *options = child->options;
@@ -526,6 +544,7 @@ static void list_jobs(struct check_child *child, hob_runtime *runtime)
                        target->ops[i].name);
     free(tried);
     check_selectors(child, runtime);
+    read_patterns(child, runtime);
 }
 
 void check_load(struct check_child *child)

@@ -17,6 +17,7 @@ static const struct storage {
     const char *decode, *encode;
     const char *word_decode, *word_encode;
     enum kind kind;
+    const char *pair; /* two values as one word, where that has a name */
 } storages[HOB_DTYPE_COUNT_] = {
     [HOB_DTYPE_F64] = {"F64", "cube_f64", "double", "%s", "%s", NULL, NULL,
                        KIND_FLOAT},
@@ -24,10 +25,10 @@ static const struct storage {
                        "f32_of_bits(%s)", "bits_of_f32(%s)", KIND_FLOAT},
     [HOB_DTYPE_F16] = {"F16", "cube_u16", "float", "f32_of_f16(uint(%s))",
                        "CUBE_TO_U16(f16_of_f32(%s))", "f32_of_f16(%s)",
-                       "f16_of_f32(%s)", KIND_FLOAT},
+                       "f16_of_f32(%s)", KIND_FLOAT, "f16_pair"},
     [HOB_DTYPE_BF16] = {"BF16", "cube_u16", "float", "f32_of_bf16(uint(%s))",
                         "CUBE_TO_U16(bf16_of_f32(%s))", "f32_of_bf16(%s)",
-                        "bf16_of_f32(%s)", KIND_FLOAT},
+                        "bf16_of_f32(%s)", KIND_FLOAT, "bf16_pair"},
     [HOB_DTYPE_I64] = {"I64", "cube_i64", "i64", "%s", "%s", NULL, NULL,
                        KIND_INT},
     [HOB_DTYPE_I32] = {"I32", "cube_i32", "int", "%s", "%s", "int(%s)",
@@ -253,6 +254,11 @@ static void add_word(struct cube_text *text, const struct storage *storage,
         cube_text_addf(
             text, "%s%sv[%u]%s", part, storage->kind == KIND_FLOAT ? "" : "(",
             first + index / 2, storage->kind == KIND_FLOAT ? ")" : "))");
+        return;
+    }
+    if (storage->pair && bytes >= 4) {
+        cube_text_addf(text, "%s(v[%u], v[%u])", storage->pair,
+                       first + index * 2, first + index * 2 + 1);
         return;
     }
     for (uint32_t k = 0; k * size < (bytes < 4 ? bytes : 4); k++) {

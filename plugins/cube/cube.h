@@ -28,6 +28,7 @@ struct cube_entries {
 
 /* One a family, listed in entries.c too. */
 extern const struct cube_entries cube_attention_entries;
+extern const struct cube_entries cube_channels_entries;
 extern const struct cube_entries cube_conv_entries;
 extern const struct cube_entries cube_copy_entries;
 extern const struct cube_entries cube_create_entries;

@@ -6,6 +6,7 @@
 
 static const struct cube_entries *const families[] = {
     &cube_attention_entries,
+    &cube_channels_entries,
     &cube_conv_entries,
     &cube_copy_entries,
     &cube_create_entries,

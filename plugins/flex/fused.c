@@ -185,6 +185,27 @@ static hob_status fail(struct flex_device *device,
     return HOB_ERR_MEMORY;
 }
 
+static hob_status fused_run_product(void *instance, void *opened,
+                                    const struct hob_fused_run *run,
+                                    const struct hob_fused_product *product,
+                                    char **out_message)
+{
+    const struct fused_kernel *kernel = opened;
+    const struct fused_plan *plan = choose_plan(kernel, run);
+    struct fused_job job;
+    hob_status st;
+
+    *out_message = NULL;
+    if (!plan || kernel->program.row_rank)
+        return HOB_ERR_UNSUPPORTED;
+    st = fused_job_init(&job, kernel, plan, run);
+    if (!st)
+        st = fused_product(&job, kernel, run, product);
+    if (!st || st == HOB_ERR_UNSUPPORTED)
+        return st;
+    return fail(instance, run, out_message);
+}
+
 static hob_status fused_run_kernel(void *instance, void *opened,
                                    const struct hob_fused_run *run,
                                    char **out_message)
@@ -211,4 +232,5 @@ const struct hob_fused_compute flex_fused_compute = {
     .compile = fused_compile,
     .release = fused_release,
     .run = fused_run_kernel,
+    .run_product = fused_run_product,
 };

@@ -10,6 +10,7 @@
  *   fused_job.c    one run: operands as loops, sizes of blocks, scalars
  *   fused_block.c  instructions run on one block
  *   fused_run.c    blocks and rows on the host's threads
+ *   fused_product.c a product finished while its parts are in the cache
  *
  * A program is run a block of elements at a time: a *pass* goes through all
  * instructions of the block, each a kernel that also runs the op alone, so
@@ -266,6 +267,7 @@ struct fused_job {
     int64_t limit;  /* elements of a filled slot */
     int64_t row;    /* blocks end at multiples of it; 0: anywhere */
     int64_t period; /* blocks are a multiple of it long; 0: of any length */
+    int64_t part; /* elements that inputs that skip are brought together for */
     uint32_t slot_bytes; /* of an element in all slots, inputs' too */
     int64_t kept_pitch;  /* elements from one kept value to the next */
     uint64_t kept_at;    /* in the arena; beyond it: scratch of its own */
@@ -339,5 +341,14 @@ void fused_store(struct fused_thread *thread, const struct fused_pass *pass,
                  int64_t first, int64_t n);
 
 hob_status fused_run(struct fused_job *job);
+
+/* Elements FIRST .. LAST - 1 of a job without rows, by blocks. */
+void fused_elements(struct fused_thread *thread, int64_t first, int64_t last);
+
+/* PRODUCT, then JOB on it: see run_product of struct hob_fused_compute. */
+hob_status fused_product(struct fused_job *job,
+                         const struct fused_kernel *kernel,
+                         const struct hob_fused_run *run,
+                         const struct hob_fused_product *product);
 
 #endif

@@ -302,6 +302,26 @@ static hob_status init_blocks(struct fused_job *job)
     return HOB_OK;
 }
 
+/* So many elements that their copies stay near, yet whole lines of an operand
+ * whose rows are columns of the space; and no more than PART_MOST. */
+static int64_t part_of(const struct fused_job *job)
+{
+    enum { PART = 1 << 15, PART_MOST = 1 << 17, LINE = 16 };
+    int64_t inner = 1;
+
+    for (uint32_t i = 0; i < job->plan->input_count; i++)
+        if (job->in[i].skips) {
+            const struct flex_loop *loop = &job->in[i].loop;
+
+            if (loop->shape[loop->rank - 1] > inner)
+                inner = loop->shape[loop->rank - 1];
+        }
+    if (inner > PART_MOST / LINE)
+        return PART_MOST;
+    inner *= LINE;
+    return inner > PART ? inner : PART - PART % inner;
+}
+
 /* Whether each block reads but one element of input IN. */
 static int is_single(const struct fused_job *job,
                      const struct fused_job_input *in)
@@ -437,6 +457,8 @@ hob_status fused_job_init(struct fused_job *job,
     for (uint32_t i = 0; i < program->input_count; i++)
         job->in[i].is_single =
             !job->in[i].is_row && is_single(job, &job->in[i]);
+    if (job->skips)
+        job->part = part_of(job);
     init_links(job);
     return HOB_OK;
 }

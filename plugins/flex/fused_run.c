@@ -14,8 +14,7 @@
 
 enum {
     PIECE_COST = 1 << 17, /* of a piece, in elements of an add */
-    LONG_PIECE = 1 << 15,
-    PART = 1 << 17 /* elements that are brought together at a time */
+    LONG_PIECE = 1 << 15
 };
 
 /* ---- elements ---- */
@@ -77,6 +76,13 @@ static void end_part(struct fused_thread *thread, int64_t n)
     }
 }
 
+void fused_elements(struct fused_thread *thread, int64_t first, int64_t last)
+{
+    struct fused_rows_part part = {0, 0};
+
+    run_blocks(thread, &thread->job->plan->passes[0], first, last, &part);
+}
+
 static void elements_piece(void *context, int64_t first, int64_t last,
                            uint32_t worker)
 {
@@ -89,7 +95,7 @@ static void elements_piece(void *context, int64_t first, int64_t last,
     if (fused_thread_begin(&thread, job, NULL))
         return;
     while (first < last && job->skips) {
-        const int64_t n = flex_least(last - first, PART);
+        const int64_t n = flex_least(last - first, job->part);
 
         begin_part(&thread, first, n);
         run_blocks(&thread, pass, first, first + n, &part);
@@ -466,7 +472,7 @@ hob_status fused_run(struct fused_job *job)
                       flex_round_up(rows ? rows : 1, group), rows_piece, job);
     } else {
         flex_parallel(job->device, job->count,
-                      flex_round_up(job->skips ? PART : piece, job->block),
+                      job->skips ? job->part : flex_round_up(piece, job->block),
                       elements_piece, job);
     }
     return job->failed ? HOB_ERR_MEMORY : HOB_OK;

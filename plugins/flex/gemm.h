@@ -50,6 +50,17 @@ static inline int flex_gemm_native(uint32_t dtype)
            dtype == HOB_DTYPE_U32;
 }
 
+/* ---- ops/matmul.c ---- */
+
+/*
+ * OUT = LHS @ RHS + BIAS, which may be NULL, row-major, f32 or f64, with relu
+ * and epilogue of HOOKS, and its bias where there is none. Nothing is done and
+ * HOB_ERR_UNSUPPORTED returned unless it is one product of two matrices.
+ */
+hob_status flex_product(struct flex_device *device, const struct hob_view *lhs,
+                        const struct hob_view *rhs, const struct hob_view *bias,
+                        const struct hob_view *out, struct flex_gemm *hooks);
+
 /* ---- gemm_blocked.c ---- */
 
 /* Run GEMM, whose dtype is native and beta 0 or 1, on own kernels. Fails with

@@ -152,7 +152,7 @@ void fu_classify(const struct fu_layer *layer, struct fu_item *item)
     uint8_t dtypes[3];
 
     item->class = FU_OTHER;
-    if (node->ret_count != 1 ||
+    if (!layer->fused || node->ret_count != 1 ||
         is_empty(node->values[0].shape, node->values[0].rank))
         return;
     if (is_constant(node)) {

@@ -30,6 +30,7 @@
 #include <hob/ext/fusion.h>
 
 #include <pthread.h>
+#include <stdatomic.h>
 
 struct fu_node;
 
@@ -40,6 +41,9 @@ struct fu_value {
                              an error tensor where its op failed */
     uint32_t handles;     /* that wait for it */
     uint32_t users;       /* inputs of nodes that are still to run */
+    /* The handle that was made with it, while that is the only one that there
+     * has been. It is there while HANDLES is 1. */
+    hob_tensor *_Atomic handle;
     uint8_t dtype;        /* its metadata, as inferred; NONE: it is absent */
     uint8_t rank;
     uint16_t reserved;
@@ -101,11 +105,14 @@ struct fu_layer {
     uint64_t order;       /* of the latest node */
     uint64_t stamp;       /* of the latest evaluation */
     struct fu_pool pool;
+    struct fu_window *spare; /* for the next evaluation */
     struct fu_node *pending[FU_LISTS];
     /* What the base offers, if the layer is right above it; else NULL. */
     const struct hob_fused_compute *fused;
     void *fused_instance;
     struct fu_kernels *kernels; /* has a lock of its own */
+    const struct hob_pattern **patterns; /* registered optimisations */
+    uint32_t pattern_count;
     struct hob_fusion_stats counts;
     hob_fusion_watch_fn watch; /* or NULL */
     void *watch_context;
@@ -228,12 +235,16 @@ void fu_kernels_free(struct fu_kernels *kernels); /* accepts NULL */
  * does not want such a one, or without memory. It stays while it is in use:
  * give it back.
  */
+struct fu_kernel;
+
 struct fu_kernel *fu_kernel_get(struct fu_kernels *kernels,
                                 const struct hob_fused_program *program);
 /* How many programs were compiled, and found again. */
 void fu_kernels_count(struct fu_kernels *kernels, uint64_t *out_programs,
                       uint64_t *out_hits);
 void *fu_kernel_compiled(const struct fu_kernel *kernel);
+/* "mul+add+relu": the ops of its steps, as far as there is room. */
+const char *fu_kernel_name(const struct fu_kernel *kernel);
 void fu_kernel_give(struct fu_kernels *kernels, struct fu_kernel *kernel);
 
 /* ---- inspect.c ---- */
@@ -245,5 +256,11 @@ extern const struct hob_fusion_inspect fu_inspect;
 /* Run NODE, which is claimed, one level down: OUT are its results, each a
  * reference of the caller, error tensors where it failed. */
 void fu_replay(struct fu_layer *layer, struct fu_node *node, hob_tensor **out);
+
+/* The handles that wait were given the metadata that was inferred: MADE, result
+ * INDEX of NODE, must be that. Returns it, or an error tensor of SCOPE. */
+hob_tensor *fu_check_meta(const struct fu_layer *layer, hob_scope *scope,
+                          const struct fu_node *node, uint32_t index,
+                          hob_tensor *made);
 
 #endif

@@ -142,6 +142,7 @@ static void make_values(struct fu_node *node, const struct hob_call *call,
         value->tensor = NULL;
         value->handles = is_there;
         value->users = 0;
+        atomic_init(&value->handle, NULL);
         value->dtype = meta->dtype;
         value->rank = meta->rank;
         value->reserved = 0;

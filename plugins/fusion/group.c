@@ -2,9 +2,11 @@
 /*
  * group.c - one run of a group, and what becomes of its members.
  */
+#include "match.h"
 #include "program.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 
 /* A group of one is worth a program only where that saves reading a constant.
  */
@@ -31,16 +33,6 @@ static int is_worth_it(const struct fu_window *window, uint32_t index)
     return 0;
 }
 
-/* The result that ITEM has in P; NULL if it has none. */
-static hob_tensor *result_of(const struct fu_program *p,
-                             const struct fu_item *item)
-{
-    for (uint32_t i = 0; i < p->program.output_count; i++)
-        if (p->stored[i] == item)
-            return p->outs[i].tensor;
-    return NULL;
-}
-
 /* Tell who watches of the run of P. */
 static void tell(const struct fu_window *window, uint32_t index,
                  const struct fu_program *p)
@@ -50,7 +42,7 @@ static void tell(const struct fu_window *window, uint32_t index,
     struct hob_fusion_event event = {
         .struct_size = sizeof(event),
         .is_group = 1,
-        .name = p->name,
+        .name = p->run.name,
         .op_count = window->groups[index].count,
         .input_count = p->program.input_count,
         .value_count = p->program.output_count,
@@ -75,13 +67,21 @@ static void tell(const struct fu_window *window, uint32_t index,
     layer->watch(layer->watch_context, &event);
 }
 
+static hob_tensor *result_of(const struct fu_made *made, uint32_t count,
+                             const struct fu_item *item)
+{
+    for (uint32_t i = 0; i < count; i++)
+        if (made[i].item == item)
+            return made[i].tensor;
+    return NULL;
+}
+
 /* From the last member to the first: those that read a value have let go of
  * it when its own turn comes. */
-static void publish(struct fu_window *window, uint32_t index,
-                    const struct fu_program *p)
+void fu_members_publish(struct fu_window *window, uint32_t index,
+                        const struct fu_made *made, uint32_t made_count)
 {
     struct fu_layer *layer = window->layer;
-    struct hob_fusion_stats *counts = &layer->counts;
     uint16_t members[FU_WINDOW];
     struct fu_garbage garbage;
     uint32_t count = 0;
@@ -91,21 +91,14 @@ static void publish(struct fu_window *window, uint32_t index,
         members[count++] = at;
     fu_garbage_init(&garbage, layer->host);
     pthread_mutex_lock(&layer->lock);
-    counts->groups++;
-    counts->grouped += count;
-    counts->stored += p->program.output_count;
-    counts->in_place += p->in_place;
-    counts->read_bytes += p->read_bytes;
-    counts->written_bytes += p->written_bytes;
-    counts->saved_bytes += p->saved_bytes;
     while (count--) {
         struct fu_item *item = &window->items[members[count]];
         struct fu_node *node = item->node;
-        hob_tensor *result = result_of(p, item);
+        hob_tensor *result = result_of(made, made_count, item);
 
         if (item->stays) { /* RUNNING until the evaluation is over */
             node->is_computed = 1;
-            counts->weak++;
+            layer->counts.weak++;
             continue;
         }
         if (result && fu_is_wanted(&node->values[0])) {
@@ -122,6 +115,29 @@ static void publish(struct fu_window *window, uint32_t index,
     fu_garbage_empty(&garbage);
 }
 
+static void publish(struct fu_window *window, uint32_t index,
+                    const struct fu_program *p)
+{
+    struct fu_layer *layer = window->layer;
+    struct hob_fusion_stats *counts = &layer->counts;
+    struct fu_made made[HOB_FUSED_MAX_OUTPUTS];
+
+    for (uint32_t i = 0; i < p->program.output_count; i++) {
+        made[i].item = p->stored[i];
+        made[i].tensor = p->outs[i].tensor;
+    }
+    pthread_mutex_lock(&layer->lock);
+    counts->groups++;
+    counts->grouped += window->groups[index].count;
+    counts->stored += p->program.output_count;
+    counts->in_place += p->in_place;
+    counts->read_bytes += p->read_bytes;
+    counts->written_bytes += p->written_bytes;
+    counts->saved_bytes += p->saved_bytes;
+    pthread_mutex_unlock(&layer->lock);
+    fu_members_publish(window, index, made, p->program.output_count);
+}
+
 /* The group has failed after inputs were written over: its results have. */
 static void fail(struct fu_window *window, struct fu_program *p,
                  hob_scope *scope, hob_status status, const char *message)
@@ -134,7 +150,7 @@ static void fail(struct fu_window *window, struct fu_program *p,
         host->tensor_unref(p->outs[i].tensor);
         p->outs[i].tensor = host->scope_fail(
             scope, status, "%s (call %" PRIu64 "): in the kernel of %s: %s",
-            host->op_name(host, node->op), node->index, p->name,
+            host->op_name(host, node->op), node->index, p->run.name,
             message ? message : "it failed without a message");
         host->tensor_ref(p->outs[i].tensor);
     }
@@ -146,18 +162,57 @@ static void drop_outputs(const struct fu_window *window, struct fu_program *p)
         window->layer->host->tensor_unref(p->outs[i].tensor);
 }
 
-/* Run the program; nonzero if the ops are to run one by one. */
+/* The run of P, from its product on. Nothing has happened if an argument of
+ * that is a failure: the op tells of it in its own words. */
+static hob_status run_product(const struct fu_layer *layer,
+                              const struct fu_program *p, void *compiled,
+                              char **out_message)
+{
+    struct hob_fused_product product = {.struct_size = sizeof(product),
+                                        .op = p->product->node->op,
+                                        .input = p->product->reg,
+                                        .out = &p->product_view};
+
+    for (uint32_t i = 0; i < p->product->node->input_count; i++) {
+        const struct fu_input *input = &p->product->node->inputs[i];
+        hob_tensor *tensor =
+            input->value ? input->value->tensor : input->tensor;
+
+        if (!tensor || layer->host->tensor_is_error(tensor))
+            return HOB_ERR_UNSUPPORTED;
+        product.args[i] = hob_tensor_view(tensor);
+    }
+    return layer->fused->run_product(layer->fused_instance, compiled, &p->run,
+                                     &product, out_message);
+}
+
+/* "mul+add", or "matmul+mul+add" where there is a product. */
+static const char *name_of(const struct fu_layer *layer, struct fu_program *p,
+                           const struct fu_kernel *kernel)
+{
+    if (!p->product)
+        return fu_kernel_name(kernel);
+    snprintf(p->product_name, sizeof(p->product_name), "%s+%s",
+             layer->host->op_name(layer->host, p->product->node->op),
+             fu_kernel_name(kernel));
+    return p->product_name;
+}
+
+/* Run the program as KERNEL; nonzero if the ops are to run one by one. */
 static int run(struct fu_window *window, uint32_t index, hob_scope *scope,
-               struct fu_program *p, void *compiled)
+               struct fu_program *p, const struct fu_kernel *kernel)
 {
     const struct fu_layer *layer = window->layer;
+    void *compiled = fu_kernel_compiled(kernel);
     char *message = NULL;
     hob_status status;
 
+    p->run.name = name_of(layer, p, kernel);
     if (fu_program_allocate(window, index, p))
         return 1;
-    status =
-        layer->fused->run(layer->fused_instance, compiled, &p->run, &message);
+    status = p->product ? run_product(layer, p, compiled, &message)
+                        : layer->fused->run(layer->fused_instance, compiled,
+                                            &p->run, &message);
     /* One by one they tell what is wrong in their own words. */
     if (status && (status == HOB_ERR_BUSY || status == HOB_ERR_UNSUPPORTED ||
                    !p->in_place)) {
@@ -176,7 +231,7 @@ static int run(struct fu_window *window, uint32_t index, hob_scope *scope,
     return status != HOB_OK;
 }
 
-int fu_group_run(struct fu_window *window, uint32_t index)
+static int try_run(struct fu_window *window, uint32_t index)
 {
     struct fu_layer *layer = window->layer;
     const struct hob_host *host = layer->host;
@@ -186,17 +241,33 @@ int fu_group_run(struct fu_window *window, uint32_t index)
     hob_scope *scope;
     int declined = 1;
 
-    if (!is_worth_it(window, index))
-        return 1;
     scope = host->scope_begin(layer->below, &frame);
     if (!fu_program_make(window, index, scope, &program))
         kernel = fu_kernel_get(layer->kernels, &program.program);
     if (kernel && fu_kernel_compiled(kernel))
-        declined =
-            run(window, index, scope, &program, fu_kernel_compiled(kernel));
+        declined = run(window, index, scope, &program, kernel);
     if (kernel)
         fu_kernel_give(layer->kernels, kernel);
     host->scope_leave(scope);
+    return declined;
+}
+
+int fu_group_run(struct fu_window *window, uint32_t index)
+{
+    struct fu_group *group = &window->groups[index];
+    struct fu_layer *layer = window->layer;
+    int declined;
+
+    if (group->match)
+        return fu_match_run(window, index);
+    if (!is_worth_it(window, index))
+        return 1;
+    declined = try_run(window, index);
+    if (declined && group->product) { /* first the one, then the others */
+        if (fu_run_product(window, index))
+            return 1;
+        declined = !is_worth_it(window, index) || try_run(window, index);
+    }
     if (declined) {
         pthread_mutex_lock(&layer->lock);
         layer->counts.declined++;

@@ -32,9 +32,12 @@ struct fu_item {
     uint8_t is_stored;          /* its value gets memory */
     uint8_t why;                /* enum hob_fusion_why: that is so */
     uint8_t stays;              /* not stored, and wanted: it stays pending */
+    uint8_t is_needed_again;    /* by a member that stays */
     uint8_t reg;
+    uint16_t readers; /* inputs of its group that are its value */
     uint16_t group;
-    uint16_t next; /* member of its group; FU_WINDOW: none */
+    uint16_t next;  /* member of its group; FU_WINDOW: none */
+    uint16_t match; /* of the window, from 1, whose member it is; 0: of none */
 };
 
 struct fu_group {
@@ -46,8 +49,19 @@ struct fu_group {
     uint8_t is_gone;  /* joined with another */
     uint16_t first, last;
     uint16_t count;
+    uint16_t match; /* whose op takes the place of its members; 0: none's */
+    uint16_t product; /* item, from 1: a product that its program finishes */
     uint16_t key_count;
     const void *keys[HOB_FUSED_MAX_INPUTS]; /* what it reads: values, data */
+};
+
+/* A registered optimisation for some nodes of the window. */
+struct fu_match {
+    const struct hob_pattern *pattern;
+    const struct fu_node *refused; /* the node that is in the way */
+    uint16_t root;                 /* item of the last op */
+    uint16_t group;                /* FU_WINDOW: none yet */
+    uint8_t refusal;               /* enum hob_fusion_refusal */
 };
 
 struct fu_window {
@@ -58,15 +72,21 @@ struct fu_window {
     uint32_t group_count;
     uint16_t *order; /* of the groups that are left */
     uint32_t order_count;
+    struct fu_match *matches; /* NULL: no pattern is registered */
+    uint32_t match_count;
 };
 
-/* Memory for windows; 0 if there is none. */
-int fu_window_init(struct fu_window *window, struct fu_layer *layer);
-void fu_window_release(struct fu_window *window);
+/* A window of LAYER's; NULL without memory. */
+struct fu_window *fu_window_new(struct fu_layer *layer);
+void fu_window_free(struct fu_window *window); /* accepts NULL */
 
-/* Plan NODES, COUNT of at most FU_WINDOW, all claimed by this thread. */
-void fu_window_plan_locked(struct fu_window *window,
-                           struct fu_node *const *nodes, uint32_t count);
+/* Put NODES, COUNT of at most FU_WINDOW, all claimed by this thread, into
+ * WINDOW. */
+void fu_window_fill(struct fu_window *window, struct fu_node *const *nodes,
+                    uint32_t count);
+/* Plan them; see match.h for what comes between. 0 if there is nothing to run
+ * as one: the nodes run as they are, in their order. */
+int fu_window_plan_locked(struct fu_window *window);
 
 /* Whether nobody but members of group INDEX wants VALUE. */
 int fu_is_only_for_locked(const struct fu_window *window, uint32_t index,
@@ -93,5 +113,18 @@ uint64_t fu_bytes(struct fu_seen seen);
 /* Run group INDEX of WINDOW as one program and publish what it gives. Nonzero
  * if that was not possible, and nothing has happened. */
 int fu_group_run(struct fu_window *window, uint32_t index);
+
+/* Run the product of group INDEX as the op that it is; it is no member then.
+ * In evaluate.c. */
+hob_status fu_run_product(struct fu_window *window, uint32_t index);
+
+/* The members of group INDEX have run, and gave COUNT of MADE that got memory;
+ * those that stay are pending when the evaluation is over. */
+struct fu_made {
+    const struct fu_item *item;
+    hob_tensor *tensor; /* the caller's */
+};
+void fu_members_publish(struct fu_window *window, uint32_t index,
+                        const struct fu_made *made, uint32_t count);
 
 #endif

@@ -2,7 +2,7 @@
 /*
  * plugin.c - the decorator "fusion": entry, tables, layers.
  */
-#include "fusion.h"
+#include "plan.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -45,6 +45,8 @@ static void layer_close(void *opaque)
     struct fu_layer *layer = (struct fu_layer *)opaque;
 
     fu_kernels_free(layer->kernels);
+    fu_window_free(layer->spare);
+    free(layer->patterns);
     fu_pool_release(&layer->pool);
     pthread_cond_destroy(&layer->ran);
     pthread_mutex_destroy(&layer->lock);
@@ -69,8 +71,10 @@ static long long number_option(const char *options, const char *name,
     if (!at)
         return absent;
     at += strlen(key);
+    if (*at < '0' || *at > '9') /* "-0" is none either */
+        return -1;
     number = strtoll(at, &end, 10);
-    return end == at || *end != '"' ? -1 : number;
+    return *end != '"' ? -1 : number;
 }
 
 /* What the base below LAYER offers. */
@@ -86,6 +90,25 @@ static hob_status find_fused(struct fu_layer *layer)
     layer->kernels = fu_kernels_new(layer);
     layer->fused = fused;
     return layer->kernels ? HOB_OK : HOB_ERR_MEMORY;
+}
+
+/* Registered optimisations, the largest first. */
+static hob_status find_patterns(struct fu_layer *layer)
+{
+    const struct hob_host *host = layer->host;
+    uint32_t count = 0;
+
+    while (host->pattern(host, count))
+        count++;
+    if (!count)
+        return HOB_OK;
+    layer->patterns = malloc(count * sizeof(*layer->patterns));
+    if (!layer->patterns)
+        return HOB_ERR_MEMORY;
+    for (uint32_t i = 0; i < count; i++)
+        layer->patterns[i] = host->pattern(host, i);
+    layer->pattern_count = count;
+    return HOB_OK;
 }
 
 static hob_status layer_open(void *opaque, hob_device *below, int32_t level,
@@ -113,7 +136,8 @@ static hob_status layer_open(void *opaque, hob_device *below, int32_t level,
     pthread_mutex_init(&layer->lock, NULL);
     pthread_cond_init(&layer->ran, NULL);
     fu_pool_init(&layer->pool);
-    if (level == 1)
+    status = find_patterns(layer);
+    if (!status && level == 1)
         status = find_fused(layer);
     if (status) {
         layer_close(layer);
@@ -135,6 +159,7 @@ static void *state_retain(void *opaque, void *word)
     if (!fu_is_settled(word) && value->handles) {
         value->handles++;
         value->node->refs++;
+        atomic_store_explicit(&value->handle, NULL, memory_order_relaxed);
     } else {
         word = NULL;
     }

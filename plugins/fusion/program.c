@@ -3,7 +3,6 @@
 
 #include <hob/ops.h>
 
-#include <stdio.h>
 #include <string.h>
 
 enum { NO_REGISTER = HOB_FUSED_NONE };
@@ -43,7 +42,8 @@ static uint8_t add_input(const struct fu_group *group, struct fu_program *p,
 
     spread(group, view->shape, view->strides, view->rank, operand.strides);
     for (uint32_t i = 0; i < count; i++)
-        if (hob_tensor_view(p->ins[i].tensor)->data == view->data &&
+        if (p->ins[i].tensor &&
+            hob_tensor_view(p->ins[i].tensor)->data == view->data &&
             p->inputs[i].dtype == view->dtype && !p->constants[i] &&
             !memcmp(p->ins[i].strides, operand.strides,
                     sizeof(operand.strides)))
@@ -142,6 +142,40 @@ static int add_scalars(struct fu_program *p, const struct fu_node *node,
  * number is known. */
 enum { STEP_MARK = 0x80 };
 
+/* The product that the program begins with: an input that lies row-major, and
+ * has no tensor of its own. */
+static int add_product(const struct fu_group *group, struct fu_program *p,
+                       struct fu_item *item)
+{
+    const struct fu_value *value = &item->node->values[0];
+    const uint32_t at = p->program.input_count;
+    struct hob_view *view = &p->product_view;
+    int64_t stride = 1;
+
+    if (at == HOB_FUSED_MAX_INPUTS)
+        return 1;
+    memset(view, 0, sizeof(*view));
+    view->dtype = value->dtype;
+    view->rank = value->rank;
+    view->flags = HOB_VIEW_CONTIGUOUS;
+    for (uint32_t k = value->rank; k-- > 0;) {
+        view->shape[k] = value->shape[k];
+        view->strides[k] = stride;
+        stride *= value->shape[k];
+    }
+    memset(&p->ins[at], 0, sizeof(p->ins[at]));
+    spread(group, view->shape, view->strides, view->rank, p->ins[at].strides);
+    p->inputs[at].dtype = value->dtype;
+    p->inputs[at].kind = HOB_FUSED_FULL;
+    p->inputs[at].reserved = 0;
+    p->constants[at] = NULL;
+    p->program.input_count++;
+    p->product = item;
+    p->saved_bytes += fu_bytes(fu_see_value(value));
+    item->reg = (uint8_t)at;
+    return 0;
+}
+
 static int add_step(const struct fu_window *window, uint32_t index,
                     hob_scope *scope, struct fu_program *p,
                     struct fu_item *item)
@@ -210,25 +244,6 @@ static int finish_steps(struct fu_program *p)
     for (uint32_t i = 0; i < p->program.output_count; i++)
         p->outputs[i] = renumbered(p, p->outputs[i]);
     return 0;
-}
-
-/* "mul+add+relu", as long as there is room. */
-static void make_name(const struct fu_window *window, uint32_t index,
-                      struct fu_program *p)
-{
-    const struct hob_host *host = window->layer->host;
-    size_t used = 0;
-
-    for (uint16_t at = window->groups[index].first; at < FU_WINDOW;
-         at = window->items[at].next) {
-        const char *name = host->op_name(host, window->items[at].node->op);
-        int size = snprintf(p->name + used, sizeof(p->name) - used, "%s%s",
-                            used ? "+" : "", name ? name : "?");
-
-        if (size < 0 || used + (size_t)size >= sizeof(p->name))
-            break;
-        used += (size_t)size;
-    }
 }
 
 /* ---- the space ---- */
@@ -312,20 +327,27 @@ int fu_program_make(const struct fu_window *window, uint32_t index,
 
     memset(&p->program, 0, sizeof(p->program));
     memset(&p->run, 0, sizeof(p->run));
+    p->product = NULL;
     p->in_place = 0;
     p->read_bytes = p->written_bytes = p->saved_bytes = 0;
     for (uint16_t at = group->first; at < FU_WINDOW;
-         at = window->items[at].next)
-        if (add_step(window, index, scope, p, &window->items[at]))
+         at = window->items[at].next) {
+        struct fu_item *item = &window->items[at];
+
+        if (at + 1 == group->product ? add_product(group, p, item)
+                                     : add_step(window, index, scope, p, item))
             return 1;
+    }
     if (!p->program.output_count || finish_steps(p))
         return 1;
     place_outputs(group, p);
     collapse(group, p);
-    make_name(window, index, p);
     for (uint32_t i = 0; i < p->program.input_count; i++)
-        p->read_bytes += (uint64_t)hob_tensor_count(p->ins[i].tensor) *
-                         hob_dtype_size(p->inputs[i].dtype);
+        if (p->ins[i].tensor)
+            p->read_bytes += (uint64_t)hob_tensor_count(p->ins[i].tensor) *
+                             hob_dtype_size(p->inputs[i].dtype);
+    for (uint32_t i = 0; p->product && i < p->product->node->input_count; i++)
+        p->read_bytes += fu_bytes(fu_see(&p->product->node->inputs[i]));
     p->program.struct_size = sizeof(p->program);
     p->program.step_size = sizeof(p->steps[0]);
     p->program.inputs = p->inputs;
@@ -335,144 +357,5 @@ int fu_program_make(const struct fu_window *window, uint32_t index,
     p->run.inputs = p->run_ins;
     p->run.outputs = p->run_outs;
     p->run.scalars = p->scalars;
-    p->run.name = p->name;
-    return 0;
-}
-
-/* ---- memory ---- */
-
-/* Whether the elements of input IN are in memory that only members of the
- * group hold which will not run again. */
-static int is_dead_locked(const struct fu_window *window, uint32_t index,
-                          const struct fu_program *p, uint32_t in)
-{
-    const struct fu_group *group = &window->groups[index];
-    const struct hob_host *host = window->layer->host;
-    const struct hob_view *view = hob_tensor_view(p->ins[in].tensor);
-    hob_tensor *holders[FU_WINDOW];
-    uint32_t count = 0;
-
-    for (uint16_t at = group->first; at < FU_WINDOW;
-         at = window->items[at].next) {
-        const struct fu_item *item = &window->items[at];
-
-        for (uint32_t i = 0; i < item->node->input_count; i++) {
-            const struct fu_input *input = &item->node->inputs[i];
-            const struct fu_value *value = input->value;
-            hob_tensor *tensor = value ? value->tensor : input->tensor;
-            uint32_t known = 0;
-
-            if (!tensor || hob_tensor_view(tensor)->storage != view->storage)
-                continue;
-            if (item->stays ||
-                (value && !fu_is_only_for_locked(window, index, value)))
-                return 0;
-            while (known < count && holders[known] != tensor)
-                known++;
-            if (known == FU_WINDOW)
-                return 0;
-            holders[known] = tensor;
-            count += known == count;
-        }
-    }
-    return host->is_last(holders, count);
-}
-
-static int is_dead(const struct fu_window *window, uint32_t index,
-                   const struct fu_program *p, uint32_t in)
-{
-    int is;
-
-    pthread_mutex_lock(&window->layer->lock);
-    is = is_dead_locked(window, index, p, in);
-    pthread_mutex_unlock(&window->layer->lock);
-    return is;
-}
-
-/* An input whose elements output OUT may be written over; -1: none. */
-static int find_dead(const struct fu_window *window, uint32_t index,
-                     const struct fu_program *p, uint32_t out, uint32_t taken)
-{
-    const struct fu_value *value = &p->stored[out]->node->values[0];
-    const uint32_t size = hob_dtype_size(value->dtype);
-
-    for (uint32_t i = 0; i < p->program.input_count; i++) {
-        const struct hob_view *view = hob_tensor_view(p->ins[i].tensor);
-        int64_t count = 1;
-
-        for (uint32_t k = 0; k < value->rank; k++)
-            count *= value->shape[k];
-        if (taken >> i & 1 || p->constants[i] ||
-            p->inputs[i].kind != HOB_FUSED_FULL ||
-            hob_dtype_size(p->inputs[i].dtype) != size ||
-            !(view->flags & HOB_VIEW_CONTIGUOUS) ||
-            hob_view_count(view) != count ||
-            memcmp(p->ins[i].strides, p->outs[out].strides,
-                   p->program.rank * sizeof(int64_t)) != 0)
-            continue;
-        if (is_dead(window, index, p, i))
-            return (int)i;
-    }
-    return -1;
-}
-
-/* Bits of the inputs that lie in the storage of input IN: only one output
- * may lie there. */
-static uint32_t sharing(const struct fu_program *p, uint32_t in)
-{
-    const struct hob_view *view = hob_tensor_view(p->ins[in].tensor);
-    uint32_t set = 0;
-
-    for (uint32_t i = 0; i < p->program.input_count; i++)
-        if (hob_tensor_view(p->ins[i].tensor)->storage == view->storage)
-            set |= UINT32_C(1) << i;
-    return set;
-}
-
-int fu_program_allocate(const struct fu_window *window, uint32_t index,
-                        struct fu_program *p)
-{
-    const struct fu_layer *layer = window->layer;
-    uint32_t taken = 0;
-
-    for (uint32_t i = 0; i < p->program.input_count; i++) {
-        const uint32_t set = sharing(p, i);
-
-        /* Two views of one storage: what is written of one may be read of
-         * the other. */
-        if (set & (set - 1))
-            taken |= set;
-    }
-    for (uint32_t i = 0; i < p->program.output_count; i++) {
-        const struct fu_value *value = &p->stored[i]->node->values[0];
-        struct hob_meta meta = {.dtype = value->dtype,
-                                .rank = value->rank,
-                                .scheme = value->scheme};
-        int over =
-            p->stored[i]->is_row ? -1 : find_dead(window, index, p, i, taken);
-
-        memcpy(meta.shape, value->shape, value->rank * sizeof(int64_t));
-        p->outs[i].tensor = layer->host->tensor_new(
-            layer->below, &meta, over >= 0 ? p->ins[over].tensor : NULL);
-        if (!p->outs[i].tensor) {
-            while (i--)
-                layer->host->tensor_unref(p->outs[i].tensor);
-            return 1;
-        }
-        if (over < 0)
-            continue;
-        taken |= UINT32_C(1) << over;
-        p->in_place++;
-    }
-    for (uint32_t i = 0; i < p->program.input_count; i++) {
-        p->run_ins[i].data = hob_tensor_view(p->ins[i].tensor)->data;
-        memcpy(p->run_ins[i].strides, p->ins[i].strides,
-               sizeof(p->ins[i].strides));
-    }
-    for (uint32_t i = 0; i < p->program.output_count; i++) {
-        p->run_outs[i].data = hob_tensor_view(p->outs[i].tensor)->data;
-        memcpy(p->run_outs[i].strides, p->outs[i].strides,
-               sizeof(p->outs[i].strides));
-    }
     return 0;
 }

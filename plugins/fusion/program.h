@@ -25,9 +25,11 @@ struct fu_program {
     struct hob_fused_operand run_ins[HOB_FUSED_MAX_INPUTS];
     struct hob_fused_operand run_outs[HOB_FUSED_MAX_OUTPUTS];
     const struct fu_node *constants[HOB_FUSED_MAX_INPUTS];
-    uint32_t in_place; /* outputs that lie over an input */
+    const struct fu_item *product; /* that the run begins with; or NULL */
+    struct hob_view product_view;  /* as it is to lie */
+    char product_name[160];        /* the kernel's after the product's */
+    uint32_t in_place;             /* outputs that lie over an input */
     uint64_t read_bytes, written_bytes, saved_bytes;
-    char name[128];
 };
 
 /*
@@ -36,6 +38,8 @@ struct fu_program {
  */
 int fu_program_make(const struct fu_window *window, uint32_t index,
                     hob_scope *scope, struct fu_program *out);
+
+/* ---- memory.c ---- */
 
 /* Allocate the outputs: over inputs where those are not needed any more. */
 int fu_program_allocate(const struct fu_window *window, uint32_t index,

@@ -198,6 +198,8 @@ static hob_status record(struct fu_layer *layer, struct hob_call *call,
             leave(layer, node, call, i);
             return no_memory(layer, call);
         }
+        atomic_store_explicit(&node->values[i].handle, call->rets[i].u.tensor,
+                              memory_order_relaxed);
     }
     if (layer->depth_limit && depth > layer->depth_limit)
         evaluate_early(layer, node);
@@ -250,6 +252,20 @@ static int has_result(const struct hob_call *call)
     return 0;
 }
 
+/* Whether CALL is a view of what is there: that moves nothing, and is made as
+ * soon as it is noted. A reshape may have to copy. */
+static int is_view_of_elements(const struct fu_layer *layer,
+                               const struct hob_call *call)
+{
+    for (uint32_t i = 0; i < call->arg_count; i++)
+        if (call->args[i].tag == HOB_TAG_TENSORS ||
+            (call->args[i].tag == HOB_TAG_TENSOR &&
+             (fu_waits_for(layer, call->args[i].u.tensor) ||
+              hob_tensor_dtype(call->args[i].u.tensor) == HOB_DTYPE_QUANT)))
+            return 0;
+    return call->op != HOB_OP_RESHAPE;
+}
+
 int32_t fu_call(void *instance, struct hob_call *call,
                 const struct hob_op_impl *impl, hob_status *out_status)
 {
@@ -263,6 +279,8 @@ int32_t fu_call(void *instance, struct hob_call *call,
     if (origin.fuse == HOB_FUSE_UNLISTED ||
         (origin.fuse == HOB_FUSE_INLINE && !is_taken_whole(layer, call)))
         return HOB_LAYER_NO_RULE;
+    if (origin.fuse == HOB_FUSE_VIEW && is_view_of_elements(layer, call))
+        return HOB_LAYER_PASS;
     *out_status = record(layer, call, &origin);
     return HOB_LAYER_DONE;
 }

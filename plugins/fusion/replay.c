@@ -118,11 +118,9 @@ static const char *meta_text(char *text, size_t size, uint32_t dtype,
     return text;
 }
 
-/* The handles that wait were given the metadata that was inferred: result
- * INDEX of NODE must be that. Returns it, or an error tensor. */
-static hob_tensor *check_meta(const struct fu_layer *layer, hob_scope *scope,
-                              const struct fu_node *node, uint32_t index,
-                              hob_tensor *made)
+hob_tensor *fu_check_meta(const struct fu_layer *layer, hob_scope *scope,
+                          const struct fu_node *node, uint32_t index,
+                          hob_tensor *made)
 {
     const struct fu_value *value = &node->values[index];
     const struct hob_view *view = hob_tensor_view(made);
@@ -162,7 +160,7 @@ void fu_replay(struct fu_layer *layer, struct fu_node *node, hob_tensor **out)
     }
     for (uint32_t i = 0; i < node->ret_count; i++)
         if (out[i]) {
-            out[i] = check_meta(layer, scope, node, i, out[i]);
+            out[i] = fu_check_meta(layer, scope, node, i, out[i]);
             host->tensor_ref(out[i]);
         }
     host->scope_leave(scope);

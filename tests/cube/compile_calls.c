@@ -10,12 +10,10 @@
  *     >         results follow; *  one that the kernel allocates
  */
 #include "compile_calls.h"
-
 #include "hob_check.h"
 
 #include <hob/ext/quant.h>
 
-#include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -63,6 +61,11 @@ static const struct {
      HOB_MASK_FLOAT},
     {"rms_norm_backward", "x9,5000 ? x9,5000 ~0.1 > x9,5000 x5000",
      HOB_MASK_FLOAT},
+    {"batch_norm", "x4,6,8,8 x6 x6 x6 x6 ~0.1 > x4,6,8,8", HOB_MASK_FLOAT},
+    {"batch_norm", "x4,6,5 ? ? x6 x6 ~0.1 > x4,6,5", HOB_MASK_FLOAT},
+    {"batch_norm_backward", "x4,6,8,8 x6 x6 x4,6,8,8 > x4,6,8,8 x6 x6",
+     HOB_MASK_FLOAT},
+    {"group_norm", "x4,6,8,8 =3 x6 x6 ~0.1 > x4,6,8,8", HOB_MASK_FLOAT},
     {"quantize", "x64,96 f1 ? > q64,96", HOB_MASK_FLOAT},
     {"dequantize", "q64,96 ? > x64,96", HOB_MASK_FLOAT},
     {"quantized_values", "q64,96 > c64,96", HOB_DTYPE_BIT(HOB_DTYPE_I8)},

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cuda_fixture.h"
+#include "hob_check.h"
 
-#include <check.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>

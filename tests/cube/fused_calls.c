@@ -2,10 +2,10 @@
 #include "fused_calls.h"
 
 #include "fused_case.h"
+#include "hob_check.h"
 
 #include <cube/fuse/fuse.h>
 
-#include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
 

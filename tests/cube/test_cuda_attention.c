@@ -6,12 +6,12 @@
  * results are compared on real devices by test_attention_halves.
  */
 #include "cuda_fixture.h"
+#include "hob_check.h"
 
 #include <cube-cuda/attention.h>
 #include <cube-cuda/attention_job.h>
 #include <cube/cube.h>
 
-#include <check.h>
 #include <dlfcn.h>
 #include <math.h>
 #include <stdio.h>

@@ -5,13 +5,13 @@
  * behind.
  */
 #include "cuda_fixture.h"
+#include "hob_check.h"
 
 #include <cube/cube.h>
 #include <cube/flag.h>
 
 #include <hob/ext/capture.h>
 
-#include <check.h>
 #include <pthread.h>
 #include <string.h>
 

@@ -4,11 +4,11 @@
  * double: cube.compute's gemm and the op linear; and what is not for cuBLASLt.
  */
 #include "cuda_fixture.h"
+#include "hob_check.h"
 
 #include <cube-cuda/linear.h>
 #include <cube/compute.h>
 
-#include <check.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -5,11 +5,11 @@
  * run on real devices by the op tests.
  */
 #include "cuda_fixture.h"
+#include "hob_check.h"
 
 #include <cube-cuda/product.h>
 #include <cube/cube.h>
 
-#include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -4,6 +4,7 @@
  * something fails half way. A build with ThreadSanitizer finds more here.
  */
 #include "cuda_fixture.h"
+#include "hob_check.h"
 
 #include <cube-cuda/product.h>
 #include <cube/cube.h>
@@ -11,7 +12,6 @@
 
 #include <hob/ops.h>
 
-#include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -7,10 +7,10 @@
 #include "fake_host.h"
 #include "fake_vulkan.h"
 #include "tmp_dir.h"
+#include "hob_check.h"
 
 #include <cube-vulkan/device.h>
 
-#include <check.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>

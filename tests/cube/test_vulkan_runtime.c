@@ -5,10 +5,10 @@
  * no driver is found, and in a sanitized build, which drivers do not bear.
  */
 #include "fake_host.h"
+#include "hob_check.h"
 
 #include <cube-vulkan/device.h>
 
-#include <check.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -8,8 +8,7 @@
 
 #include "fake_host.h"
 #include "flex/flex.h"
-
-#include <check.h>
+#include "hob_check.h"
 
 struct lab {
     struct fake_host host;

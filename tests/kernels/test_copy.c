@@ -5,8 +5,8 @@
 #include "flex_case.h"
 
 #include "flex/move.h"
+#include "hob_check.h"
 
-#include <check.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>

@@ -5,8 +5,8 @@
  */
 #include "elementwise_reference.h"
 #include "flex_case.h"
+#include "hob_check.h"
 
-#include <check.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>

@@ -3,10 +3,10 @@
  * The CPU backend's device: options, interface.
  */
 #include "fake_host.h"
+#include "hob_check.h"
 
 #include <flex/flex.h>
 
-#include <check.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>

@@ -8,7 +8,6 @@
 #include <flex/flex.h>
 #include <flex/memory_system.h>
 
-#include <check.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>

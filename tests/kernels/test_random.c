@@ -3,10 +3,10 @@
  * Draws: their words and their distribution, as docs/RANDOM.md says.
  */
 #include "flex_case.h"
+#include "hob_check.h"
 
 #include <hob/philox.h>
 
-#include <check.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -4,8 +4,8 @@
  * dimension, against plain loops in long double and 64-bit integers.
  */
 #include "flex_case.h"
+#include "hob_check.h"
 
-#include <check.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>

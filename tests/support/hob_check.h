@@ -12,6 +12,14 @@
 #include <string.h>
 
 /*
+ * check notes the place of each assertion that holds by a write to a file, for
+ * the case that the process dies before the next. A test that compares
+ * elements one by one then does little else; where a process died a debugger
+ * tells, and check still tells in which test.
+ */
+#define _mark_point(file, line) ((void)0)
+
+/*
  * EXPRESSION is HOB_OK. It fills the hob_error called "error" of the place
  * where this stands, whose message is shown otherwise.
  */

@@ -4,8 +4,7 @@
 #endif
 
 #include "loader_fixture.h"
-
-#include <check.h>
+#include "hob_check.h"
 
 #include <ftw.h>
 #include <stdio.h>

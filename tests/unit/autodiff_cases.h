@@ -612,6 +612,44 @@ static hob_tensor *f_adam_step(hob_scope *s, hob_tensor *const *in)
     return hob_mul(s, param, hob_add(s, m, v));
 }
 
+static hob_tensor *f_split(hob_scope *s, hob_tensor *const *in)
+{
+    hob_tensor *parts[3];
+    uint32_t count = 0;
+
+    (void)hob_split(s, in[0], 2, 1, parts, 3, &count);
+    return weigh_parts(s, parts, count);
+}
+
+static hob_tensor *f_split_sizes(hob_scope *s, hob_tensor *const *in)
+{
+    const int64_t sizes[3] = {1, 0, 4};
+    hob_tensor *parts[3];
+    uint32_t count = 0;
+
+    (void)hob_split_sizes(s, in[0], sizes, 3, 1, parts, 3, &count);
+    return weigh_parts(s, parts, count);
+}
+
+static hob_tensor *f_chunk(hob_scope *s, hob_tensor *const *in)
+{
+    hob_tensor *parts[2];
+    uint32_t count = 0;
+
+    (void)hob_chunk(s, in[0], 2, -1, parts, 2, &count);
+    return weigh_parts(s, parts, count);
+}
+
+/* One part that nobody reads, whose gradient is missing. */
+static hob_tensor *f_split_some(hob_scope *s, hob_tensor *const *in)
+{
+    hob_tensor *parts[3];
+    uint32_t count = 0;
+
+    (void)hob_split(s, in[0], 2, 1, parts, 3, &count);
+    return hob_mul(s, parts[0], hob_square(s, parts[1]));
+}
+
 static hob_tensor *f_sgd_step(hob_scope *s, hob_tensor *const *in)
 {
     return hob_square(s, hob_sgd_step(s, in[0], in[1], 0.1, 0.01));
@@ -834,6 +872,7 @@ static const struct row rows[] = {
     F(sgd_step, M(-1, 1, 3), M(-1, 1, 3)),
     F(adam_step, M(-1, 1, 3), M(-1, 1, 3), M(-1, 1, 3), M(0.5, 1, 3)),
     F(split, M(-1, 1, 2, 5)),
+    F(split_some, M(-1, 1, 2, 5)),
     F(split_sizes, M(-1, 1, 2, 5)),
     F(chunk, M(-1, 1, 2, 3)),
     F(meshgrid, M(-1, 1, 2), M(-1, 1, 3)),

@@ -25,34 +25,6 @@ static hob_tensor *weigh_parts(hob_scope *s, hob_tensor *const *parts,
     return total;
 }
 
-static hob_tensor *f_split(hob_scope *s, hob_tensor *const *in)
-{
-    hob_tensor *parts[3];
-    uint32_t count = 0;
-
-    (void)hob_split(s, in[0], 2, 1, parts, 3, &count);
-    return weigh_parts(s, parts, count);
-}
-
-static hob_tensor *f_split_sizes(hob_scope *s, hob_tensor *const *in)
-{
-    const int64_t sizes[3] = {1, 0, 4};
-    hob_tensor *parts[3];
-    uint32_t count = 0;
-
-    (void)hob_split_sizes(s, in[0], sizes, 3, 1, parts, 3, &count);
-    return weigh_parts(s, parts, count);
-}
-
-static hob_tensor *f_chunk(hob_scope *s, hob_tensor *const *in)
-{
-    hob_tensor *parts[2];
-    uint32_t count = 0;
-
-    (void)hob_chunk(s, in[0], 2, -1, parts, 2, &count);
-    return weigh_parts(s, parts, count);
-}
-
 static hob_tensor *f_meshgrid(hob_scope *s, hob_tensor *const *in)
 {
     hob_tensor *parts[2];

@@ -20,8 +20,8 @@
 #include <hob/ext/plugin.h>
 
 #include "unit/abi_layout.h"
+#include "hob_check.h"
 
-#include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -15,9 +15,9 @@
 #include "package_builder.h"
 #include "paths.h"
 #include "static_plugins.h"
+#include "hob_check.h"
 
 #include <cjson/cJSON.h>
-#include <check.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>

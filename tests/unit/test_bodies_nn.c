@@ -377,6 +377,69 @@ START_TEST(test_bodies_nn_softmax_and_its_loss)
 }
 END_TEST
 
+/* Rows of which the invocations of a group do not hold all: softmax and norm of
+ * numbers that bf16 has, along both dimensions. */
+START_TEST(test_bodies_nn_long_rows)
+{
+    enum { LONG = 40000, COUNT = 2, ALL = COUNT * LONG };
+    static const struct {
+        hob_dtype dtype;
+        double within;
+    } kinds[] = {{HOB_DTYPE_F32, 2e-5}, {HOB_DTYPE_BF16, 1e-2}};
+    static double x[ALL], soft[ALL], logs[ALL], norm[ALL];
+
+    if (!on_device(_i))
+        return;
+    fill(x, ALL, 31);
+    for (int i = 0; i < ALL; i++)
+        x[i] = i < 36000 && i % 9 ? -INFINITY : rint(64 * x[i]) / 8;
+    for (int r = 0; r < COUNT; r++) {
+        double *row = x + r * LONG, sum = 0, mean = 0, square = 0;
+
+        for (int i = 0; i < LONG; i++) {
+            sum += exp(row[i] - 8);
+            mean += row[i] / LONG;
+        }
+        for (int i = 0; i < LONG; i++)
+            square += (row[i] - mean) * (row[i] - mean) / LONG;
+        for (int i = 0; i < LONG; i++) {
+            soft[r * LONG + i] = exp(row[i] - 8) / sum * LONG;
+            logs[r * LONG + i] = row[i] - 8 - log(sum);
+            norm[r * LONG + i] = (row[i] - mean) / sqrt(square);
+        }
+    }
+    for (size_t k = 0; k < sizeof(kinds) / sizeof(kinds[0]); k++) {
+        hob_tensor *t =
+            op_tensor(&f, kinds[k].dtype, x, (int64_t[]){COUNT, LONG}, 2);
+        hob_tensor *turned =
+            hob_contiguous(f.scope, hob_swap_dims(f.scope, t, 0, 1));
+
+        op_check(
+            &f, "softmax of long rows",
+            hob_mul_scalar(f.scope, hob_softmax(f.scope, t, 1), hob_f64(LONG)),
+            soft, ALL, kinds[k].within);
+        op_check(
+            &f, "softmax of long columns",
+            hob_mul_scalar(
+                f.scope,
+                hob_swap_dims(f.scope, hob_softmax(f.scope, turned, 0), 0, 1),
+                hob_f64(LONG)),
+            soft, ALL, kinds[k].within);
+        op_check(&f, "log_softmax of long rows", hob_log_softmax(f.scope, t, 1),
+                 logs, ALL, kinds[k].within);
+        op_check(&f, "layer_norm of long rows",
+                 hob_layer_norm(f.scope, t, NULL, NULL, 0), norm, ALL,
+                 kinds[k].within);
+    }
+    x[0] = NAN;
+    op_check(
+        &f, "softmax of a long row with NaN",
+        hob_sum(f.scope,
+                hob_softmax(f.scope, op_vector(&f, HOB_DTYPE_F32, x, LONG), 0)),
+        (double[]){NAN}, 1, 0);
+}
+END_TEST
+
 /* Rows that a GPU gives a group each, and a target that is none of them. */
 START_TEST(test_bodies_nn_cross_entropy_of_long_rows)
 {
@@ -508,6 +571,114 @@ START_TEST(test_bodies_nn_norms)
                             NULL, op_vector(&f, HOB_DTYPE_F64, mean, C),
                             op_vector(&f, HOB_DTYPE_F64, variance, C), 1e-5),
              y, ROWS * C * PLANE, bound);
+}
+END_TEST
+
+/* Numbers of an image [images, channels, places], and for each channel. */
+struct channels {
+    int64_t images, channels, groups, places;
+};
+
+enum { CHANNELS_MOST = 3 * 2 * 4099 };
+
+static double centred_of(const double *x, const double *mean, int64_t i,
+                         const struct channels *n)
+{
+    return x[i] - mean[i / n->places % n->channels];
+}
+
+/* x normalized by group, times w, plus b. */
+static void group_norm_of(const double *x, const double *w, const double *b,
+                          const struct channels *n, double *out)
+{
+    const int64_t length = n->channels / n->groups * n->places;
+
+    for (int64_t row = 0; row < n->images * n->groups; row++) {
+        double mean = 0, square = 0;
+
+        for (int64_t i = row * length; i < (row + 1) * length; i++)
+            mean += x[i] / (double)length;
+        for (int64_t i = row * length; i < (row + 1) * length; i++)
+            square += (x[i] - mean) * (x[i] - mean) / (double)length;
+        for (int64_t i = row * length; i < (row + 1) * length; i++) {
+            const int64_t c = i / n->places % n->channels;
+
+            out[i] = (x[i] - mean) / sqrt(square + 1e-3) * w[c] + b[c];
+        }
+    }
+}
+
+/* Vectors that end with a channel and do not, sums in parts and whole. */
+START_TEST(test_bodies_nn_channels)
+{
+    static const struct channels sizes[] = {
+        {1, 1, 1, 1}, {3, 4, 2, 7}, {2, 6, 3, 64}, {3, 2, 1, 4099}};
+    static const struct {
+        hob_dtype dtype;
+        double within;
+    } kinds[] = {
+        {HOB_DTYPE_F64, 1e-11}, {HOB_DTYPE_F32, 2e-5}, {HOB_DTYPE_BF16, 0.02}};
+    static double x[CHANNELS_MOST], g[CHANNELS_MOST], y[CHANNELS_MOST];
+    double w[8], b[8], mean[8], variance[8], total[8], moment[8];
+
+    if (!on_device(_i))
+        return;
+    for (size_t at = 0; at < 3 * sizeof(sizes) / sizeof(sizes[0]); at++) {
+        const struct channels *n = &sizes[at / 3];
+        const hob_dtype dtype = kinds[at % 3].dtype;
+        const double within = kinds[at % 3].within;
+        const int64_t shape[] = {n->images, n->channels, n->places};
+        const int64_t count = n->images * n->channels * n->places;
+        const int c_count = (int)n->channels;
+        hob_tensor *tx, *tg, *tw, *tb, *tm, *d_x, *d_total, *d_moment;
+
+        /* Numbers that every dtype has. */
+        fill(x, (int)count, 31);
+        fill(g, (int)count, 32);
+        fill(w, c_count, 33);
+        fill(b, c_count, 34);
+        fill(mean, c_count, 35);
+        for (int64_t i = 0; i < count; i++) {
+            x[i] = round(x[i] * 64) / 64;
+            g[i] = round(g[i] * 64) / 64;
+        }
+        for (int c = 0; c < c_count; c++) {
+            w[c] = round(w[c] * 64) / 64;
+            b[c] = round(b[c] * 64) / 64;
+            mean[c] = round(mean[c] * 64) / 64;
+            variance[c] = 0.5 + c;
+            total[c] = moment[c] = 0;
+        }
+        tx = op_tensor(&f, dtype, x, shape, 3);
+        tg = op_tensor(&f, dtype, g, shape, 3);
+        tw = op_vector(&f, dtype, w, c_count);
+        tb = op_vector(&f, dtype, b, c_count);
+        tm = op_vector(&f, dtype, mean, c_count);
+        for (int64_t i = 0; i < count; i++) {
+            const int c = (int)(i / n->places % n->channels);
+
+            y[i] = centred_of(x, mean, i, n) / sqrt(variance[c] + 1e-3) * w[c] +
+                   b[c];
+            total[c] += g[i];
+            moment[c] += g[i] * centred_of(x, mean, i, n);
+        }
+        op_check(&f, "batch_norm",
+                 hob_batch_norm(f.scope, tx, tw, tb, tm,
+                                op_vector(&f, dtype, variance, c_count), 1e-3),
+                 y, count, within);
+        ck_assert_int_eq(hob_batch_norm_backward(f.scope, tx, tm, tw, tg, &d_x,
+                                                 &d_total, &d_moment),
+                         HOB_OK);
+        for (int64_t i = 0; i < count; i++)
+            y[i] = g[i] * w[i / n->places % n->channels];
+        op_check(&f, "d_x", d_x, y, count, within);
+        op_check(&f, "total", d_total, total, c_count, within);
+        op_check(&f, "moment", d_moment, moment, c_count, within);
+        group_norm_of(x, w, b, n, y);
+        op_check(&f, "group_norm",
+                 hob_group_norm(f.scope, tx, n->groups, tw, tb, 1e-3), y, count,
+                 within);
+    }
 }
 END_TEST
 
@@ -670,11 +841,13 @@ int main(void)
     tcase_add_loop_test(tc, test_bodies_nn_pooling, 0, OP_DEVICE_COUNT);
     tcase_add_loop_test(tc, test_bodies_nn_softmax_and_its_loss, 0,
                         OP_DEVICE_COUNT);
+    tcase_add_loop_test(tc, test_bodies_nn_long_rows, 0, OP_DEVICE_COUNT);
     tcase_add_loop_test(tc, test_bodies_nn_cross_entropy_of_long_rows, 0,
                         OP_DEVICE_COUNT);
     tcase_add_loop_test(tc, test_bodies_nn_softmax_gradients, 0,
                         OP_DEVICE_COUNT);
     tcase_add_loop_test(tc, test_bodies_nn_norms, 0, OP_DEVICE_COUNT);
+    tcase_add_loop_test(tc, test_bodies_nn_channels, 0, OP_DEVICE_COUNT);
     tcase_add_loop_test(tc, test_bodies_nn_norm_gradients, 0, OP_DEVICE_COUNT);
     tcase_add_loop_test(tc, test_bodies_nn_linear_and_embedding, 0,
                         OP_DEVICE_COUNT);

@@ -5,8 +5,8 @@
 #endif
 
 #include "loader_fixture.h"
+#include "hob_check.h"
 
-#include <check.h>
 #include <stdlib.h>
 #include <string.h>
 

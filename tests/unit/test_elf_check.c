@@ -7,8 +7,8 @@
 #include "elf_check.h"
 #include "ldcache.h"
 #include "loader_fixture.h"
+#include "hob_check.h"
 
-#include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

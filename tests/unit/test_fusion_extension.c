@@ -19,6 +19,7 @@ static hob_device *lazy;
 static hob_scope *scope;
 static hob_error error;
 static int kernels, bodies, layers; /* runs */
+static int inferences;              /* of fx.fickle */
 
 /* ---- the extension ---- */
 
@@ -65,6 +66,22 @@ static hob_status infer_wrong(struct hob_call *call, struct hob_meta *out)
     return HOB_OK;
 }
 
+/* Another size each time. */
+static hob_status infer_fickle(struct hob_call *call, struct hob_meta *out)
+{
+    out->dtype = hob_arg_view(call, 0)->dtype;
+    out->rank = 1;
+    out->shape[0] = ++inferences;
+    return HOB_OK;
+}
+
+static hob_status run_nothing(void *device, struct hob_call *call)
+{
+    (void)device;
+    (void)call;
+    return HOB_OK;
+}
+
 #define X_TO_X "(x: Float) -> x"
 #define X_TO_F32 "(x: Float) -> f32"
 
@@ -75,10 +92,15 @@ static const struct hob_entry entry_apart = {
 static const struct hob_entry entry_own = {
     .op = "fx.own", .signature = X_TO_X, .execute = run_kernel};
 
+static const struct hob_entry entry_fickle = {
+    .op = "fx.fickle", .signature = X_TO_F32, .execute = run_nothing};
+
 static const struct hob_op_impl impl_twice = {.selector = "flex",
                                               .entry = &entry};
 static const struct hob_op_impl impl_apart = {.selector = "flex",
                                               .entry = &entry_apart};
+static const struct hob_op_impl impl_fickle = {.selector = "flex",
+                                               .entry = &entry_fickle};
 static const struct hob_op_impl impls_own[] = {
     {.selector = "flex", .entry = &entry_own},
     {.selector = "fusion", .layer = run_layer}};
@@ -101,7 +123,12 @@ static const struct hob_extension_op ops[] = {
     {.name = "fx.wrong",
      .signature = X_TO_F32,
      .infer = infer_wrong,
-     .body = run_body}};
+     .body = run_body},
+    {.name = "fx.fickle",
+     .signature = X_TO_F32,
+     .infer = infer_fickle,
+     .impls = &impl_fickle,
+     .impl_count = 1}};
 
 static const struct hob_extension extension = {
     HOB_EXTENSION_INIT_HEAD, .op_count = sizeof(ops) / sizeof(ops[0]),
@@ -122,39 +149,32 @@ static const struct hob_plugin *plugin_entry(const struct hob_host *host)
     "\"," rest "}"
 #define KERNEL "\"flex\":{\"kernel\":true}"
 
+/* clang-format off */
 static const char manifest[] =
     "{\"manifest_version\":1,\"id\":\"fx\",\"version\":\"1.0.0\","
     "\"kind\":\"extension\",\"abi\":{\"major\":0,\"required_minor\":2,"
-    "\"built_minor\":2},\"namespace\":\"fx\",\"ops\":[" OP("twice", X_TO_X, "same", "\"backends\":[\"flex\",\"fusion\"],\"implementations\":{" KERNEL "}") "," OP(
-        "apart", X_TO_X, "same",
-        "\"backends\":[\"flex\"],\"implementations\":{" KERNEL
-        "}") "," OP("own", X_TO_X, "same",
-                    "\"backends\":[\"flex\",\"fusion\"],\"implementations\":"
-                    "{" KERNEL
-                    ",\"fusion\":{\"layer\":true}}") "," OP("square", X_TO_X,
-                                                            "same",
-                                                            "\"fuse\":"
-                                                            "\"inline\","
-                                                            "\"body\":true,"
-                                                            "\"backends\":[\"*"
-                                                            "\"]") "," OP("whol"
-                                                                          "e",
-                                                                          X_TO_X,
-                                                                          "sam"
-                                                                          "e",
-                                                                          "\"bo"
-                                                                          "dy\""
-                                                                          ":tru"
-                                                                          "e,"
-                                                                          "\"ba"
-                                                                          "cken"
-                                                                          "ds\""
-                                                                          ":["
-                                                                          "\"*"
-                                                                          "\"]") "," OP("wrong",
-                                                                                        X_TO_F32,
-                                                                                        "function",
-                                                                                        "\"body\":true,\"backends\":[\"*\"]") "]}";
+    "\"built_minor\":2},\"namespace\":\"fx\",\"ops\":["
+    OP("twice", X_TO_X, "same",
+       "\"backends\":[\"flex\",\"fusion\"],\"implementations\":{" KERNEL "}")
+    ","
+    OP("apart", X_TO_X, "same",
+       "\"backends\":[\"flex\"],\"implementations\":{" KERNEL "}")
+    ","
+    OP("own", X_TO_X, "same",
+       "\"backends\":[\"flex\",\"fusion\"],\"implementations\":{" KERNEL
+       ",\"fusion\":{\"layer\":true}}")
+    ","
+    OP("square", X_TO_X, "same",
+       "\"fuse\":\"inline\",\"body\":true,\"backends\":[\"*\"]")
+    ","
+    OP("whole", X_TO_X, "same", "\"body\":true,\"backends\":[\"*\"]")
+    ","
+    OP("wrong", X_TO_F32, "function", "\"body\":true,\"backends\":[\"*\"]")
+    ","
+    OP("fickle", X_TO_F32, "function",
+       "\"backends\":[\"flex\",\"fusion\"],\"implementations\":{" KERNEL "}")
+    "]}";
+/* clang-format on */
 
 /* ---- the fixture ---- */
 
@@ -185,7 +205,7 @@ static void setup(void)
     ck_assert_hob_ok(hob_device_open(runtime, "fusion(flex)", &lazy, &error));
     ck_assert_hob_ok(hob_fusion_watch(lazy, watch, NULL, &error));
     scope = hob_scope_open(runtime);
-    kernels = bodies = layers = 0;
+    kernels = bodies = layers = inferences = 0;
     kernel_name[0] = '\0';
 }
 
@@ -312,6 +332,23 @@ START_TEST(test_fusion_extension_wrong_inference)
 }
 END_TEST
 
+/* So must an op that runs as another thing than it was inferred to be, which
+ * only the layer can see. */
+START_TEST(test_fusion_extension_other_metadata)
+{
+    double data;
+    hob_tensor *y = call("fx.fickle", eighths());
+
+    ck_assert_int_eq(hob_tensor_shape(y)[0], 1);
+    ck_assert_int_eq(hob_read_f64(y, &data, 1, &error), HOB_ERR_PLUGIN);
+    ck_assert_ptr_nonnull(strstr(error.message, "fx.fickle (call "));
+    ck_assert_ptr_nonnull(strstr(error.message, "result 0"));
+    ck_assert_ptr_nonnull(strstr(error.message, "inferred to be f32[1]"));
+    ck_assert_ptr_nonnull(strstr(error.message, "came out as f32[2]"));
+    hob_error_release(&error);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("fusion extension");
@@ -329,6 +366,7 @@ int main(void)
     tcase_add_test(tc, test_fusion_extension_layer_of_its_own);
     tcase_add_test(tc, test_fusion_extension_unlisted_runs_at_once);
     tcase_add_test(tc, test_fusion_extension_wrong_inference);
+    tcase_add_test(tc, test_fusion_extension_other_metadata);
     suite_add_tcase(suite, tc);
     return hob_check_main(suite);
 }

@@ -7,8 +7,8 @@
 #include "install.h"
 #include "loader_fixture.h"
 #include "package_builder.h"
+#include "hob_check.h"
 
-#include <check.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>

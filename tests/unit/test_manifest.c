@@ -6,8 +6,8 @@
 
 #include "manifest.h"
 #include "paths.h"
+#include "hob_check.h"
 
-#include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

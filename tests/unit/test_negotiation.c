@@ -8,10 +8,10 @@
 #include "loader_fixture.h"
 #include "negotiation_world.h"
 #include "static_plugins.h"
+#include "hob_check.h"
 
 #include <hob/hob.h>
 
-#include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -6,11 +6,11 @@
 #endif
 
 #include "hob_check.h"
+
 #include "loader_fixture.h"
 #include "package.h"
 #include "package_builder.h"
 
-#include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -7,8 +7,8 @@
 
 #include "loader_fixture.h"
 #include "sha256.h"
+#include "hob_check.h"
 
-#include <check.h>
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stdio.h>

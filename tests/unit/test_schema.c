@@ -10,9 +10,9 @@
 #endif
 
 #include "hob_check.h"
+
 #include "json.h"
 
-#include <check.h>
 #include <glob.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -5,8 +5,8 @@
 #endif
 
 #include "sha256.h"
+#include "hob_check.h"
 
-#include <check.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -383,7 +383,8 @@ static const struct hob__op_decl *find_op(const char *name)
 static int expressible(const struct hob_view *in, const struct hob_view *out)
 {
     int64_t count = hob_view_count(out), index[HOB_MAX_RANK];
-    int64_t in_index[HOB_MAX_RANK], strides[HOB_MAX_RANK] = {0}, step = 1;
+    int64_t in_index[HOB_MAX_RANK] = {0}, strides[HOB_MAX_RANK] = {0};
+    int64_t step = 1;
     int32_t first;
 
     if (count == 0)

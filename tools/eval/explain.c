@@ -1,15 +1,44 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "explain.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 
 /* By enum hob_fusion_why. */
 static const char *const reasons[] = {"asked for", "read outside the group",
                                       "dear and still held", "computed before"};
 
+/* By enum hob_fusion_refusal. */
+static const char *const refusals[] = {
+    "",
+    "its value is held or asked for",
+    "another op reads its value too",
+    "an attribute is not the pattern's",
+    "the arguments do not fit, or the result would be another",
+    "no kernel for these dtypes here"};
+
 static const char *reason(uint32_t why)
 {
     return why < sizeof(reasons) / sizeof(reasons[0]) ? reasons[why] : "?";
+}
+
+/* What took the place of other ops, or why it did not. */
+static void note_pattern(cJSON *kernel, const struct hob_fusion_event *event)
+{
+    char text[200];
+    const uint32_t refusal = event->refusal;
+
+    if (!event->pattern)
+        return;
+    cJSON_AddStringToObject(kernel, "pattern", event->pattern);
+    if (!refusal)
+        return;
+    snprintf(text, sizeof(text), "%s (call %" PRIu64 "): %s", event->refused_op,
+             event->refused_call,
+             refusal < sizeof(refusals) / sizeof(refusals[0])
+                 ? refusals[refusal]
+                 : "?");
+    cJSON_AddStringToObject(kernel, "refused", text);
 }
 
 static void note(void *context, const struct hob_fusion_event *event)
@@ -34,6 +63,7 @@ static void note(void *context, const struct hob_fusion_event *event)
         cJSON_AddStringToObject(value, "why", reason(event->values[i].why));
         cJSON_AddItemToArray(stored, value);
     }
+    note_pattern(kernel, event);
     cJSON_AddItemToArray(
         cJSON_GetObjectItemCaseSensitive((cJSON *)context, "kernels"), kernel);
 }
@@ -57,6 +87,7 @@ void explain_end(hob_device *device, cJSON *out)
                 {"grouped", &stats.grouped},
                 {"declined", &stats.declined},
                 {"weak", &stats.weak},
+                {"replaced", &stats.replaced},
                 {"read_bytes", &stats.read_bytes},
                 {"written_bytes", &stats.written_bytes},
                 {"saved_bytes", &stats.saved_bytes},
@@ -93,6 +124,11 @@ static void print_kernel(const cJSON *kernel)
 {
     const cJSON *value;
 
+    if (cJSON_GetObjectItemCaseSensitive(kernel, "refused")) {
+        printf("  not     %s for %s: %s\n", text(kernel, "name"),
+               text(kernel, "pattern"), text(kernel, "refused"));
+        return;
+    }
     if (!cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(kernel, "group"))) {
         printf("  op      %s\n", text(kernel, "name"));
         return;
@@ -106,6 +142,8 @@ static void print_kernel(const cJSON *kernel)
                        cJSON_GetObjectItemCaseSensitive(kernel, "stored"))
         printf("          stores %s (%.0f bytes): %s\n", text(value, "op"),
                number(value, "bytes"), text(value, "why"));
+    if (cJSON_GetObjectItemCaseSensitive(kernel, "pattern"))
+        printf("          in place of %s\n", text(kernel, "pattern"));
     if (number(kernel, "in_place") > 0)
         printf("          %.0f of them over an input\n",
                number(kernel, "in_place"));
@@ -126,6 +164,9 @@ void explain_print(const cJSON *all)
                number(one, "recorded"), number(one, "grouped"),
                number(one, "groups"), number(one, "single"),
                number(one, "saved_bytes"));
+        if (number(one, "replaced") > 0)
+            printf("  %.0f ops in whose place another ran\n",
+                   number(one, "replaced"));
         printf("  %.0f programs, found again %.0f times; %.0f kernels "
                "compiled in %.1f ms, %.0f found on disk; %.0f groups "
                "declined\n",

@@ -41,6 +41,18 @@ enum hob_fusion_why {
     HOB_FUSION_AGAIN = 3  /* it was computed before, and is wanted again */
 };
 
+/* Why a registered optimisation did not take the place of ops that it is
+ * for. */
+enum hob_fusion_refusal {
+    HOB_FUSION_REPLACED = 0, /* it did */
+    HOB_FUSION_HELD = 1,     /* a value between them is held, or asked for */
+    HOB_FUSION_SHARED = 2,   /* another op reads a value between them */
+    HOB_FUSION_DIFFERS = 3,  /* an attribute is not the one of the pattern */
+    HOB_FUSION_UNFIT = 4,    /* it would refuse these arguments, or give a
+                                result of another shape or dtype */
+    HOB_FUSION_NO_KERNEL = 5 /* there is none here for its op and dtypes */
+};
+
 struct hob_fusion_value {
     const char *op;
     uint64_t call; /* index of its call in its scope */
@@ -49,7 +61,8 @@ struct hob_fusion_value {
     uint32_t reserved;
 };
 
-/* One kernel: of a group of ops, or an op that ran as it is. */
+/* One kernel: of a group of ops, or an op that ran as it is. Or no kernel at
+ * all, op_count being 0: the registered optimisation PATTERN was refused. */
 struct hob_fusion_event {
     uint32_t struct_size;
     uint32_t is_group;
@@ -62,6 +75,14 @@ struct hob_fusion_event {
     uint64_t read_bytes;
     uint64_t written_bytes;
     uint64_t saved_bytes; /* that its ops would have moved besides, alone */
+    /* The registered optimisation that this is about, as in
+     * "relu(linear(x, w, b))"; NULL: none. NAME is the op that takes the
+     * place of the others. */
+    const char *pattern;
+    const char *refused_op; /* the op concerned, where it was refused */
+    uint64_t refused_call;  /* the index of its call */
+    uint32_t refusal;       /* enum hob_fusion_refusal */
+    uint32_t reserved;
 };
 
 /* EVENT lives for the call. Called by whichever thread evaluates. */
@@ -89,12 +110,13 @@ struct hob_fusion_stats {
     uint64_t disk_hits;     /* says; kernels found on disk */
     uint64_t compile_ns;    /* time that it took */
     uint64_t not_ready;     /* runs while a compiler worked */
+    uint64_t replaced;      /* ops whose place a registered one took */
 };
 
 #define HOB_FUSION_STATS_INIT                                                  \
     {                                                                          \
         sizeof(struct hob_fusion_stats), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,   \
-            0, 0, 0, 0, 0, 0                                                   \
+            0, 0, 0, 0, 0, 0, 0                                                \
     }
 
 /* Fill OUT for the topmost fusion of DEVICE. Fails with HOB_ERR_DEVICE if there

@@ -22,6 +22,7 @@ enum { HOB_ABI_MAJOR = 0, HOB_ABI_MINOR = 2 };
 
 struct hob_host;
 struct hob_call;
+struct hob_pattern;
 
 /* What every scope begins with. */
 struct hob_scope_head {
@@ -227,6 +228,23 @@ struct hob_host {
      * the caller holds one reference each, are all that there is of their
      * common memory, and it may be written to. */
     int32_t (*is_last)(hob_tensor *const *tensors, uint32_t count);
+    /* Nonzero if somebody holds TENSOR besides the scope that it was made in.
+     * The caller keeps it from going meanwhile. */
+    int32_t (*is_held)(const hob_tensor *tensor);
+    /* Registered optimisation INDEX, of hob/ext/fusion.h; NULL beyond the
+     * last. */
+    const struct hob_pattern *(*pattern)(const struct hob_host *host,
+                                         uint32_t index);
+    /*
+     * What the base of DEVICE would make of a call of OP, which has one result:
+     * its metadata. Nothing is computed and nobody is told of a failure. ARGS
+     * are all of its arguments as bound before; where there is a tensor, the
+     * next of METAS says what it is like. HOB_ERR_UNSUPPORTED where the base
+     * has no kernel for it.
+     */
+    hob_status (*foresee)(hob_device *device, uint32_t op,
+                          const hob_value *args, uint32_t arg_count,
+                          const struct hob_meta *metas, struct hob_meta *out);
 };
 
 /* The table of SCOPE. */

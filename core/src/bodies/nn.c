@@ -269,11 +269,11 @@ hob_tensor *hob__body_cosine_similarity(hob_scope *scope, hob_tensor *lhs,
         hob_tensor_dtype(lhs));
 }
 
-/* x * a + y * b */
+/* x * a + y * b; times 1 is nothing to do. */
 static hob_tensor *blend(hob_scope *scope, hob_tensor *x, double a,
                          hob_tensor *y, double b)
 {
-    return hob_add(scope, hob_mul_scalar(scope, x, hob_f64(a)),
+    return hob_add(scope, a == 1 ? x : hob_mul_scalar(scope, x, hob_f64(a)),
                    hob_mul_scalar(scope, y, hob_f64(b)));
 }
 

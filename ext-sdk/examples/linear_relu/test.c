@@ -2,8 +2,9 @@
 /*
  * test.c - nn.linear_relu against loops in double, its gradient against
  * central differences of the same loops. Odd sizes, leading dimensions, f32
- * (flex's kernel) and f16 (the body). HOB_TEST_DEVICE names another device than
- * flex, as in cube-vulkan:0.
+ * (flex's kernel) and f16 (the body). On fusion it takes the place of the three
+ * ops that it is. HOB_TEST_DEVICE names another device than flex, as in
+ * cube-vulkan:0.
  */
 #include "linear_relu.h"
 
@@ -188,6 +189,54 @@ static int test_sizes(hob_scope *scope, hob_device *device, hob_error *error)
     return 0;
 }
 
+/* ---- on fusion ---- */
+
+static void count_patterns(void *context, const struct hob_fusion_event *event)
+{
+    if (event->pattern && event->op_count &&
+        !strcmp(event->name, "nn.linear_relu"))
+        ++*(int *)context;
+}
+
+/* Product, sum and relu are one op, as the manifest's patterns say. */
+static int test_pattern(hob_runtime *runtime, const char *base,
+                        hob_error *error)
+{
+    char spec[200];
+    hob_device *device = NULL;
+    hob_scope *scope;
+    struct inputs inputs;
+    double wanted[Y_COUNT];
+    int failed, replaced = 0;
+    hob_tensor *x, *w, *b, *y;
+
+    snprintf(spec, sizeof(spec), "fusion(%s)", base);
+    if (hob_device_open(runtime, spec, &device, error))
+        return 1;
+    failed = hob_fusion_watch(device, count_patterns, &replaced, error);
+    scope = hob_scope_open(runtime);
+    fill(&inputs);
+    reference(&inputs, wanted);
+    x = hob_from_f64(scope, device, inputs.values[0],
+                     (int64_t[]){LEAD * ROWS, IN}, 2);
+    w = hob_from_f64(scope, device, inputs.values[1], (int64_t[]){IN, OUT}, 2);
+    b = hob_from_f64(scope, device, inputs.values[2], (int64_t[]){OUT}, 1);
+    x = hob_cast(scope, x, HOB_DTYPE_F32);
+    w = hob_cast(scope, w, HOB_DTYPE_F32);
+    b = hob_cast(scope, b, HOB_DTYPE_F32);
+    y = hob_relu(scope, hob_add(scope, hob_matmul(scope, x, w), b));
+    failed |= compare("relu(x w + b)", y, wanted, Y_COUNT, 1e-5, error);
+    y = hob_relu(scope, hob_linear(scope, x, w, b));
+    failed |= compare("relu of linear", y, wanted, Y_COUNT, 1e-5, error);
+    if (replaced != 2) {
+        printf("it took the place of others %d times, not twice\n", replaced);
+        failed = 1;
+    }
+    hob_scope_close(scope);
+    hob_device_unref(device);
+    return failed;
+}
+
 int main(void)
 {
     const char *base = getenv("HOB_TEST_DEVICE");
@@ -196,7 +245,7 @@ int main(void)
     hob_error error = HOB_ERROR_INIT;
     hob_runtime *runtime = NULL;
     hob_device *device = NULL;
-    int failed = 5;
+    int failed = 6;
 
     snprintf(spec, sizeof(spec), "autodiff(%s)", base ? base : "flex");
     options.policy = HOB_POLICY_REPORT;
@@ -211,6 +260,7 @@ int main(void)
         failed += test_dtype(scope, device, HOB_DTYPE_F16, 1e-2, &error);
         failed += test_sizes(scope, device, &error);
         failed += test_refusal(scope, device);
+        failed += test_pattern(runtime, base ? base : "flex", &error);
         hob_scope_close(scope);
     }
     hob_device_unref(device);
@@ -219,6 +269,6 @@ int main(void)
     if (error.message)
         printf("%s\n", error.message);
     hob_error_release(&error);
-    printf("%d passed, %d failed\n", 5 - failed, failed);
+    printf("%d passed, %d failed\n", 6 - failed, failed);
     return failed != 0;
 }

@@ -6,6 +6,7 @@
  */
 #include "rules.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 /* reshape, squeeze, unsqueeze: the same elements in the input's shape. */
@@ -149,6 +150,26 @@ static hob_status stack(hob_scope *scope, const struct hob_grad_call *call)
             call->out_grads[i] = ad_reshape(
                 scope, ad_narrow(scope, call->grads[0], dim, i, i + 1),
                 &call->input_metas[i]);
+    return HOB_OK;
+}
+
+/* split, split_sizes, chunk: the gradients of the parts, side by side again. */
+static hob_status parts(hob_scope *scope, const struct hob_grad_call *call)
+{
+    hob_tensor **grads = malloc(call->ret_count * sizeof(hob_tensor *));
+    hob_tensor *like = NULL;
+
+    if (!grads)
+        return HOB_ERR_MEMORY;
+    for (uint32_t i = 0; i < call->ret_count && !like; i++)
+        like = call->grads[i];
+    for (uint32_t i = 0; i < call->ret_count; i++)
+        grads[i] = call->grads[i]
+                       ? call->grads[i]
+                       : ad_zeros(scope, &call->ret_metas[i], like);
+    call->out_grads[0] =
+        hob_cat(scope, grads, call->ret_count, call->args[2].u.i64);
+    free(grads);
     return HOB_OK;
 }
 
@@ -296,6 +317,9 @@ static const struct ad_rule rules[] = {
     {HOB_OP_UNFOLD, {CHEAP, .backward = unfold}},
     {HOB_OP_CAT, {HEAD, .backward = cat}},
     {HOB_OP_STACK, {HEAD, .backward = stack}},
+    {HOB_OP_SPLIT, {CHEAP, .backward = parts}},
+    {HOB_OP_SPLIT_SIZES, {CHEAP, .backward = parts}},
+    {HOB_OP_CHUNK, {CHEAP, .backward = parts}},
     {HOB_OP_REPEAT_DIM, {CHEAP, .backward = repeat_dim}},
     {HOB_OP_PAD, {CHEAP, .backward = pad}},
     {HOB_OP_ROLL, {CHEAP, .backward = roll}},

@@ -7,9 +7,11 @@
 #include <string.h>
 
 enum {
-    BLOCKS_ENOUGH = 256, /* groups that keep a device at work */
-    BLOCKS_WANTED = 512,
+    BLOCKS_FEW = 256,     /* groups that leave a device idle */
+    BLOCKS_ENOUGH = 1024, /* that do not all end at once */
+    BLOCKS_WANTED = 4096,
     STEPS_LEAST = 8, /* of each invocation, in a part */
+    STEPS_MANY = 64, /* what is worth a second launch where there are some */
     RESULTS_MANY = 1 << 15
 };
 
@@ -222,7 +224,8 @@ static void split(struct pass *pass, int can_split)
     pass->across = CUBE_GROUP_SIZE / along;
     blocks = (pass->count + pass->across - 1) / pass->across;
     step = (int64_t)along * pass->wide;
-    most = pass->length / (step * STEPS_LEAST);
+    most = pass->length /
+           (step * (blocks < BLOCKS_FEW ? STEPS_LEAST : STEPS_MANY));
     pass->parts = 1;
     if (can_split && blocks > 0 && blocks < BLOCKS_ENOUGH && most > 1) {
         pass->parts = BLOCKS_WANTED / blocks;

@@ -25,6 +25,7 @@ enum {
 
     KEEP_ELEMENTS = 32, /* of a lane, of all operands that are read */
     LANES_MOST = 1024,
+    GROUP_LEAST = 128, /* small ones wait for fewer of their own */
     /* With so many columns one invocation walks down each. */
     COLUMNS_MANY = 1 << 15,
     COLUMN_LANES = 8
@@ -33,11 +34,8 @@ enum {
 static const struct cube_program rows_program = {
     .name = "rows",
     .text = cube_text_rows,
-    .buffers = {{"out", CUBE_WRITTEN},
-                {"x", 0},
-                {"g", 0},
-                {"weight", 0},
-                {"bias", 0}},
+    .buffers =
+        {{"out", CUBE_WRITTEN}, {"x", 0}, {"g", 0}, {"weight", 0}, {"bias", 0}},
     .params = {CUBE_SPACE_PARAMS,
                CUBE_OPERAND_PARAMS("out"),
                CUBE_OPERAND_PARAMS("x"),
@@ -47,7 +45,7 @@ static const struct cube_program rows_program = {
                {"epsilon", CUBE_VALUE_OF(0), 0}},
     .shared = {{"partial", "ACCUM", "GROUP_SIZE"}},
     .constants = {"RANK", "ROWS_OP", "ROWS", "IS_ROWS", "KEEP", "WIDE",
-                  "HAS_WEIGHT", "HAS_BIAS"},
+                  "HAS_WEIGHT", "HAS_BIAS", "IS_WHOLE"},
     .symbols = {"ACCUM", "LARGEST"},
     .flags = CUBE_SPACES | CUBE_SUBGROUPS | CUBE_MATHS,
 };
@@ -61,7 +59,8 @@ struct rows {
     double epsilon;
     struct cube_space space; /* places of rows, then a row's elements */
     int64_t count, length;
-    uint32_t lanes, rows, keep, wide, is_rows; /* as rows.cube has them */
+    uint32_t lanes, rows, keep, is_whole, wide,
+        is_rows; /* as rows.cube has them */
     uint32_t group_size;
 };
 
@@ -164,9 +163,9 @@ static void split(struct rows *rows)
                           ? 1
                           : cube_power_from(rows->length / keep, COLUMN_LANES);
     vectors = (vectors + rows->lanes - 1) / rows->lanes;
-    rows->keep = vectors > keep ? 0 : cube_power_from(vectors, (uint32_t)keep);
-    rows->group_size =
-        rows->lanes > CUBE_GROUP_SIZE ? rows->lanes : CUBE_GROUP_SIZE;
+    rows->is_whole = vectors <= keep;
+    rows->keep = cube_power_from(vectors, (uint32_t)keep);
+    rows->group_size = rows->lanes > GROUP_LEAST ? rows->lanes : GROUP_LEAST;
     rows->rows = rows->group_size / rows->lanes;
 }
 
@@ -217,6 +216,7 @@ static hob_status run(struct rows *rows, uint32_t dim)
     cube_job_constant(&job, (int32_t)rows->wide);
     cube_job_constant(&job, rows->weight != NULL);
     cube_job_constant(&job, rows->bias != NULL);
+    cube_job_constant(&job, (int32_t)rows->is_whole);
     cube_job_symbol(&job, is_double ? "double" : "float");
     cube_job_symbol(&job, is_double ? "INF_F64" : "INF_F32");
     return cube_job_run(&job, (rows->count + rows->rows - 1) / rows->rows);

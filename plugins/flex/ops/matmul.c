@@ -233,6 +233,28 @@ static hob_status linear_any(void *device, struct hob_call *call)
     return st;
 }
 
+hob_status flex_product(struct flex_device *device, const struct hob_view *lhs,
+                        const struct hob_view *rhs, const struct hob_view *bias,
+                        const struct hob_view *out, struct flex_gemm *hooks)
+{
+    struct batch batch;
+
+    if (lhs->rank < 2 || rhs->rank < 2 || (bias && bias->strides[0] != 1) ||
+        (out->dtype != HOB_DTYPE_F32 && out->dtype != HOB_DTYPE_F64) ||
+        hob_view_count(out) == 0)
+        return HOB_ERR_UNSUPPORTED;
+    batch_init(&batch, device, lhs, rhs, out);
+    collapse(&batch);
+    fold_rows(&batch);
+    if (batch.rank)
+        return HOB_ERR_UNSUPPORTED;
+    batch.gemm.bias = bias ? bias->data : hooks->bias;
+    batch.gemm.relu = hooks->relu;
+    batch.gemm.epilogue = hooks->epilogue;
+    batch.gemm.epilogue_context = hooks->epilogue_context;
+    return flex_gemm(device, &batch.gemm);
+}
+
 static const uint32_t num_masks[] = {HOB_MASK_NUM, HOB_MASK_NUM};
 static const uint32_t float_masks[] = {HOB_MASK_FLOAT, HOB_MASK_FLOAT,
                                        HOB_MASK_FLOAT};

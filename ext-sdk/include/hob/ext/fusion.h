@@ -129,6 +129,22 @@ struct hob_fused_run {
     const char *name; /* for messages and profilers, as in "mul+add+relu" */
 };
 
+/*
+ * A product that a run begins with: input INPUT of the program, which is FULL,
+ * is not there yet. It is the result of matmul or linear, and goes to where RUN
+ * says that the input lies, row-major: an output lies there too, and no other
+ * input does. The product is rounded to its dtype before a step reads it, so
+ * all is bit for bit what the op and the steps give one after the other.
+ */
+struct hob_fused_product {
+    uint32_t struct_size;
+    uint32_t op; /* HOB_OP_MATMUL or HOB_OP_LINEAR */
+    uint32_t input;
+    uint32_t reserved;
+    const struct hob_view *args[3]; /* the op's tensors; NULL: absent */
+    const struct hob_view *out;     /* the product, as it is to lie */
+};
+
 struct hob_fused_stats {
     uint32_t struct_size;
     uint32_t reserved;
@@ -176,6 +192,63 @@ struct hob_fused_compute {
     void (*set_waits)(void *instance, int32_t waits);
     /* struct_size is set. NULL: nothing is counted. */
     void (*stats)(void *instance, struct hob_fused_stats *out);
+    /* As run, of a program without rows that finishes PRODUCT while a part of
+     * it is near. HOB_ERR_UNSUPPORTED or HOB_ERR_BUSY, with nothing done: the
+     * caller has the op run and then the program. NULL: always so. */
+    hob_status (*run_product)(void *instance, void *kernel,
+                              const struct hob_fused_run *run,
+                              const struct hob_fused_product *product,
+                              char **out_message);
+};
+
+/* ---- registered optimisations ---- */
+
+/*
+ * A manifest may say that an op takes the place of others:
+ *
+ *   "patterns": [{"replace": "relu(add(matmul(x, w), b))",
+ *                 "with": "nn.linear_relu(x, w, b)"}]
+ *
+ * The core reads the texts, and host->pattern() tells of them as the tables
+ * here, without any library of an extension being opened. Whether the results
+ * are near enough is what hob-sdk check asks; all else is asked by who replaces
+ * ops, each time: that nobody else reads what is inside of the pattern, that
+ * attributes are those of the text, and that host->foresee() says for WITH
+ * what it says for the ops.
+ */
+enum hob_pattern_kind {
+    HOB_PATTERN_OP = 0,        /* a result of this op */
+    HOB_PATTERN_TENSOR = 1,    /* any tensor: its name is NUMBER */
+    HOB_PATTERN_ATTRIBUTE = 2, /* any value of an attribute, likewise */
+    HOB_PATTERN_VALUE = 3      /* this value; ABSENT: an argument that is not */
+};
+
+/* Where a name stands twice the same tensor or value is meant. Names are
+ * numbered from 0, those of tensors and those of attributes each. */
+enum { HOB_PATTERN_MAX_OPS = 16, HOB_PATTERN_MAX_NAMES = 16 };
+
+struct hob_pattern_node {
+    uint32_t op;
+    uint16_t kind; /* enum hob_pattern_kind */
+    uint16_t number;
+    uint16_t first; /* of its arguments among the nodes: after it */
+    uint16_t count; /* of its arguments: as many as the op has parameters */
+    uint32_t reserved;
+    hob_value value;
+};
+
+struct hob_pattern {
+    uint32_t struct_size;
+    uint16_t node_size; /* bytes of one node */
+    uint16_t node_count;
+    const struct hob_pattern_node *nodes; /* 0 is the last op's */
+    uint16_t with; /* node that is the op which takes their place; its arguments
+                      are names and values */
+    uint16_t op_count; /* of what it takes the place of */
+    uint16_t tensors;  /* names of tensors */
+    uint16_t attributes;
+    const char *plugin; /* whose manifest it is from */
+    const char *replace, *with_text;
 };
 
 /* ---- what the decorator tells of itself ---- */

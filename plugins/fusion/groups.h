@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * groups.h - what the parts of the planner share: sets of groups, and what a
+ * member reads.
+ */
+#ifndef HOB_FUSION_GROUPS_H
+#define HOB_FUSION_GROUPS_H
+
+#include "plan.h"
+
+/* ---- sets of groups ---- */
+
+static inline int fu_set_has(const uint64_t *set, uint32_t index)
+{
+    return (int)(set[index / 64] >> (index % 64) & 1);
+}
+
+static inline void fu_set_add(uint64_t *set, uint32_t index)
+{
+    set[index / 64] |= UINT64_C(1) << (index % 64);
+}
+
+static inline void fu_set_add_all(uint64_t *set, const uint64_t *other)
+{
+    for (uint32_t i = 0; i < FU_WORDS; i++)
+        set[i] |= other[i];
+}
+
+/* ---- plan.c ---- */
+
+/* The item that makes what INPUT reads; NULL if it is there, made in an earlier
+ * or later window, or a constant, which is in no group. */
+struct fu_item *fu_maker_of(const struct fu_window *window,
+                            const struct fu_input *input);
+/* What identifies the elements that INPUT reads. */
+const void *fu_key_of(const struct fu_input *input);
+
+/* ---- place.c ---- */
+
+/* Find the group of ITEM: where it saves most, or a new one. */
+void fu_place(struct fu_window *window, struct fu_item *item);
+/* The same for a member of a match: they make up one group. */
+void fu_place_matched(struct fu_window *window, struct fu_item *item);
+/* Put the members of OTHER among those of INDEX, in recorded order; OTHER is
+ * gone then. */
+void fu_take_members(struct fu_window *window, uint32_t index, uint32_t other);
+
+/* ---- stored.c ---- */
+
+/* Choose which values of group INDEX get memory. */
+void fu_choose_stored(struct fu_window *window, uint32_t index);
+void fu_choose_constant(struct fu_window *window, struct fu_item *item);
+
+/* ---- split.c ---- */
+
+/* Choose what group INDEX stores; of what is too large, there are more groups
+ * afterwards. */
+void fu_choose(struct fu_window *window, uint32_t index);
+
+/* ---- product.c ---- */
+
+/* Let groups finish the products that they alone read. */
+void fu_attach_products_locked(struct fu_window *window);
+
+/* ---- order.c ---- */
+
+/* Put the groups of WINDOW into the order in which they run. */
+void fu_put_in_order(struct fu_window *window);
+
+#endif

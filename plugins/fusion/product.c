@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * product.c - matrix products with what is done to each of their elements: a
+ * bias, an activation, a residual. A group finishes the product that it alone
+ * reads where the base can, while parts of it are in the cache or in registers;
+ * the product itself never gets memory, and each of its bytes is neither
+ * written nor read.
+ */
+#include "groups.h"
+
+#include <hob/ops.h>
+
+#include <string.h>
+
+/* Whether ITEM is a product that nobody holds or asks for. */
+static int is_product(const struct fu_item *item)
+{
+    const struct fu_node *node = item->node;
+    const struct fu_value *value = &node->values[0];
+
+    return (node->op == HOB_OP_MATMUL || node->op == HOB_OP_LINEAR) &&
+           item->class == FU_OTHER && !item->match && !node->is_asked &&
+           node->ret_count == 1 && node->values[0].users && !value->handles &&
+           !value->tensor && value->rank > 1 &&
+           (value->dtype == HOB_DTYPE_F32 || value->dtype == HOB_DTYPE_F64);
+}
+
+/* How often ITEM reads VALUE. */
+static uint32_t reads(const struct fu_item *item, const struct fu_value *value)
+{
+    uint32_t count = 0;
+
+    for (uint32_t i = 0; i < item->node->input_count; i++)
+        count += item->node->inputs[i].value == value;
+    return count;
+}
+
+/* The group whose members are all that read VALUE, of ITEM; FU_WINDOW: none. A
+ * member that stays pending would want the product again. */
+static uint32_t only_reader(const struct fu_window *window,
+                            const struct fu_item *item)
+{
+    const struct fu_value *value = &item->node->values[0];
+    uint32_t users = 0, group = FU_WINDOW;
+
+    for (uint32_t i = (uint32_t)(item - window->items) + 1; i < window->count;
+         i++) {
+        const struct fu_item *other = &window->items[i];
+        const uint32_t count = reads(other, value);
+
+        if (!count)
+            continue;
+        if (other->class != FU_STEP || other->stays ||
+            (users && other->group != group))
+            return FU_WINDOW;
+        group = other->group;
+        users += count;
+    }
+    return users == value->users ? group : FU_WINDOW;
+}
+
+void fu_attach_products_locked(struct fu_window *window)
+{
+    const struct hob_fused_compute *fused = window->layer->fused;
+
+    if (!fused ||
+        fused->struct_size < offsetof(struct hob_fused_compute, run_product) +
+                                 sizeof(fused->run_product) ||
+        !fused->run_product)
+        return;
+    for (uint32_t i = 0; i < window->count; i++) {
+        const struct fu_item *item = &window->items[i];
+        const struct fu_value *value = &item->node->values[0];
+        struct fu_group *group;
+        uint32_t index;
+
+        if (!is_product(item))
+            continue;
+        index = only_reader(window, item);
+        if (index == FU_WINDOW)
+            continue;
+        group = &window->groups[index];
+        if (group->product || group->row_rank || group->rank != value->rank ||
+            memcmp(group->shape, value->shape, value->rank * sizeof(int64_t)) !=
+                0)
+            continue;
+        group->product = (uint16_t)(i + 1);
+        fu_take_members(window, index, item->group);
+    }
+}
