@@ -30,7 +30,8 @@ enum {
 enum cube_buffer_flags {
     CUBE_WRITTEN = 1, /* the kernel stores to it; it may load from it too */
     CUBE_ATOMIC = 2,  /* ATOMIC_ADD and its like, on i32, u32 and f32 */
-    CUBE_PAIRS = 4    /* load_pairs_x() and store_pairs_x(), of 16 bits */
+    CUBE_PAIRS = 4    /* load_pairs_x() and store_pairs_x(), of 16 bits; with
+                         a width of 8 load_words_x(), which is a uvec4 */
 };
 
 /* Types of parameters; CUBE_VALUE_OF(i) is the type in which buffer number i

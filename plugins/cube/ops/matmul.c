@@ -29,7 +29,7 @@ enum {
 static const struct cube_program tiles_program = {
     .name = "matmul",
     .text = cube_text_matmul,
-    .buffers = {CUBE_PRODUCT_BUFFERS},
+    .buffers = {CUBE_PRODUCT_BUFFERS(0)},
     .params = {CUBE_PRODUCT_PARAMS},
     .shared = {{"tile_a", "QUAD", "2 * TILE_K * TILE_M / 4"},
                {"tile_b", "QUAD", "2 * TILE_K * TILE_N / 4"}},
@@ -42,7 +42,7 @@ static const struct cube_program tiles_program = {
 static const struct cube_program rows_program = {
     .name = "matmul_rows",
     .text = cube_text_matmul_rows,
-    .buffers = {CUBE_PRODUCT_BUFFERS},
+    .buffers = {CUBE_PRODUCT_BUFFERS(0)},
     .params = {CUBE_PRODUCT_PARAMS},
     .shared = {{"partial", "ACCUM", "GROUP_SIZE"}},
     .constants = {"RANK", "ROWS", "ALONG_K"},

@@ -20,10 +20,10 @@ struct cube_product {
 };
 
 /* Buffers and parameters of all its kernels. */
-#define CUBE_PRODUCT_BUFFERS                                                   \
-    {"out", CUBE_WRITTEN}, {"a", 0},                                           \
+#define CUBE_PRODUCT_BUFFERS(flags)                                            \
+    {"out", CUBE_WRITTEN}, {"a", (flags)},                                     \
     {                                                                          \
-        "b", 0                                                                 \
+        "b", (flags)                                                           \
     }
 #define CUBE_PRODUCT_PARAMS                                                    \
     CUBE_SPACE_PARAMS, CUBE_OPERAND_PARAMS("a"), CUBE_OPERAND_PARAMS("b"),     \

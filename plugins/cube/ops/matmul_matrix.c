@@ -16,7 +16,7 @@ enum {
 static const struct cube_program matrix_program = {
     .name = "matmul_matrix",
     .text = cube_text_matmul_matrix,
-    .buffers = {CUBE_PRODUCT_BUFFERS},
+    .buffers = {CUBE_PRODUCT_BUFFERS(CUBE_PAIRS)},
     .params = {CUBE_PRODUCT_PARAMS},
     .shared = {{"tile_a", "uvec4",
                 "STAGES * (A_ALONG_K != 0 ? TILE_M * (TILE_K / 8 + 1)"
