@@ -11,17 +11,43 @@
 
 struct ccu_kernel {
     struct CUmod_st *module;
+    struct CUlib_st *library; /* or NULL; then there is no module */
     struct CUfunc_st *function;
     uint32_t group_size;
     uint32_t waits; /* it may be started before the one before it has ended */
 };
 
+/* As a kernel without a context: the stream says which it is started in, so
+ * that a launch, which is short, makes none current and none as it was. */
+static int load_library(struct ccu_device *device,
+                        const struct cube_source *source, const void *binary,
+                        struct ccu_kernel *kernel)
+{
+    const struct ccu_driver *driver = device->driver;
+    int result = driver->library_load(&kernel->library, binary, NULL, NULL, 0,
+                                      NULL, NULL, 0);
+
+    if (result) {
+        kernel->library = NULL;
+        return result;
+    }
+    result = driver->library_kernel(&kernel->function, kernel->library,
+                                    source->name);
+    if (result)
+        (void)driver->library_unload(kernel->library);
+    return result;
+}
+
 static int load(struct ccu_device *device, const struct cube_source *source,
                 const void *binary, struct ccu_kernel *kernel)
 {
     const struct ccu_driver *driver = device->driver;
-    int result = driver->module_load(&kernel->module, binary);
+    int result;
 
+    if (kernel->waits && driver->library_load && driver->library_kernel &&
+        driver->library_unload && !device->options.is_blocking)
+        return load_library(device, source, binary, kernel);
+    result = driver->module_load(&kernel->module, binary);
     if (result)
         return result;
     result = driver->module_function(&kernel->function, kernel->module,
@@ -76,13 +102,16 @@ static void kernel_close(struct cube_device *opened, void *closed)
     struct ccu_kernel *kernel = closed;
     const int is_pushed = ccu_enter(device);
 
-    (void)device->driver->module_unload(kernel->module);
+    if (kernel->library)
+        (void)device->driver->library_unload(kernel->library);
+    else
+        (void)device->driver->module_unload(kernel->module);
     ccu_leave(device, is_pushed);
     opened->host->mem_free(opened->host, kernel);
 }
 
-/* Recorded, so that a replay starts it while the kernel before it ends: what
- * that costs the host more is paid once. */
+/* It starts while the kernel before it ends, and waits for that by itself. A
+ * row of small kernels is bound by what lies between two of them. */
 static int launch_overlapping(struct ccu_device *device,
                               const struct ccu_kernel *kernel,
                               const struct cube_launch *launch,
@@ -110,11 +139,13 @@ static hob_status launch(struct cube_device *opened, void *kernel_handle,
     void *parameters[CUBE_MAX_BUFFERS + CUBE_MAX_PARAMS];
     unsigned char *params;
     hob_status status;
-    int is_pushed, result;
+    int is_pushed = 0, result;
 
     if (!launch->groups)
         return HOB_OK;
-    status = ccu_begin(device, launch->op_name, &is_pushed, out_message);
+    status = kernel->library
+                 ? ccu_begin_without(device, launch->op_name, out_message)
+                 : ccu_begin(device, launch->op_name, &is_pushed, out_message);
     if (status)
         return status;
     /* The driver copies them; its prototype has no const. */
@@ -122,7 +153,7 @@ static hob_status launch(struct cube_device *opened, void *kernel_handle,
     parameters[0] = params;
     for (uint32_t i = 0; i < launch->place_count; i++)
         parameters[i] = params + launch->places[i];
-    if (kernel->waits && ccu_is_recording(device))
+    if (kernel->waits)
         result = launch_overlapping(device, kernel, launch, parameters);
     else
         result = device->driver->launch(

@@ -3,6 +3,7 @@
  * plugin.c - the entry of the CUDA backend and its tables.
  */
 #include "attention.h"
+#include "conv.h"
 #include "device.h"
 #include "linear.h"
 #include "product.h"
@@ -67,6 +68,7 @@ static void *make_tables(void)
     if (tables) {
         ccu_matmul_install(tables->entries, tables->backend.entry_count);
         ccu_attention_install(tables->entries, tables->backend.entry_count);
+        ccu_conv_install(tables->entries, tables->backend.entry_count);
     }
     return tables;
 }

@@ -39,6 +39,7 @@ struct cube_limits {
     uint32_t has_f16;          /* arithmetic; storage there is always */
     uint32_t matrices;         /* dtypes, HOB_DTYPE_BIT, of which subgroups
                                   multiply matrices, CUBE_MATRICES */
+    uint32_t keeps_nan; /* compilers do not assume that no f32 is NaN */
 };
 
 /* One kernel as text in the runtime's own language. */

@@ -70,6 +70,7 @@ struct fu_node {
     uint64_t order;        /* of recording: greater than its inputs' */
     uint64_t index;        /* of the call in its scope, for messages */
     uint64_t stamp;        /* of the evaluation that has found it */
+    uint64_t held;         /* bytes of its inputs that were given to it */
     const void *scope;     /* the program's scope that it was recorded in */
     pthread_t runner;
     uint32_t refs;   /* state words, inputs that lead here, evaluations */
@@ -99,11 +100,14 @@ struct fu_layer {
     hob_device *below; /* borrowed: the core keeps it */
     int32_t level;
     uint32_t depth_limit; /* of what is put off; 0: none */
+    uint64_t held_limit;  /* likewise of held */
     pthread_mutex_t lock; /* all that follows, and all nodes */
     pthread_cond_t ran;   /* some node has */
     uint32_t waiters;     /* threads that wait for that */
     uint64_t order;       /* of the latest node */
     uint64_t stamp;       /* of the latest evaluation */
+    uint64_t held;        /* by nodes, as far as they say */
+    uint64_t held_still;  /* after the latest flush for that reason */
     struct fu_pool pool;
     struct fu_window *spare; /* for the next evaluation */
     struct fu_node *pending[FU_LISTS];

@@ -63,6 +63,7 @@ void fu_window_fill(struct fu_window *window, struct fu_node *const *nodes,
         window->items[i].node = nodes[i];
         window->items[i].stays = 0;
         window->items[i].match = 0;
+        window->items[i].cost = 0;
         nodes[i]->slot = i;
     }
 }
@@ -77,7 +78,7 @@ static int classify(struct fu_window *window)
         struct fu_item *item = &window->items[i];
 
         fu_classify(window->layer, item);
-        steps += item->class == FU_STEP || item->class == FU_FOLD;
+        steps += fu_is_fused(item);
     }
     return (steps && window->count > 1) || window->match_count;
 }

@@ -85,7 +85,8 @@ void fu_choose_stored(struct fu_window *window, uint32_t index)
             item->why = HOB_FUSION_ASKED;
         else if (value->users > item->readers)
             item->why = HOB_FUSION_READ;
-        else if ((value->handles || again) && item->class == FU_FOLD)
+        else if ((value->handles || again) &&
+                 (item->class == FU_FOLD || item->class == FU_BODY))
             item->why = HOB_FUSION_DEAR;
         else if ((value->handles || again) && node->is_computed)
             item->why = HOB_FUSION_AGAIN;
@@ -105,7 +106,7 @@ void fu_choose_constant(struct fu_window *window, struct fu_item *item)
     for (uint32_t i = 0; i < window->count; i++) {
         const struct fu_item *user = &window->items[i];
 
-        if (user->class != FU_STEP && user->class != FU_FOLD)
+        if (!fu_is_fused(user))
             continue;
         for (uint32_t k = 0; k < user->node->input_count; k++)
             users += user->node->inputs[k].value == value;

@@ -71,7 +71,7 @@ programs="test_bodies_nn"
 # These make more launches, or ask for more kernels, than there is time for.
 longer="test_bodies test_bodies_nd test_bodies_decompose test_quant
     test_quant_products test_traps test_autodiff test_autodiff_rules
-    test_bodies_attention test_differential"
+    test_bodies_attention test_conv_halves test_differential"
 for program in $programs; do
     run_program "$program"
 done
