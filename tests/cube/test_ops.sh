@@ -31,11 +31,10 @@ run_program()
     add "$1" $(($2 - $3 - $4)) $(($3 + $4)) 0
 }
 
-programs="test_bodies_nn"
+programs="test_bodies_nn test_bodies_nd test_traps test_quant_products"
 # These make more launches, or ask for more kernels, than there is time for.
-longer="test_bodies test_bodies_nd test_bodies_decompose test_quant
-    test_quant_products test_traps test_autodiff test_autodiff_rules
-    test_bodies_attention test_differential"
+longer="test_bodies test_bodies_decompose test_quant test_autodiff
+    test_autodiff_rules test_bodies_attention"
 for program in $programs; do
     run_program "$program"
 done
