@@ -115,7 +115,8 @@ static hob_status update(struct net *net, hob_scope *scope, int i,
     }
     st = hob_adam_step(scope, hob_move(scope, net->params[i]), grad,
                        hob_move(scope, net->m[i]), hob_move(scope, net->v[i]),
-                       net->step, adam_lr, 0.9, 0.999, 1e-8, 0, &param, &m, &v);
+                       net->step, adam_lr, 0.9, 0.999, 1e-8, 0, NULL, &param,
+                       &m, &v);
     if (st)
         return st;
     hob_assign(net->root, &net->params[i], param);

@@ -9,6 +9,7 @@
 
 #include "error.h"
 #include "lazy.h"
+#include "recording.h"
 #include "runtime.h"
 #include "view.h"
 
@@ -480,7 +481,7 @@ static hob_status prepare(struct hob_call *call, struct hob__route *route,
     return status;
 }
 
-static hob_status run_entry(struct hob_call *call, struct hob__route *route)
+static hob_status run_kernel(struct hob_call *call, struct hob__route *route)
 {
     struct hob__prepared *kept = NULL;
     struct hob_prepare plan;
@@ -502,6 +503,34 @@ static hob_status run_entry(struct hob_call *call, struct hob__route *route)
     else if (plan.prepared && plan.release)
         plan.release(plan.prepared);
     return status;
+}
+
+/* The kernel's call, as a part of a step that is checked. */
+static hob_status run_in_script(struct hob_call *call, struct hob__route *route,
+                                struct hob__script *script)
+{
+    hob_status status;
+
+    if (script->use == HOB__SCRIPT_FOLLOW)
+        return hob__script_follow(script, call);
+    script->depth++;
+    status = run_kernel(call, route);
+    if (--script->depth || (status && status != HOB_ERR_UNSUPPORTED))
+        return status;
+    if (hob__script_write(script, call, status != HOB_OK)) {
+        hob__drop_rets(call);
+        return HOB_ERR_MEMORY;
+    }
+    return status;
+}
+
+static hob_status run_entry(struct hob_call *call, struct hob__route *route)
+{
+    struct hob__recording *recording = hob__recording_here(call->core->runtime);
+
+    return recording && recording->script.use
+               ? run_in_script(call, route, &recording->script)
+               : run_kernel(call, route);
 }
 
 /* ---- views ---- */

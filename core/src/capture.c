@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * capture.c - captures: their state, what is recorded for which inputs, and
- * replays. How a step is called and recorded is in capture_step.c.
+ * capture.c - captures: their state, when a step is recorded and when it is
+ * replayed. How it is called is in capture_step.c.
  */
 #include "capture.h"
 
@@ -10,85 +10,9 @@
 #include "scope.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* ---- operands ---- */
-
-hob_status hob__operand_init(struct hob__operand *operand,
-                             const hob_tensor *tensor, hob_device *device)
-{
-    memset(operand, 0, sizeof(*operand));
-    operand->device = device;
-    operand->meta = hob__tensor_meta(tensor);
-    return hob__meta_bytes(&operand->meta, &operand->bytes);
-}
-
-int hob__operand_is_like(const struct hob__operand *operand,
-                         const hob_tensor *tensor)
-{
-    const struct hob_view *view = &tensor->view;
-
-    return view->dtype == operand->meta.dtype &&
-           view->rank == operand->meta.rank &&
-           view->scheme == operand->meta.scheme &&
-           !memcmp(view->shape, operand->meta.shape,
-                   view->rank * sizeof(view->shape[0]));
-}
-
-hob_status hob__capture_copy(const hob_capture *capture, void *to,
-                             const void *from, uint64_t bytes)
-{
-    const hob_device *base = capture->device->at[0];
-
-    return bytes ? base->backend->copy(base->instance, to, base->instance, from,
-                                       bytes)
-                 : HOB_OK;
-}
-
-hob_status hob__capture_put(const hob_capture *capture,
-                            const struct hob__operand *operand,
-                            hob_tensor *tensor, hob_error *error)
-{
-    hob_tensor *source = NULL;
-    hob_status status = hob__contiguous(tensor, &source, error);
-
-    if (status)
-        return status;
-    if (source->view.data != operand->slot->view.data)
-        status = hob__capture_copy(capture, operand->slot->view.data,
-                                   source->view.data, operand->bytes);
-    hob__tensor_unref(source);
-    return status ? hob_error_set(error, status,
-                                  "capture: copying %" PRIu64
-                                  " bytes on %s failed",
-                                  operand->bytes, capture->device->at[0]->name)
-                  : HOB_OK;
-}
-
-hob_status hob__capture_take(const hob_capture *capture, hob_device *device,
-                             const struct hob__operand *operand,
-                             const void *data, hob_tensor **out_tensor,
-                             hob_error *error)
-{
-    hob_status status =
-        hob__tensor_alloc(device, &operand->meta, operand->bytes, out_tensor);
-
-    if (status)
-        return hob_error_set(error, status,
-                             "capture: no memory on %s for a copy of %" PRIu64
-                             " bytes",
-                             device->at[0]->name, operand->bytes);
-    status = hob__capture_copy(capture, (*out_tensor)->view.data, data,
-                               operand->bytes);
-    if (!status)
-        return HOB_OK;
-    hob__tensor_unref(*out_tensor);
-    *out_tensor = NULL;
-    return hob_error_set(error, status,
-                         "capture: copying %" PRIu64 " bytes on %s failed",
-                         operand->bytes, device->at[0]->name);
-}
 
 /* Give OPERAND a place of its own. */
 static hob_status make_slot(const hob_capture *capture,
@@ -121,108 +45,6 @@ static hob_status check_tensor(const hob_capture *capture, const char *what,
                              what, index, tensor->device->name,
                              capture->device->name);
     return HOB_OK;
-}
-
-/* ---- kinds of inputs ---- */
-
-static void drop_recording(const hob_capture *capture, struct hob__kind *kind)
-{
-    if (kind->graph)
-        capture->interface->graph_free(capture->device->at[0]->instance,
-                                       kind->graph);
-    kind->graph = NULL;
-    hob__recording_release(&kind->recording);
-    for (uint32_t i = 0; i < kind->input_count; i++) {
-        hob__tensor_unref(kind->inputs[i].slot);
-        hob__tensor_unref(kind->inputs[i].last);
-        kind->inputs[i].slot = kind->inputs[i].last = NULL;
-    }
-}
-
-static void kind_free(const hob_capture *capture, struct hob__kind *kind)
-{
-    drop_recording(capture, kind);
-    free(kind->inputs);
-    free(kind->outs);
-    free(kind);
-}
-
-static int is_kind(const struct hob__kind *kind, const hob_scope *scope,
-                   hob_tensor *const *inputs, uint32_t input_count,
-                   uint32_t out_count)
-{
-    if (kind->level != scope->level || kind->input_count != input_count ||
-        kind->out_count != out_count)
-        return 0;
-    for (uint32_t i = 0; i < input_count; i++)
-        if (kind->inputs[i].device != inputs[i]->device ||
-            !hob__operand_is_like(&kind->inputs[i], inputs[i]))
-            return 0;
-    return 1;
-}
-
-static struct hob__kind *kind_new(const hob_scope *scope,
-                                  hob_tensor *const *inputs,
-                                  uint32_t input_count, uint32_t out_count)
-{
-    struct hob__kind *kind = calloc(1, sizeof(*kind));
-    hob_status status = HOB_OK;
-
-    if (!kind)
-        return NULL;
-    kind->level = scope->level;
-    kind->input_count = input_count;
-    kind->out_count = out_count;
-    kind->inputs = calloc(input_count + 1u, sizeof(*kind->inputs));
-    kind->outs = calloc(out_count + 1u, sizeof(*kind->outs));
-    for (uint32_t i = 0; i < input_count && kind->inputs && !status; i++)
-        status =
-            hob__operand_init(&kind->inputs[i], inputs[i], inputs[i]->device);
-    if (kind->inputs && kind->outs && !status)
-        return kind;
-    free(kind->inputs);
-    free(kind->outs);
-    free(kind);
-    return NULL;
-}
-
-/* The kind of INPUTS, first in the list from now on. */
-static struct hob__kind *find_kind(hob_capture *capture, const hob_scope *scope,
-                                   hob_tensor *const *inputs,
-                                   uint32_t input_count, uint32_t out_count)
-{
-    struct hob__kind **link = &capture->kinds, *kind;
-
-    for (; *link; link = &(*link)->next)
-        if (is_kind(*link, scope, inputs, input_count, out_count))
-            break;
-    kind = *link;
-    if (kind) {
-        *link = kind->next;
-    } else {
-        kind = kind_new(scope, inputs, input_count, out_count);
-        if (!kind)
-            return NULL;
-    }
-    kind->next = capture->kinds;
-    capture->kinds = kind;
-    return kind;
-}
-
-/* Give up what was not used for longest. */
-static void drop_oldest(hob_capture *capture)
-{
-    struct hob__kind **link = &capture->kinds;
-    uint32_t count = 0;
-
-    for (; *link && count < HOB_CAPTURE_KINDS; link = &(*link)->next)
-        count++;
-    while (*link) {
-        struct hob__kind *old = *link;
-
-        *link = old->next;
-        kind_free(capture, old);
-    }
 }
 
 /* ---- replays ---- */
@@ -311,8 +133,24 @@ static hob_status record(hob_capture *capture, struct hob__kind *kind,
     if (!status)
         status = hob__capture_record(capture, kind, scope, error);
     if (status)
-        drop_recording(capture, kind);
+        hob__kind_drop_recording(capture, kind);
     return status;
+}
+
+/* Say why a run is no replay. */
+static void say(hob_capture *capture, const char *reason)
+{
+    snprintf(capture->reason, sizeof(capture->reason), "%s", reason);
+}
+
+/* Whether a layer of DEVICE runs ops in groups of its own, which the calls of
+ * kernels do not show. */
+static int puts_off(const hob_device *device)
+{
+    for (int32_t k = 1; k <= device->depth; k++)
+        if (device->at[k]->decorator->settle)
+            return 1;
+    return 0;
 }
 
 /* ---- public ---- */
@@ -335,6 +173,22 @@ static const struct hob_capture_interface *find_interface(hob_device *base)
                : NULL;
 }
 
+/* The elements of TENSOR, to be handed from step to step. */
+static hob_status share_state(struct hob__operand *operand, hob_tensor *tensor,
+                              hob_error *error)
+{
+    hob_tensor *source = NULL;
+    hob_status status = hob__contiguous(tensor, &source, error);
+
+    if (status)
+        return status;
+    operand->slot = hob__tensor_share(source, source->device->at[0], 0);
+    hob__tensor_unref(source);
+    return operand->slot
+               ? HOB_OK
+               : hob_error_set(error, HOB_ERR_MEMORY, "capture: no memory");
+}
+
 static hob_status fill_state(hob_capture *capture, hob_tensor *const *state,
                              uint32_t count, hob_error *error)
 {
@@ -350,18 +204,21 @@ static hob_status fill_state(hob_capture *capture, hob_tensor *const *state,
         if (!status)
             status = hob__operand_init(operand, state[i], state[i]->device);
         if (!status)
-            status = make_slot(capture, operand, error);
+            status = capture->interface ? make_slot(capture, operand, error)
+                                        : share_state(operand, state[i], error);
         if (!status) {
             capture->state_count = i + 1;
-            status = hob__capture_put(capture, operand, state[i], error);
+            if (capture->interface)
+                status = hob__capture_put(capture, operand, state[i], error);
         }
     }
     return status;
 }
 
-hob_status hob_capture_open(hob_device *device, hob_step_fn fn, void *context,
-                            hob_tensor *const *state, uint32_t state_count,
-                            hob_capture **out_capture, hob_error *error)
+static hob_status open_capture(hob_device *device, hob_step_fn fn,
+                               void *context, hob_tensor *const *state,
+                               uint32_t state_count, uint32_t is_checked,
+                               hob_capture **out_capture, hob_error *error)
 {
     const struct hob_capture_interface *interface =
         find_interface(device->at[0]);
@@ -369,7 +226,7 @@ hob_status hob_capture_open(hob_device *device, hob_step_fn fn, void *context,
     hob_status status;
 
     *out_capture = NULL;
-    if (!interface)
+    if (!interface && !is_checked)
         return hob_error_set(
             error, HOB_ERR_UNSUPPORTED,
             "capture: %s offers no interface \"%s\": steps cannot be recorded "
@@ -383,12 +240,113 @@ hob_status hob_capture_open(hob_device *device, hob_step_fn fn, void *context,
     capture->interface = interface;
     capture->fn = fn;
     capture->context = context;
+    capture->is_checked = is_checked;
+    say(capture, "it has not run yet");
     hob_device_ref(device);
     status = fill_state(capture, state, state_count, error);
     if (status)
         hob_capture_close(capture);
     else
         *out_capture = capture;
+    return status;
+}
+
+hob_status hob_capture_open(hob_device *device, hob_step_fn fn, void *context,
+                            hob_tensor *const *state, uint32_t state_count,
+                            hob_capture **out_capture, hob_error *error)
+{
+    return open_capture(device, fn, context, state, state_count, 0, out_capture,
+                        error);
+}
+
+hob_status hob_capture_open_checked(hob_device *device, hob_step_fn fn,
+                                    void *context, hob_tensor *const *state,
+                                    uint32_t state_count,
+                                    hob_capture **out_capture, hob_error *error)
+{
+    return open_capture(device, fn, context, state, state_count, 1, out_capture,
+                        error);
+}
+
+const char *hob_capture_reason(const hob_capture *capture)
+{
+    return capture->reason[0] ? capture->reason : NULL;
+}
+
+/* What a run is given, and what it has made: references. */
+struct run {
+    hob_scope *scope;
+    hob_capture *capture;
+    hob_tensor *const *inputs;
+    uint32_t input_count;
+    hob_tensor **made;
+    uint32_t out_count;
+};
+
+static hob_status run_as_it_is(const struct run *run, hob_error *error)
+{
+    return hob__capture_call(run->capture, run->scope, run->inputs,
+                             run->input_count, run->made, run->out_count,
+                             error);
+}
+
+/*
+ * Try to have KIND's recording replayed, making it first if there is none: 1
+ * if that was done and STATUS is what came of it; 0 if the step is to be run as
+ * it is, for which the reason is said.
+ */
+static int try_replay(const struct run *run, struct hob__kind *kind,
+                      hob_status *out_status, hob_error *error)
+{
+    enum { MOST_MISSES = 3 };
+    hob_capture *capture = run->capture;
+    hob_error why = HOB_ERROR_INIT;
+    const int is_new = !kind->graph;
+    hob_status status =
+        is_new ? record(capture, kind, run->scope, &why)
+               : hob__capture_follow(capture, kind, run->scope, &why);
+
+    if (!status) {
+        kind->misses = is_new ? kind->misses : 0;
+        *out_status = replay(capture, kind, run->inputs, run->made, error);
+        hob_error_release(&why);
+        return 1;
+    }
+    say(capture, hob__error_text(&why));
+    hob_error_release(&why);
+    hob__kind_drop_recording(capture, kind);
+    /* Whoever changes something each time is not to pay for a recording each
+     * time. */
+    kind->gives_up = is_new || ++kind->misses == MOST_MISSES;
+    return 0;
+}
+
+static hob_status run_checked(const struct run *run, hob_error *error)
+{
+    hob_capture *capture = run->capture;
+    struct hob__kind *kind = NULL;
+    hob_status status = HOB_OK;
+    int is_replay = 0;
+
+    if (!capture->interface || puts_off(capture->device)) {
+        say(capture, capture->interface ? "a layer of the device puts ops off"
+                                        : "the device cannot record");
+        return run_as_it_is(run, error);
+    }
+    kind = hob__kind_find(capture, run->scope, run->inputs, run->input_count,
+                          run->out_count);
+    if (!kind)
+        return hob_error_set(error, HOB_ERR_MEMORY, "capture: no memory");
+    if (!kind->has_run)
+        say(capture, "it is the first of its kind");
+    else if (!kind->gives_up)
+        is_replay = try_replay(run, kind, &status, error);
+    if (!is_replay)
+        status = run_as_it_is(run, error);
+    else
+        capture->reason[0] = '\0';
+    kind->has_run |= !status;
+    hob__kind_drop_oldest(capture);
     return status;
 }
 
@@ -404,7 +362,11 @@ static hob_status run(hob_scope *scope, hob_capture *capture,
         status = check_tensor(capture, "input", i, inputs[i], error);
     if (status)
         return status;
-    kind = find_kind(capture, scope, inputs, input_count, out_count);
+    if (capture->is_checked)
+        return run_checked(
+            &(struct run){scope, capture, inputs, input_count, made, out_count},
+            error);
+    kind = hob__kind_find(capture, scope, inputs, input_count, out_count);
     if (!kind)
         return hob_error_set(error, HOB_ERR_MEMORY, "capture: no memory");
     if (kind->has_run) {
@@ -417,7 +379,7 @@ static hob_status run(hob_scope *scope, hob_capture *capture,
                                    out_count, error);
         kind->has_run = !status;
     }
-    drop_oldest(capture);
+    hob__kind_drop_oldest(capture);
     return status;
 }
 
@@ -464,9 +426,16 @@ hob_tensor *hob_capture_state(hob_scope *scope, hob_capture *capture,
                                "capture: there is no state %" PRIu32
                                ", it has %" PRIu32,
                                index, capture->state_count);
-    status = hob__capture_take(
-        capture, capture->state[index].device, &capture->state[index],
-        capture->state[index].slot->view.data, &tensor, &error);
+    if (!capture->interface) {
+        tensor = hob__tensor_share(capture->state[index].slot,
+                                   capture->state[index].device, 0);
+        status = tensor ? HOB_OK
+                        : hob_error_set(&error, HOB_ERR_MEMORY,
+                                        "capture: no memory");
+    } else
+        status = hob__capture_take(
+            capture, capture->state[index].device, &capture->state[index],
+            capture->state[index].slot->view.data, &tensor, &error);
     if (!status && hob__scope_adopt(scope, tensor))
         status = hob_error_set(&error, HOB_ERR_MEMORY, "capture: no memory");
     if (status)
@@ -481,7 +450,7 @@ void hob_capture_forget(hob_capture *capture)
         struct hob__kind *kind = capture->kinds;
 
         capture->kinds = kind->next;
-        kind_free(capture, kind);
+        hob__kind_free(capture, kind);
     }
 }
 

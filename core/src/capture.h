@@ -38,11 +38,18 @@ struct hob__kind {
     struct hob__operand *outs;
     void *graph;                     /* the backend's; NULL: not recorded yet */
     struct hob__recording recording; /* and what it holds */
+    uint32_t misses;   /* checked: runs in a row that were not as recorded */
+    uint32_t gives_up; /* checked: it is run as it is from now on */
 };
+
+/* Room for the reason why a checked step was not replayed. */
+enum { HOB__CAPTURE_REASON = 256 };
 
 struct hob_capture {
     hob_runtime *runtime;
     hob_device *device; /* one reference */
+    /* NULL: a checked one, whose base has none. Its slots are no memory of
+     * its own then, but the latest state itself. */
     const struct hob_capture_interface *interface;
     hob_step_fn fn;
     void *context;
@@ -50,9 +57,11 @@ struct hob_capture {
     uint32_t state_count;
     struct hob__kind *kinds; /* the latest used one first */
     uint32_t is_running;
+    uint32_t is_checked;
+    char reason[HOB__CAPTURE_REASON]; /* "": the latest run was a replay */
 };
 
-/* ---- capture.c ---- */
+/* ---- capture_kinds.c ---- */
 
 HOB_MUST_CHECK hob_status hob__operand_init(struct hob__operand *operand,
                                             const hob_tensor *tensor,
@@ -77,6 +86,16 @@ HOB_MUST_CHECK hob_status hob__capture_take(const hob_capture *capture,
                                             hob_tensor **out_tensor,
                                             hob_error *error);
 
+/* The kind of INPUTS, first in the list from now on; NULL without memory. */
+struct hob__kind *hob__kind_find(hob_capture *capture, const hob_scope *scope,
+                                 hob_tensor *const *inputs,
+                                 uint32_t input_count, uint32_t out_count);
+void hob__kind_drop_recording(const hob_capture *capture,
+                              struct hob__kind *kind);
+void hob__kind_free(const hob_capture *capture, struct hob__kind *kind);
+/* Give up what was not used for longest, if there are too many. */
+void hob__kind_drop_oldest(hob_capture *capture);
+
 /* ---- capture_step.c ---- */
 
 /* Call the function as it is. OUT gets references. */
@@ -87,6 +106,14 @@ hob__capture_call(hob_capture *capture, hob_scope *scope,
 /* Record the function for KIND, whose inputs have slots: set its graph and its
  * results. */
 HOB_MUST_CHECK hob_status hob__capture_record(hob_capture *capture,
+                                              struct hob__kind *kind,
+                                              hob_scope *scope,
+                                              hob_error *error);
+/*
+ * Call the function for KIND, which has a graph, without anything being run;
+ * HOB_OK if it asks for what was recorded. Else ERROR says what was not.
+ */
+HOB_MUST_CHECK hob_status hob__capture_follow(hob_capture *capture,
                                               struct hob__kind *kind,
                                               hob_scope *scope,
                                               hob_error *error);

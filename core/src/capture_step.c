@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * capture_step.c - one call of a step's function, as it is or recorded.
+ * capture_step.c - one call of a step's function: as it is, recorded, or
+ * compared with what was recorded.
  */
 #include "capture.h"
 
@@ -131,7 +132,7 @@ static hob_status make_ready(struct step_call *call, uint32_t index,
     if (status)
         return status;
     call->ready[index] = tensor;
-    if (!is_in_state(capture, tensor) ||
+    if (!capture->interface || !is_in_state(capture, tensor) ||
         (index < capture->state_count &&
          tensor->view.data == capture->state[index].slot->view.data))
         return HOB_OK;
@@ -143,6 +144,27 @@ static hob_status make_ready(struct step_call *call, uint32_t index,
     return status ? status : own(call, call->ready[index], error);
 }
 
+/* Where nothing is recorded the new state takes the place of the old one. */
+static hob_status hand_on_state(const struct step_call *call, hob_error *error)
+{
+    const hob_capture *capture = call->capture;
+    hob_tensor **next = call->state; /* those are of no more use */
+
+    for (uint32_t i = 0; i < capture->state_count; i++) {
+        next[i] = hob__tensor_share(call->ready[i], capture->device->at[0], 0);
+        if (next[i])
+            continue;
+        while (i-- > 0)
+            hob__tensor_unref(next[i]);
+        return no_memory(error);
+    }
+    for (uint32_t i = 0; i < capture->state_count; i++) {
+        hob__tensor_unref(capture->state[i].slot);
+        capture->state[i].slot = next[i];
+    }
+    return HOB_OK;
+}
+
 static hob_status keep_state(struct step_call *call, hob_error *error)
 {
     const hob_capture *capture = call->capture;
@@ -151,6 +173,8 @@ static hob_status keep_state(struct step_call *call, hob_error *error)
 
     for (uint32_t i = 0; i < count && !status; i++)
         status = make_ready(call, i, error);
+    if (!status && !capture->interface)
+        return hand_on_state(call, error);
     for (uint32_t i = 0; i < capture->state_count && !status; i++)
         status = hob__capture_put(capture, &capture->state[i], call->ready[i],
                                   error);
@@ -262,28 +286,49 @@ static hob_status note_results(const struct step_call *call,
     return status;
 }
 
+/* Call the function with loans; a script is written or compared until it has
+ * made all that it makes. */
+static hob_status call_with_loans(struct step_call *call,
+                                  struct hob__kind *kind, hob_error *error)
+{
+    hob_capture *capture = call->capture;
+    struct hob__script *script = &kind->recording.script;
+    hob_tensor **inputs = calloc(kind->input_count + 1u, sizeof(hob_tensor *));
+    hob_status status = inputs ? HOB_OK : no_memory(error);
+
+    if (!status)
+        status = lend(call, capture->state, capture->state_count, 1,
+                      call->state, error);
+    if (!status)
+        status = lend(call, kind->inputs, kind->input_count, 0, inputs, error);
+    if (!status)
+        status = call_function(call, inputs, kind->input_count, error);
+    if (!status && script->use &&
+        hob__script_made(script, call->made,
+                         capture->state_count + call->out_count))
+        status = no_memory(error);
+    free(inputs);
+    return status;
+}
+
 static hob_status run_recorded(hob_capture *capture, struct hob__kind *kind,
                                hob_scope *scope, hob_error *error)
 {
-    hob_tensor **inputs = calloc(kind->input_count + 1u, sizeof(hob_tensor *));
+    struct hob__script *script = &kind->recording.script;
     struct step_call call;
     hob_status status = begin(&call, capture, scope, kind->out_count, error);
 
-    if (!status && !inputs)
+    if (!status && capture->is_checked &&
+        hob__script_begin(script, HOB__SCRIPT_WRITE))
         status = no_memory(error);
     if (!status)
-        status = lend(&call, capture->state, capture->state_count, 1,
-                      call.state, error);
-    if (!status)
-        status = lend(&call, kind->inputs, kind->input_count, 0, inputs, error);
-    if (!status)
-        status = call_function(&call, inputs, kind->input_count, error);
+        status = call_with_loans(&call, kind, error);
+    (void)hob__script_end(script);
     if (!status)
         status = keep_state(&call, error);
     if (!status)
         status = note_results(&call, kind);
     end(&call);
-    free(inputs);
     return status;
 }
 
@@ -319,6 +364,27 @@ static hob_status say_refused(const hob_capture *capture, char *message,
     return HOB_ERR_UNSUPPORTED;
 }
 
+/* From here on this thread's work is KIND's, and none is done. */
+static hob_status begin_recording(hob_capture *capture, struct hob__kind *kind,
+                                  hob_error *error)
+{
+    char *message = NULL;
+    hob_status status;
+
+    kind->recording.base = capture->device->at[0];
+    hob__recording_begin(capture->runtime, &kind->recording);
+    status =
+        capture->interface->begin(capture->device->at[0]->instance, &message);
+    if (!status)
+        return HOB_OK;
+    hob__recording_end(capture->runtime);
+    hob_error_set(error, status, "capture: %s",
+                  message ? message : hob_status_name(status));
+    if (message)
+        capture->runtime->host.mem_free(&capture->runtime->host, message);
+    return status;
+}
+
 hob_status hob__capture_record(hob_capture *capture, struct hob__kind *kind,
                                hob_scope *scope, hob_error *error)
 {
@@ -329,19 +395,10 @@ hob_status hob__capture_record(hob_capture *capture, struct hob__kind *kind,
 
     /* What was put off before the step is not a part of it. */
     status = hob__flush_device(capture->device, error);
+    if (!status)
+        status = begin_recording(capture, kind, error);
     if (status)
         return status;
-    kind->recording.base = capture->device->at[0];
-    hob__recording_begin(capture->runtime, &kind->recording);
-    status = capture->interface->begin(device, &message);
-    if (status) {
-        hob__recording_end(capture->runtime);
-        hob_error_set(error, status, "capture: %s",
-                      message ? message : hob_status_name(status));
-        if (message)
-            capture->runtime->host.mem_free(&capture->runtime->host, message);
-        return status;
-    }
     if (!error)
         error = &own_error;
     status = run_recorded(capture, kind, scope, error);
@@ -358,4 +415,47 @@ hob_status hob__capture_record(hob_capture *capture, struct hob__kind *kind,
         status = hob_error_set(error, ended, "capture: recording failed");
     hob_error_release(&own_error);
     return status;
+}
+
+static hob_status run_followed(hob_capture *capture, struct hob__kind *kind,
+                               hob_scope *scope, hob_error *error)
+{
+    struct hob__script *script = &kind->recording.script;
+    struct step_call call;
+    hob_status status = begin(&call, capture, scope, kind->out_count, error);
+
+    if (!status && hob__script_begin(script, HOB__SCRIPT_FOLLOW))
+        status = no_memory(error);
+    if (!status)
+        status = call_with_loans(&call, kind, error);
+    end(&call);
+    if (hob__script_end(script) && !status)
+        status = hob_error_set(error, HOB_ERR_STATE,
+                               "capture: the step has left tensors behind");
+    if (!status && script->differs)
+        status = hob_error_set(error, HOB_ERR_STATE,
+                               "capture: the step is not what was recorded");
+    return status;
+}
+
+hob_status hob__capture_follow(hob_capture *capture, struct hob__kind *kind,
+                               hob_scope *scope, hob_error *error)
+{
+    void *device = capture->device->at[0]->instance, *graph;
+    char *message = NULL;
+    hob_status status = begin_recording(capture, kind, error), ended;
+
+    if (status)
+        return status;
+    status = run_followed(capture, kind, scope, error);
+    if (!status)
+        status =
+            check_loans(capture->state, capture->state_count, "state", error);
+    if (!status)
+        status = check_loans(kind->inputs, kind->input_count, "input", error);
+    ended = capture->interface->end(device, 0, &graph, &message);
+    hob__recording_end(capture->runtime);
+    if (ended && message)
+        status = say_refused(capture, message, error);
+    return status ? status : ended;
 }

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "prepared.h"
 
+#include "words.h"
+
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,75 +17,6 @@ struct hob__prepared {
     size_t words;
     uint64_t key[]; /* what the plan depends on */
 };
-
-/* ---- keys ---- */
-
-/* Words are counted where KEY is NULL. */
-struct writer {
-    uint64_t *key;
-    size_t words;
-};
-
-static void put(struct writer *writer, uint64_t word)
-{
-    if (writer->key)
-        writer->key[writer->words] = word;
-    writer->words++;
-}
-
-static void put_tensor(struct writer *writer, hob_tensor *tensor)
-{
-    const struct hob_view *view = hob_tensor_view(tensor);
-
-    put(writer, view->dtype | (uint64_t)view->rank << 8 |
-                    (uint64_t)(view->flags & HOB_VIEW_CONTIGUOUS) << 16 |
-                    (uint64_t)view->scheme << 32);
-    for (uint32_t i = 0; i < view->rank; i++) {
-        put(writer, (uint64_t)view->shape[i]);
-        put(writer, (uint64_t)view->strides[i]);
-    }
-}
-
-static void put_value(struct writer *writer, const hob_value *value)
-{
-    uint64_t word = 0;
-
-    put(writer, value->tag | (uint64_t)value->count << 8);
-    switch (value->tag) {
-    case HOB_TAG_TENSOR:
-        put_tensor(writer, value->u.tensor);
-        break;
-    case HOB_TAG_TENSORS:
-        for (uint32_t i = 0; i < value->count; i++)
-            put_tensor(writer, value->u.tensors[i]);
-        break;
-    case HOB_TAG_I64S:
-    case HOB_TAG_F64S:
-        for (uint32_t i = 0; i < value->count; i++)
-            put(writer, (uint64_t)value->u.i64s[i]);
-        break;
-    case HOB_TAG_STR:
-        for (uint32_t i = 0; i < value->count; i += 8) {
-            size_t rest = value->count - i;
-
-            word = 0;
-            memcpy(&word, value->u.str + i, rest < 8 ? rest : 8);
-            put(writer, word);
-        }
-        break;
-    case HOB_TAG_ABSENT:
-        break;
-    default:
-        put(writer, value->u.u64); /* a double by its bits */
-        break;
-    }
-}
-
-static void put_call(struct writer *writer, const struct hob_call *call)
-{
-    for (uint32_t i = 0; i < call->arg_count; i++)
-        put_value(writer, &call->args[i]);
-}
 
 /* ---- the list ---- */
 
@@ -126,19 +59,19 @@ struct hob__prepared *hob__prepared_find(struct hob__prepared_list *list,
                                          const struct hob_call *call)
 {
     uint64_t on_stack[256]; /* enough but for long lists */
-    struct writer writer = {NULL, 0};
+    struct hob__words words = {0};
     struct hob__prepared *kept;
     uint64_t *key = on_stack;
 
-    put_call(&writer, call);
-    if (writer.words > sizeof(on_stack) / sizeof(on_stack[0]))
-        key = malloc(writer.words * sizeof(*key));
+    hob__words_put_call(&words, call);
+    if (words.count > sizeof(on_stack) / sizeof(on_stack[0]))
+        key = malloc(words.count * sizeof(*key));
     if (!key)
         return NULL;
-    writer = (struct writer){key, 0};
-    put_call(&writer, call);
+    words = (struct hob__words){.to = key};
+    hob__words_put_call(&words, call);
     pthread_mutex_lock(lock);
-    kept = find(list, key, writer.words);
+    kept = find(list, key, words.count);
     pthread_mutex_unlock(lock);
     if (key != on_stack)
         free(key);
@@ -163,16 +96,16 @@ struct hob__prepared *hob__prepared_keep(struct hob__prepared_list *list,
                                          const struct hob_call *call,
                                          const struct hob_prepare *plan)
 {
-    struct writer writer = {NULL, 0};
+    struct hob__words words = {0};
     struct hob__prepared *kept, *other, *last = NULL;
 
-    put_call(&writer, call);
-    kept = calloc(1, sizeof(*kept) + writer.words * sizeof(kept->key[0]));
+    hob__words_put_call(&words, call);
+    kept = calloc(1, sizeof(*kept) + words.count * sizeof(kept->key[0]));
     if (!kept)
         return NULL;
-    kept->words = writer.words;
-    writer = (struct writer){kept->key, 0};
-    put_call(&writer, call);
+    kept->words = words.count;
+    words = (struct hob__words){.to = kept->key};
+    hob__words_put_call(&words, call);
     kept->plan = *plan;
     atomic_init(&kept->refs, 2); /* the list's and the caller's */
     pthread_mutex_lock(lock);

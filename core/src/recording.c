@@ -23,6 +23,7 @@ void hob__recording_end(hob_runtime *runtime)
 
 void hob__recording_release(struct hob__recording *recording)
 {
+    hob__script_release(&recording->script);
     for (uint32_t i = 0; i < recording->held_count; i++)
         hob__tensor_unref(recording->held[i]);
     free(recording->held);
@@ -115,7 +116,10 @@ hob_status hob__recording_see(struct hob_call *call)
     if (op->manifest && !op->manifest->capture)
         return hob__call_fail(call, HOB_ERR_UNSUPPORTED,
                               "its manifest says \"capture\": false");
-    return hold_arguments(recording, call);
+    /* What is compared is held already, or another. */
+    return recording->script.use == HOB__SCRIPT_FOLLOW
+               ? HOB_OK
+               : hold_arguments(recording, call);
 }
 
 /* ---- memory of the capture ---- */

@@ -11,11 +11,13 @@
 #define HOB__RECORDING_H
 
 #include "runtime.h"
+#include "script.h"
 
 #include <hob/ext/plugin.h>
 
 struct hob__recording {
     hob_device *base;  /* what is recorded */
+    struct hob__script script; /* of a capture that checks its steps */
     hob_tensor **held; /* handles on what the step reads from before */
     uint32_t held_count;
     uint32_t held_room;

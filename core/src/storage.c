@@ -16,6 +16,7 @@ static void init(struct hob_storage *storage, hob_device *base, uint64_t bytes,
     atomic_init(&storage->flags, flags);
     storage->base = base;
     storage->bytes = bytes;
+    storage->stamp = 0;
 }
 
 hob_status hob__storage_alloc(struct hob_storage *storage, hob_device *base,

@@ -33,6 +33,9 @@ struct hob_storage {
     uint64_t bytes;
     void (*deleter)(void *context);
     void *context;
+    /* The call that made these elements, in a step that is written down or
+     * compared (script.h); 0: none. */
+    uint64_t stamp;
 };
 
 /*

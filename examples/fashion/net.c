@@ -122,7 +122,7 @@ hob_tensor *net_train(struct net *net, hob_scope *root, hob_scope *scope,
         if (hob_adam_step(scope, hob_move(scope, net->params[i]), grads[i],
                           hob_move(scope, net->m[i]),
                           hob_move(scope, net->v[i]), net->step, lr, 0.9, 0.999,
-                          1e-8, 0, &param, &m, &v))
+                          1e-8, 0, NULL, &param, &m, &v))
             break;
         hob_assign(root, &net->params[i], param);
         hob_assign(root, &net->m[i], m);

@@ -81,8 +81,8 @@ static void kernel_close(struct cube_device *opened, void *closed)
     opened->host->mem_free(opened->host, kernel);
 }
 
-/* Recorded, so that a replay starts it while the kernel before it ends: what
- * that costs the host more is paid once. */
+/* It starts while the kernel before it ends, and waits for that by itself. A
+ * row of small kernels is bound by what lies between two of them. */
 static int launch_overlapping(struct ccu_device *device,
                               const struct ccu_kernel *kernel,
                               const struct cube_launch *launch,
@@ -122,7 +122,7 @@ static hob_status launch(struct cube_device *opened, void *kernel_handle,
     parameters[0] = params;
     for (uint32_t i = 0; i < launch->place_count; i++)
         parameters[i] = params + launch->places[i];
-    if (kernel->waits && ccu_is_recording(device))
+    if (kernel->waits)
         result = launch_overlapping(device, kernel, launch, parameters);
     else
         result = device->driver->launch(

@@ -6,7 +6,7 @@
 
 /* ---- sizes ---- */
 
-/* Up to 8 grains each size has a list; above, each power of two is cut into
+/* Up to 16 grains each size has a list; above, each power of two is cut into
  * eight. What has no list is as large as the driver's own pages make it. */
 uint64_t ccu_memory_size(uint64_t bytes, uint32_t *out_class)
 {
@@ -19,7 +19,7 @@ uint64_t ccu_memory_size(uint64_t bytes, uint32_t *out_class)
     if (bytes > CCU_LIST_BYTES)
         return bytes > UINT64_MAX - page ? bytes
                                          : (bytes + page - 1) / page * page;
-    while (last >> shift >= CCU_MEMORY_STEPS)
+    while (last >> shift >= 2 * CCU_MEMORY_STEPS)
         shift++;
     steps = (last >> shift) + 1;
     *out_class = shift * CCU_MEMORY_STEPS + (uint32_t)steps - 1;
@@ -44,18 +44,54 @@ static int list_push(struct ccu_list *list, ccu_address block)
     return 1;
 }
 
-/* Give all blocks of all lists to the driver's pool. */
-static void empty_locked(struct ccu_memory *memory)
+static uint32_t class_of(uint64_t bytes)
+{
+    uint32_t class;
+
+    (void)ccu_memory_size(bytes, &class);
+    return class;
+}
+
+/* Give all blocks of the lists from class FIRST on to the driver's pool. */
+static void empty_locked(struct ccu_memory *memory, uint32_t first)
 {
     const struct ccu_driver *driver = memory->device->driver;
 
-    for (uint32_t i = 0; i < CCU_MEMORY_CLASSES; i++) {
+    for (uint32_t i = first; i < CCU_MEMORY_CLASSES; i++) {
         struct ccu_list *list = &memory->lists[i];
 
         while (list->count)
             (void)driver->free(list->blocks[--list->count],
                                memory->device->stream);
     }
+    memory->listed = 0;
+}
+
+/*
+ * Before the driver is asked for SIZE bytes more: where the lists hold so much
+ * that the device's memory would grow beyond what was ever in use at once, by
+ * more than a sixteenth, large blocks go back to the driver's pool, which can
+ * join and cut them.
+ */
+static void make_room_locked(struct ccu_memory *memory, uint64_t size)
+{
+    const struct hob_memory_stats *stats = &memory->stats;
+    const uint64_t used = stats->in_use_bytes + stats->padding_bytes + size;
+    const uint64_t peak = used > stats->peak_bytes ? used : stats->peak_bytes;
+
+    if (size >= CCU_LARGE_BYTES && used + memory->listed > peak + peak / 16)
+        empty_locked(memory, class_of(CCU_LARGE_BYTES));
+}
+
+/* The next block of list CLASS, of SIZE bytes, which is not empty. */
+static ccu_address pop_locked(struct ccu_memory *memory, uint32_t class,
+                              uint64_t size)
+{
+    struct ccu_list *list = &memory->lists[class];
+
+    if (size >= CCU_LARGE_BYTES)
+        memory->listed -= size;
+    return list->blocks[--list->count];
 }
 
 /* ---- public ---- */
@@ -91,7 +127,7 @@ hob_status ccu_memory_init(struct ccu_memory *memory, struct ccu_device *device,
 void ccu_memory_release(struct ccu_memory *memory)
 {
     if (memory->pool) {
-        empty_locked(memory);
+        empty_locked(memory, 0);
         (void)memory->device->driver->stream_wait(memory->device->stream);
         (void)memory->device->driver->pool_destroy(memory->pool);
     }
@@ -116,13 +152,12 @@ int ccu_memory_take_listed(struct ccu_memory *memory, uint64_t bytes,
 {
     uint32_t class;
     const uint64_t size = ccu_memory_size(bytes, &class);
-    struct ccu_list *list = &memory->lists[class % CCU_MEMORY_CLASSES];
     int is_taken;
 
     pthread_mutex_lock(&memory->lock);
-    is_taken = class < CCU_MEMORY_CLASSES && list->count;
+    is_taken = class < CCU_MEMORY_CLASSES && memory->lists[class].count;
     if (is_taken) {
-        *out_address = list->blocks[--list->count];
+        *out_address = pop_locked(memory, class, size);
         count_taken(&memory->stats, bytes, size);
     }
     pthread_mutex_unlock(&memory->lock);
@@ -141,11 +176,10 @@ int ccu_memory_take(struct ccu_memory *memory, uint64_t bytes,
         return result;
     pthread_mutex_lock(&memory->lock);
     if (class < CCU_MEMORY_CLASSES && memory->lists[class].count) {
-        struct ccu_list *list = &memory->lists[class];
-
-        *out_address = list->blocks[--list->count];
+        *out_address = pop_locked(memory, class, size);
         result = CCU_OK;
     } else {
+        make_room_locked(memory, size);
         result = memory->device->driver->alloc(
             out_address, (size_t)size, memory->pool, memory->device->stream);
         memory->stats.system_count += result == CCU_OK;
@@ -169,8 +203,10 @@ void ccu_memory_give(struct ccu_memory *memory, ccu_address address,
     pthread_mutex_lock(&memory->lock);
     memory->stats.in_use_bytes -= bytes;
     memory->stats.padding_bytes -= size - bytes;
-    if (class == CCU_MEMORY_CLASSES ||
-        !list_push(&memory->lists[class], address)) {
+    if (class < CCU_MEMORY_CLASSES &&
+        list_push(&memory->lists[class], address)) {
+        memory->listed += size >= CCU_LARGE_BYTES ? size : 0;
+    } else {
         is_pushed = ccu_enter(device);
         (void)device->driver->free(address, device->stream);
         ccu_leave(device, is_pushed);
@@ -181,7 +217,7 @@ void ccu_memory_give(struct ccu_memory *memory, ccu_address address,
 void ccu_memory_trim(struct ccu_memory *memory)
 {
     pthread_mutex_lock(&memory->lock);
-    empty_locked(memory);
+    empty_locked(memory, 0);
     (void)memory->device->driver->stream_wait(memory->device->stream);
     (void)memory->device->driver->pool_trim(memory->pool, 0);
     pthread_mutex_unlock(&memory->lock);

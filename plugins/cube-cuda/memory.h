@@ -6,7 +6,8 @@
  * keeps what it was given back (cuMemAllocFromPoolAsync); that takes some
  * microseconds. Blocks of up to CCU_LIST_BYTES are therefore kept in lists by
  * size, in classes of an eighth of a power of two, where taking one costs no
- * call of the driver. Larger blocks are worth more than that.
+ * call of the driver. Larger blocks are worth more than that, and so are those
+ * from CCU_LARGE_BYTES on where the lists would make the device's memory grow.
  *
  * A block that is given back may be given out at once although work that was
  * asked for before still uses it: one stream does all work, in order.
@@ -29,6 +30,7 @@ enum {
     CCU_MEMORY_GRAIN = 512,
     CCU_MEMORY_STEPS = 8, /* classes between powers of two */
     CCU_LIST_BYTES = 64 << 20,
+    CCU_LARGE_BYTES = 1 << 20, /* from here on a block is worth a call */
     CCU_MEMORY_CLASSES = 20 * CCU_MEMORY_STEPS
 };
 
@@ -44,6 +46,7 @@ struct ccu_memory {
     uint32_t has_lock;
     struct CUmemPoolHandle_st *pool;
     struct ccu_list lists[CCU_MEMORY_CLASSES];
+    uint64_t listed; /* bytes of large blocks in lists */
     struct hob_memory_stats stats;
 };
 

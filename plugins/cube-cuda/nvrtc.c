@@ -5,6 +5,7 @@
 
 #include <cube/message.h>
 
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -122,6 +123,34 @@ static hob_status take_cubin(struct ccu_device *device,
     return HOB_OK;
 }
 
+/*
+ * Compile PROGRAM; NVRTC's answer. Its own cache is left out, as there is one
+ * on disk already: looking for what is not there took 20 to 200 ms of a
+ * kernel's first compilation. So are the parts of CUDA that texts of the
+ * dialect, which wait by themselves, cannot use.
+ */
+static int compile(struct ccu_device *device, struct _nvrtcProgram *program,
+                   const struct cube_source *source)
+{
+    enum { INVALID_OPTION = 5, NEEDED = 3 };
+    struct ccu_compiler *compiler = &device->compiler;
+    char architecture[40];
+    const char *const options[] = {architecture, "--fmad=false", "--std=c++14",
+                                   "--no-cache", "--minimal"};
+    int result = INVALID_OPTION;
+
+    snprintf(architecture, sizeof(architecture), "--gpu-architecture=sm_%d%d%s",
+             device->physical->major, device->physical->minor,
+             source->is_tied ? "a" : "");
+    if (!atomic_load(&compiler->is_old))
+        result = compiler->nvrtc.compile(
+            program, NEEDED + 1 + (source->waits != 0), options);
+    if (result != INVALID_OPTION)
+        return result;
+    atomic_store(&compiler->is_old, 1);
+    return compiler->nvrtc.compile(program, NEEDED, options);
+}
+
 hob_status ccu_compile(struct cube_device *opened,
                        const struct cube_source *source, void **out_binary,
                        uint64_t *out_bytes, char **out_message)
@@ -129,9 +158,6 @@ hob_status ccu_compile(struct cube_device *opened,
     struct ccu_device *device = (struct ccu_device *)opened;
     const struct ccu_nvrtc *nvrtc = &device->compiler.nvrtc;
     struct _nvrtcProgram *program = NULL;
-    char architecture[40];
-    const char *const options[] = {architecture, "--fmad=false",
-                                   "--std=c++14"};
     hob_status status;
     int result;
 
@@ -141,16 +167,12 @@ hob_status ccu_compile(struct cube_device *opened,
     if (!device->compiler.is_open)
         return cube_say(opened->host, out_message, HOB_ERR_DEVICE, "%s: %s",
                         device->name, device->compiler.problem);
-    snprintf(architecture, sizeof(architecture), "--gpu-architecture=sm_%d%d%s",
-             device->physical->major, device->physical->minor,
-             source->is_tied ? "a" : "");
     result = nvrtc->create(&program, source->text, source->name, 0, NULL, NULL);
     if (result)
         return cube_say(opened->host, out_message, HOB_ERR_MEMORY,
                         "%s: NVRTC cannot take kernel %s (NVRTC %d)",
                         device->name, source->name, result);
-    result = nvrtc->compile(program, sizeof(options) / sizeof(options[0]),
-                            options);
+    result = compile(device, program, source);
     status = result ? say_log(device, program, source, result, out_message)
                     : take_cubin(device, program, out_binary, out_bytes);
     (void)nvrtc->destroy(&program);

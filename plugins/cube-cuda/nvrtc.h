@@ -24,6 +24,7 @@ struct ccu_compiler {
     uint32_t has_thread; /* it runs, and was not waited for */
     uint32_t is_open;    /* all functions are there */
     int major, minor;    /* its version */
+    _Atomic uint32_t is_old; /* it knows no options that make it faster */
     char problem[CCU_REASON];
 };
 

@@ -28,6 +28,7 @@ struct cube_entries {
 
 /* One a family, listed in entries.c too. */
 extern const struct cube_entries cube_attention_entries;
+extern const struct cube_entries cube_cat_entries;
 extern const struct cube_entries cube_channels_entries;
 extern const struct cube_entries cube_conv_entries;
 extern const struct cube_entries cube_copy_entries;
@@ -43,6 +44,7 @@ extern const struct cube_entries cube_pool_entries;
 extern const struct cube_entries cube_quant_entries;
 extern const struct cube_entries cube_random_entries;
 extern const struct cube_entries cube_reduce_entries;
+extern const struct cube_entries cube_resize_entries;
 extern const struct cube_entries cube_rows_entries;
 extern const struct cube_entries cube_scan_entries;
 extern const struct cube_entries cube_scatter_entries;

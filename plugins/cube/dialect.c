@@ -80,6 +80,21 @@ static int has_buffer(const struct cube_variant *variant, uint32_t index)
     return variant->dtypes[index] != HOB_DTYPE_NONE;
 }
 
+/* COUNT more numbers at AT, joined to those before where they are alike. */
+static void add_run(struct cube_layout *layout, uint32_t at,
+                    enum cube_type type, uint32_t count)
+{
+    struct cube_number_run *last = &layout->runs[layout->run_count];
+
+    if (layout->run_count && last[-1].type == (uint32_t)type &&
+        last[-1].at + last[-1].count * cube_type_size(type) == at) {
+        last[-1].count = (uint16_t)(last[-1].count + count);
+        return;
+    }
+    *last = (struct cube_number_run){(uint16_t)at, (uint16_t)count, type};
+    layout->run_count++;
+}
+
 void cube_layout_init(struct cube_layout *layout,
                       const struct cube_variant *variant)
 {
@@ -94,12 +109,14 @@ void cube_layout_init(struct cube_layout *layout,
     }
     for (uint32_t i = 0; i < CUBE_MAX_PARAMS && program->params[i].name; i++) {
         const struct cube_param *param = &program->params[i];
-        const uint32_t size =
-            cube_type_size(cube_type_of(variant, param->type));
+        const enum cube_type type = cube_type_of(variant, param->type);
+        const uint32_t size = cube_type_size(type);
         const uint32_t count = cube_param_count(variant, param);
 
         at = count ? round_up(at, size) : at;
         layout->params[i] = (uint16_t)at;
+        if (count)
+            add_run(layout, at, type, count);
         at += size * count;
     }
     layout->bytes = round_up(at, program->language ? 4 : 8);

@@ -121,11 +121,21 @@ struct cube_variant {
 void cube_variant_init(struct cube_variant *variant,
                        const struct cube_program *program);
 
+/* COUNT numbers of one type, one after the other. */
+struct cube_number_run {
+    uint16_t at; /* bytes from the beginning */
+    uint16_t count;
+    uint32_t type; /* enum cube_type */
+};
+
 /* Where a parameter lies in what the kernel is launched with. */
 struct cube_layout {
     uint16_t buffers[CUBE_MAX_BUFFERS]; /* bytes from the beginning */
     uint16_t params[CUBE_MAX_PARAMS];
     uint32_t bytes;
+    /* All numbers in order, as each launch packs them. */
+    uint32_t run_count;
+    struct cube_number_run runs[CUBE_MAX_PARAMS];
 };
 
 /* Lay VARIANT's parameters out: buffers in order, then the others. */

@@ -6,6 +6,7 @@
 
 static const struct cube_entries *const families[] = {
     &cube_attention_entries,
+    &cube_cat_entries,
     &cube_channels_entries,
     &cube_conv_entries,
     &cube_copy_entries,
@@ -21,6 +22,7 @@ static const struct cube_entries *const families[] = {
     &cube_quant_entries,
     &cube_random_entries,
     &cube_reduce_entries,
+    &cube_resize_entries,
     &cube_rows_entries,
     &cube_scan_entries,
     &cube_scatter_entries,

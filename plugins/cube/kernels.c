@@ -6,15 +6,24 @@
 #include "message.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+/* Kernels by the hash of their variant, open addressing; NULL is free. Slots
+ * are filled once and a table is never freed before its device is closed, so
+ * they are read without the lock. */
+struct table {
+    struct table *smaller; /* the one before it, which may still be read */
+    uint64_t slot_count;   /* a power of 2, more than there are kernels */
+    struct cube_kernel *_Atomic slots[];
+};
+
 struct cube_kernels {
     struct cube_device *device; /* borrowed, outlives the kernels */
-    pthread_mutex_t lock;       /* of what follows */
-    struct cube_kernel **slots; /* by hash, open addressing; NULL is free */
-    uint64_t slot_count;        /* a power of 2, or 0 */
+    struct table *_Atomic table;
+    pthread_mutex_t lock; /* of what is written, and of what follows */
     uint64_t count;
     struct cube_described *described; /* a list */
     struct cube_cache *cache; /* opened with the first compilation */
@@ -47,46 +56,65 @@ static uint64_t hash_of(const struct cube_variant *variant)
     return even ^ even >> 32;
 }
 
-static struct cube_kernel **slot_locked(const struct cube_kernels *kernels,
-                                        const struct cube_variant *variant)
+/* The slot of VARIANT in TABLE, or the one that it would have; *OUT_KERNEL is
+ * what it holds. */
+static struct cube_kernel *_Atomic *
+slot_of(struct table *table, const struct cube_variant *variant,
+        const struct cube_kernel **out_kernel)
 {
     uint64_t at = hash_of(variant);
 
     for (;; at++) {
-        struct cube_kernel **slot =
-            &kernels->slots[at & (kernels->slot_count - 1)];
+        struct cube_kernel *_Atomic *slot =
+            &table->slots[at & (table->slot_count - 1)];
 
-        if (!*slot || memcmp(&(*slot)->variant, variant, sizeof(*variant)) == 0)
+        *out_kernel = atomic_load_explicit(slot, memory_order_acquire);
+        if (!*out_kernel ||
+            memcmp(&(*out_kernel)->variant, variant, sizeof(*variant)) == 0)
             return slot;
     }
 }
 
-static int grow_locked(struct cube_kernels *kernels)
+static void put(struct table *table, struct cube_kernel *kernel)
 {
-    struct cube_kernel **old = kernels->slots;
-    const uint64_t old_count = kernels->slot_count;
-    const uint64_t count = old_count ? 2 * old_count : 64;
-    struct cube_kernel **slots = calloc((size_t)count, sizeof(*slots));
+    const struct cube_kernel *there;
 
-    if (!slots)
-        return 0;
-    kernels->slots = slots;
-    kernels->slot_count = count;
-    for (uint64_t i = 0; i < old_count; i++)
-        if (old[i])
-            *slot_locked(kernels, &old[i]->variant) = old[i];
-    free(old);
-    return 1;
+    atomic_store_explicit(slot_of(table, &kernel->variant, &there), kernel,
+                          memory_order_release);
+}
+
+/* A table with room for one more, or NULL without memory. */
+static struct table *roomy_locked(struct cube_kernels *kernels)
+{
+    struct table *old = atomic_load(&kernels->table), *table;
+    const uint64_t count = old ? 2 * old->slot_count : 64;
+
+    if (old && 2 * (kernels->count + 1) <= old->slot_count)
+        return old;
+    table = calloc(1, sizeof(*table) + (size_t)count * sizeof(table->slots[0]));
+    if (!table)
+        return NULL;
+    table->smaller = old;
+    table->slot_count = count;
+    for (uint64_t i = 0; old && i < old->slot_count; i++) {
+        struct cube_kernel *kernel = atomic_load(&old->slots[i]);
+
+        if (kernel)
+            put(table, kernel);
+    }
+    atomic_store_explicit(&kernels->table, table, memory_order_release);
+    return table;
 }
 
 static const struct cube_kernel *find(struct cube_kernels *kernels,
                                       const struct cube_variant *variant)
 {
-    const struct cube_kernel *kernel;
+    struct table *table =
+        atomic_load_explicit(&kernels->table, memory_order_acquire);
+    const struct cube_kernel *kernel = NULL;
 
-    pthread_mutex_lock(&kernels->lock);
-    kernel = kernels->count ? *slot_locked(kernels, variant) : NULL;
-    pthread_mutex_unlock(&kernels->lock);
+    if (table)
+        (void)slot_of(table, variant, &kernel);
     return kernel;
 }
 
@@ -103,23 +131,20 @@ void cube_kernel_close(struct cube_kernels *kernels, struct cube_kernel *kernel)
 static const struct cube_kernel *insert(struct cube_kernels *kernels,
                                         struct cube_kernel *kernel)
 {
-    struct cube_kernel **slot;
-    struct cube_kernel *there = NULL;
-    int has_room;
+    const struct cube_kernel *there = NULL;
+    struct table *table;
 
     pthread_mutex_lock(&kernels->lock);
-    has_room =
-        2 * (kernels->count + 1) <= kernels->slot_count || grow_locked(kernels);
-    if (has_room) {
-        slot = slot_locked(kernels, &kernel->variant);
-        there = *slot;
+    table = roomy_locked(kernels);
+    if (table) {
+        (void)slot_of(table, &kernel->variant, &there);
         if (!there) {
-            *slot = kernel;
+            put(table, kernel);
             kernels->count++;
         }
     }
     pthread_mutex_unlock(&kernels->lock);
-    if (has_room && !there)
+    if (table && !there)
         return kernel;
     cube_kernel_close(kernels, kernel);
     return there;
@@ -350,21 +375,31 @@ struct cube_kernels *cube_kernels_new(struct cube_device *device)
     return kernels;
 }
 
+/* Close what TABLE has, and free it with those before it. */
+static void free_table(struct cube_kernels *kernels, struct table *table)
+{
+    for (uint64_t i = 0; table && i < table->slot_count; i++)
+        cube_kernel_close(kernels, atomic_load(&table->slots[i]));
+    while (table) {
+        struct table *smaller = table->smaller;
+
+        free(table);
+        table = smaller;
+    }
+}
+
 void cube_kernels_free(struct cube_kernels *kernels)
 {
     if (!kernels)
         return;
     cube_fusion_free(kernels->fusion);
-    for (uint64_t i = 0; i < kernels->slot_count; i++)
-        if (kernels->slots[i])
-            cube_kernel_close(kernels, kernels->slots[i]);
+    free_table(kernels, atomic_load(&kernels->table));
     while (kernels->described) {
         struct cube_described *next = kernels->described->next;
 
         free(kernels->described);
         kernels->described = next;
     }
-    free(kernels->slots);
     cube_cache_close(kernels->cache);
     pthread_mutex_destroy(&kernels->lock);
     free(kernels);

@@ -75,75 +75,38 @@ void cube_job_memory(struct cube_job *job, const void *data, uint32_t dtype,
     add_buffer(job, data, dtype, range);
 }
 
-void cube_job_absent(struct cube_job *job)
-{
-    job->data[job->buffer_count++] = NULL;
-}
-
-/* ---- numbers ---- */
-
-void cube_job_i64(struct cube_job *job, int64_t number)
-{
-    assert(job->number_count < CUBE_MAX_NUMBERS);
-    memcpy(&job->numbers[job->number_count++], &number, sizeof(number));
-}
-
-void cube_job_f64(struct cube_job *job, double number)
-{
-    assert(job->number_count < CUBE_MAX_NUMBERS);
-    memcpy(&job->numbers[job->number_count++], &number, sizeof(number));
-}
-
-void cube_job_i64s(struct cube_job *job, const int64_t *numbers, uint32_t count)
-{
-    for (uint32_t i = 0; i < count; i++)
-        cube_job_i64(job, numbers[i]);
-}
-
-void cube_job_constant(struct cube_job *job, int32_t constant)
-{
-    assert(job->constant_count < CUBE_MAX_CONSTANTS);
-    job->variant.constants[job->constant_count++] = constant;
-}
-
-void cube_job_symbol(struct cube_job *job, const char *word)
-{
-    assert(job->symbol_count < CUBE_MAX_SYMBOLS);
-    job->variant.symbols[job->symbol_count++] = word;
-}
-
-void cube_job_reach(struct cube_job *job, int64_t count)
-{
-    /* A kernel steps over the end by one step of all groups at most. */
-    if (count > INT32_MAX - (1 << 24))
-        job->variant.is_wide = 1;
-}
-
 /* ---- running ---- */
 
-static uint32_t pack_number(unsigned char *to, enum cube_type type,
-                            uint64_t number)
+static void pack_run(unsigned char *to, const struct cube_number_run *run,
+                     const uint64_t *numbers)
 {
-    const uint32_t size = cube_type_size(type);
-    const uint32_t low = (uint32_t)number;
-    double wide;
-    float single;
+    switch (run->type) {
+    case CUBE_I32:
+    case CUBE_U32:
+        for (uint32_t k = 0; k < run->count; k++) {
+            const uint32_t low = (uint32_t)numbers[k];
 
-    if (type == CUBE_F32) {
-        memcpy(&wide, &number, sizeof(wide));
-        single = (float)wide;
-        memcpy(to, &single, sizeof(single));
-    } else if (size == 4)
-        memcpy(to, &low, sizeof(low));
-    else
-        memcpy(to, &number, sizeof(number));
-    return size;
+            memcpy(to + k * sizeof(low), &low, sizeof(low));
+        }
+        break;
+    case CUBE_F32:
+        for (uint32_t k = 0; k < run->count; k++) {
+            double wide;
+            float single;
+
+            memcpy(&wide, &numbers[k], sizeof(wide));
+            single = (float)wide;
+            memcpy(to + k * sizeof(single), &single, sizeof(single));
+        }
+        break;
+    default:
+        memcpy(to, numbers, run->count * sizeof(numbers[0]));
+    }
 }
 
 static void pack(const struct cube_job *job, const struct cube_layout *layout,
                  unsigned char *block)
 {
-    const struct cube_program *program = job->variant.program;
     uint32_t number = 0;
 
     memset(block, 0, layout->bytes);
@@ -153,14 +116,11 @@ static void pack(const struct cube_job *job, const struct cube_layout *layout,
         if (job->variant.dtypes[i])
             memcpy(block + layout->buffers[i], &address, sizeof(address));
     }
-    for (uint32_t i = 0; i < CUBE_MAX_PARAMS && program->params[i].name; i++) {
-        const struct cube_param *param = &program->params[i];
-        const enum cube_type type = cube_type_of(&job->variant, param->type);
-        const uint32_t count = cube_param_count(&job->variant, param);
-        unsigned char *to = block + layout->params[i];
+    for (uint32_t i = 0; i < layout->run_count; i++) {
+        const struct cube_number_run *run = &layout->runs[i];
 
-        for (uint32_t k = 0; k < count; k++)
-            to += pack_number(to, type, job->numbers[number++]);
+        pack_run(block + run->at, run, &job->numbers[number]);
+        number += run->count;
     }
     assert(number == job->number_count);
 }

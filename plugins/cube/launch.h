@@ -17,6 +17,9 @@
 
 #include "kernels.h"
 
+#include <assert.h>
+#include <string.h>
+
 /* Numbers that all parameters of a launch have, arrays laid flat. */
 enum { CUBE_MAX_NUMBERS = 384 };
 
@@ -48,20 +51,52 @@ void cube_job_view(struct cube_job *job, const struct hob_view *view);
 void cube_job_memory(struct cube_job *job, const void *data, uint32_t dtype,
                      int64_t count);
 /* A buffer that this launch does without; its LOAD and STORE do not exist. */
-void cube_job_absent(struct cube_job *job);
+static inline void cube_job_absent(struct cube_job *job)
+{
+    job->data[job->buffer_count++] = NULL;
+}
 
 /* ---- the next number, constant, symbol ---- */
 
-void cube_job_i64(struct cube_job *job, int64_t number);
-void cube_job_f64(struct cube_job *job, double number);
-void cube_job_i64s(struct cube_job *job, const int64_t *numbers,
-                   uint32_t count);
-void cube_job_constant(struct cube_job *job, int32_t constant);
+static inline void cube_job_i64(struct cube_job *job, int64_t number)
+{
+    assert(job->number_count < CUBE_MAX_NUMBERS);
+    memcpy(&job->numbers[job->number_count++], &number, sizeof(number));
+}
+
+static inline void cube_job_f64(struct cube_job *job, double number)
+{
+    assert(job->number_count < CUBE_MAX_NUMBERS);
+    memcpy(&job->numbers[job->number_count++], &number, sizeof(number));
+}
+
+static inline void cube_job_i64s(struct cube_job *job, const int64_t *numbers,
+                                 uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++)
+        cube_job_i64(job, numbers[i]);
+}
+
+static inline void cube_job_constant(struct cube_job *job, int32_t constant)
+{
+    assert(job->constant_count < CUBE_MAX_CONSTANTS);
+    job->variant.constants[job->constant_count++] = constant;
+}
+
 /* WORD is static text; NULL: the symbol is not defined. */
-void cube_job_symbol(struct cube_job *job, const char *word);
+static inline void cube_job_symbol(struct cube_job *job, const char *word)
+{
+    assert(job->symbol_count < CUBE_MAX_SYMBOLS);
+    job->variant.symbols[job->symbol_count++] = word;
+}
 
 /* Numbers that the kernel counts with, besides offsets, reach up to COUNT. */
-void cube_job_reach(struct cube_job *job, int64_t count);
+static inline void cube_job_reach(struct cube_job *job, int64_t count)
+{
+    /* A kernel steps over the end by one step of all groups at most. */
+    if (count > INT32_MAX - (1 << 24))
+        job->variant.is_wide = 1;
+}
 
 /*
  * Launch GROUPS workgroups of job->variant.group_size, at most as many as the

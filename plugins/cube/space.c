@@ -31,38 +31,34 @@ void cube_space_add(struct cube_space *space, const struct hob_view *view)
             space->strides[index][missing + i] = view->strides[i];
 }
 
-/* Whether dimension D and the next are one walk through memory for all. */
-static int is_mergeable(const struct cube_space *space, uint32_t d)
+/* Whether dimensions OUTER and D, next to it, are one walk through memory for
+ * all. */
+static int is_mergeable(const struct cube_space *space, uint32_t outer,
+                        uint32_t d)
 {
     for (uint32_t k = 0; k < space->operand_count; k++)
-        if (space->strides[k][d] !=
-            space->strides[k][d + 1] * space->sizes[d + 1])
+        if (space->strides[k][outer] != space->strides[k][d] * space->sizes[d])
             return 0;
     return 1;
 }
 
-static void remove_dim(struct cube_space *space, uint32_t d)
-{
-    const uint32_t after = space->rank - d - 1;
-
-    memmove(&space->sizes[d], &space->sizes[d + 1],
-            after * sizeof(space->sizes[0]));
-    for (uint32_t k = 0; k < space->operand_count; k++)
-        memmove(&space->strides[k][d], &space->strides[k][d + 1],
-                after * sizeof(space->strides[0][0]));
-    space->rank--;
-}
-
 void cube_space_collapse(struct cube_space *space)
 {
-    for (uint32_t d = space->rank; d-- > 0;)
+    uint32_t kept = 0;
+
+    for (uint32_t d = 0; d < space->rank; d++) {
+        int64_t outer = 1;
+
         if (space->sizes[d] == 1)
-            remove_dim(space, d);
-    for (uint32_t d = space->rank; d-- > 1;)
-        if (is_mergeable(space, d - 1)) {
-            space->sizes[d] *= space->sizes[d - 1];
-            remove_dim(space, d - 1);
-        }
+            continue;
+        if (kept && is_mergeable(space, kept - 1, d))
+            outer = space->sizes[--kept];
+        space->sizes[kept] = outer * space->sizes[d];
+        for (uint32_t k = 0; k < space->operand_count; k++)
+            space->strides[k][kept] = space->strides[k][d];
+        kept++;
+    }
+    space->rank = kept;
 }
 
 int cube_space_is_dense(const struct cube_space *space, uint32_t index)

@@ -52,6 +52,7 @@ extern const char cube_text_quant_decode[];
 extern const char cube_text_quant_encode[];
 extern const char cube_text_random[];
 extern const char cube_text_reduce[];
+extern const char cube_text_resize[];
 extern const char cube_text_rows[];
 extern const char cube_text_scan[];
 extern const char cube_text_scatter_add[];

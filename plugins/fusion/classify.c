@@ -159,6 +159,8 @@ void fu_classify(const struct fu_layer *layer, struct fu_item *item)
         item->class = FU_CONSTANT;
         return;
     }
+    if (fu_classify_body(layer, item))
+        return;
     if (!(folds || is_elementwise(node)) || !node->input_count ||
         node->input_count > 3)
         return;

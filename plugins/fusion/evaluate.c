@@ -221,17 +221,30 @@ static hob_status run_constants(const struct fu_window *window, int all)
     return status;
 }
 
+static hob_status run_singly(struct fu_layer *layer,
+                             struct fu_node *const *nodes, size_t count)
+{
+    hob_status status = HOB_OK;
+
+    for (size_t i = 0; i < count && !status; i++)
+        status = run_one(layer, nodes[i]);
+    return status;
+}
+
 static hob_status run_window(struct fu_window *window,
                              struct fu_node *const *nodes, uint32_t count)
 {
     struct fu_layer *layer = window->layer;
-    hob_status status;
+    hob_status status = HOB_OK;
+    int is_planned;
 
     fu_window_fill(window, nodes, count);
     fu_match_find(window);
     pthread_mutex_lock(&layer->lock);
-    fu_window_plan_locked(window);
+    is_planned = fu_window_plan_locked(window);
     pthread_mutex_unlock(&layer->lock);
+    if (!is_planned)
+        return run_singly(layer, nodes, count);
     fu_match_tell(window);
     status = run_constants(window, 0);
     for (uint32_t i = 0; i < window->order_count && !status; i++) {
@@ -247,20 +260,43 @@ static hob_status run_window(struct fu_window *window,
     return status;
 }
 
+/* The window that the layer keeps for the next evaluation, or a new one. */
+static struct fu_window *take_window(struct fu_layer *layer)
+{
+    struct fu_window *window;
+
+    pthread_mutex_lock(&layer->lock);
+    window = layer->spare;
+    layer->spare = NULL;
+    pthread_mutex_unlock(&layer->lock);
+    return window ? window : fu_window_new(layer);
+}
+
+static void give_window(struct fu_layer *layer, struct fu_window *window)
+{
+    pthread_mutex_lock(&layer->lock);
+    if (!layer->spare) {
+        layer->spare = window;
+        window = NULL;
+    }
+    pthread_mutex_unlock(&layer->lock);
+    fu_window_free(window);
+}
+
 /* The nodes of WORK in groups, as far as the base can run such. */
 static hob_status run_grouped(struct fu_layer *layer, struct work *work)
 {
-    struct fu_window window;
-    hob_status status =
-        fu_window_init(&window, layer) ? HOB_OK : HOB_ERR_MEMORY;
+    struct fu_window *window = take_window(layer);
+    hob_status status = window ? HOB_OK : HOB_ERR_MEMORY;
 
     for (size_t i = 0; i < work->count && !status; i += FU_WINDOW) {
         const size_t left = work->count - i;
 
-        status = run_window(&window, work->nodes + i,
+        status = run_window(window, work->nodes + i,
                             (uint32_t)(left < FU_WINDOW ? left : FU_WINDOW));
     }
-    fu_window_release(&window);
+    if (window)
+        give_window(layer, window);
     return status;
 }
 
@@ -269,14 +305,13 @@ static hob_status run_grouped(struct fu_layer *layer, struct work *work)
 static hob_status run_locked(struct fu_layer *layer, struct work *work)
 {
     struct fu_garbage garbage;
-    hob_status status = HOB_OK;
+    hob_status status;
 
     pthread_mutex_unlock(&layer->lock);
     if ((layer->fused || layer->pattern_count) && work->count > 1)
         status = run_grouped(layer, work);
     else
-        for (size_t i = 0; i < work->count && !status; i++)
-            status = run_one(layer, work->nodes[i]);
+        status = run_singly(layer, work->nodes, work->count);
     fu_garbage_init(&garbage, layer->host);
     pthread_mutex_lock(&layer->lock);
     for (size_t i = 0; i < work->count; i++) {

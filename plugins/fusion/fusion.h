@@ -70,6 +70,7 @@ struct fu_node {
     uint64_t order;        /* of recording: greater than its inputs' */
     uint64_t index;        /* of the call in its scope, for messages */
     uint64_t stamp;        /* of the evaluation that has found it */
+    uint64_t held;         /* bytes of its inputs that were given to it */
     const void *scope;     /* the program's scope that it was recorded in */
     pthread_t runner;
     uint32_t refs;   /* state words, inputs that lead here, evaluations */
@@ -99,12 +100,16 @@ struct fu_layer {
     hob_device *below; /* borrowed: the core keeps it */
     int32_t level;
     uint32_t depth_limit; /* of what is put off; 0: none */
+    uint64_t held_limit;  /* likewise of held */
     pthread_mutex_t lock; /* all that follows, and all nodes */
     pthread_cond_t ran;   /* some node has */
     uint32_t waiters;     /* threads that wait for that */
     uint64_t order;       /* of the latest node */
     uint64_t stamp;       /* of the latest evaluation */
+    uint64_t held;        /* by nodes, as far as they say */
+    uint64_t held_still;  /* after the latest flush for that reason */
     struct fu_pool pool;
+    struct fu_window *spare; /* for the next evaluation */
     struct fu_node *pending[FU_LISTS];
     /* What the base offers, if the layer is right above it; else NULL. */
     const struct hob_fused_compute *fused;
@@ -234,12 +239,16 @@ void fu_kernels_free(struct fu_kernels *kernels); /* accepts NULL */
  * does not want such a one, or without memory. It stays while it is in use:
  * give it back.
  */
+struct fu_kernel;
+
 struct fu_kernel *fu_kernel_get(struct fu_kernels *kernels,
                                 const struct hob_fused_program *program);
 /* How many programs were compiled, and found again. */
 void fu_kernels_count(struct fu_kernels *kernels, uint64_t *out_programs,
                       uint64_t *out_hits);
 void *fu_kernel_compiled(const struct fu_kernel *kernel);
+/* "mul+add+relu": the ops of its steps, as far as there is room. */
+const char *fu_kernel_name(const struct fu_kernel *kernel);
 void fu_kernel_give(struct fu_kernels *kernels, struct fu_kernel *kernel);
 
 /* ---- inspect.c ---- */

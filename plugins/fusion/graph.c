@@ -154,6 +154,27 @@ static void make_values(struct fu_node *node, const struct hob_call *call,
     }
 }
 
+/* Bytes of elements that CALL is the last to use, as far as they are there. */
+static uint64_t held_by(const struct hob_call *call, hob_tensor *const *tensors)
+{
+    uint64_t bytes = 0;
+    uint32_t at = 0;
+
+    for (uint32_t i = 0; i < call->arg_count; i++) {
+        const hob_value *arg = &call->args[i];
+
+        if (arg->tag == HOB_TAG_TENSORS)
+            at += arg->count;
+        if (arg->tag != HOB_TAG_TENSOR)
+            continue;
+        if ((arg->flags & HOB_VALUE_MOVE) && tensors[at])
+            bytes += (uint64_t)hob_tensor_count(tensors[at]) *
+                     hob_dtype_size(hob_tensor_dtype(tensors[at]));
+        at++;
+    }
+    return bytes;
+}
+
 static void link_inputs(struct fu_node *node, struct fu_value *const *values,
                         hob_tensor *const *tensors)
 {
@@ -219,6 +240,8 @@ struct fu_node *fu_node_new_locked(struct fu_layer *layer,
         at = copy_arg(layer, &node->args[i], &call->args[i], at);
     make_values(node, call, (int64_t *)(void *)at);
     node->refs = node->wanted;
+    node->held = held_by(call, tensors);
+    layer->held += node->held;
     link_inputs(node, values, tensors);
     link_pending(layer, node);
     return node;
@@ -253,6 +276,8 @@ static void value_ends(struct fu_value *value, struct fu_node **dead,
 static void drop_inputs(struct fu_layer *layer, struct fu_node *node,
                         struct fu_node **dead, struct fu_garbage *garbage)
 {
+    layer->held -= node->held;
+    node->held = 0;
     for (uint32_t i = 0; i < node->input_count; i++) {
         struct fu_value *value = node->inputs[i].value;
 

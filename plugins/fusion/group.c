@@ -6,6 +6,7 @@
 #include "program.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 
 /* A group of one is worth a program only where that saves reading a constant.
  */
@@ -41,7 +42,7 @@ static void tell(const struct fu_window *window, uint32_t index,
     struct hob_fusion_event event = {
         .struct_size = sizeof(event),
         .is_group = 1,
-        .name = p->name,
+        .name = p->run.name,
         .op_count = window->groups[index].count,
         .input_count = p->program.input_count,
         .value_count = p->program.output_count,
@@ -149,7 +150,7 @@ static void fail(struct fu_window *window, struct fu_program *p,
         host->tensor_unref(p->outs[i].tensor);
         p->outs[i].tensor = host->scope_fail(
             scope, status, "%s (call %" PRIu64 "): in the kernel of %s: %s",
-            host->op_name(host, node->op), node->index, p->name,
+            host->op_name(host, node->op), node->index, p->run.name,
             message ? message : "it failed without a message");
         host->tensor_ref(p->outs[i].tensor);
     }
@@ -185,14 +186,28 @@ static hob_status run_product(const struct fu_layer *layer,
                                      &product, out_message);
 }
 
-/* Run the program; nonzero if the ops are to run one by one. */
+/* "mul+add", or "matmul+mul+add" where there is a product. */
+static const char *name_of(const struct fu_layer *layer, struct fu_program *p,
+                           const struct fu_kernel *kernel)
+{
+    if (!p->product)
+        return fu_kernel_name(kernel);
+    snprintf(p->product_name, sizeof(p->product_name), "%s+%s",
+             layer->host->op_name(layer->host, p->product->node->op),
+             fu_kernel_name(kernel));
+    return p->product_name;
+}
+
+/* Run the program as KERNEL; nonzero if the ops are to run one by one. */
 static int run(struct fu_window *window, uint32_t index, hob_scope *scope,
-               struct fu_program *p, void *compiled)
+               struct fu_program *p, const struct fu_kernel *kernel)
 {
     const struct fu_layer *layer = window->layer;
+    void *compiled = fu_kernel_compiled(kernel);
     char *message = NULL;
     hob_status status;
 
+    p->run.name = name_of(layer, p, kernel);
     if (fu_program_allocate(window, index, p))
         return 1;
     status = p->product ? run_product(layer, p, compiled, &message)
@@ -230,8 +245,7 @@ static int try_run(struct fu_window *window, uint32_t index)
     if (!fu_program_make(window, index, scope, &program))
         kernel = fu_kernel_get(layer->kernels, &program.program);
     if (kernel && fu_kernel_compiled(kernel))
-        declined =
-            run(window, index, scope, &program, fu_kernel_compiled(kernel));
+        declined = run(window, index, scope, &program, kernel);
     if (kernel)
         fu_kernel_give(layer->kernels, kernel);
     host->scope_leave(scope);

@@ -8,6 +8,7 @@
  */
 #include "fusion.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -19,8 +20,9 @@ struct fu_kernel {
     uint64_t hash;
     uint64_t used; /* when it was last got */
     uint32_t users;
-    uint32_t key_bytes;
-    unsigned char key[];
+    uint32_t key_words;
+    char name[128];
+    uint64_t key[];
 };
 
 struct fu_kernels {
@@ -71,12 +73,18 @@ void fu_kernels_free(struct fu_kernels *kernels)
 
 /* ---- keys ---- */
 
-static size_t key_size(const struct hob_fused_program *program)
-{
-    return 8 + program->input_count * sizeof(struct hob_fused_input) +
-           program->step_count * sizeof(struct hob_fused_step) +
-           program->output_count;
-}
+enum {
+    MOST_WORDS = (8 + HOB_FUSED_MAX_INPUTS * sizeof(struct hob_fused_input) +
+                  HOB_FUSED_MAX_STEPS * sizeof(struct hob_fused_step) +
+                  HOB_FUSED_MAX_OUTPUTS + 7) /
+                 8
+};
+
+struct key {
+    uint64_t hash;
+    uint32_t words;
+    uint64_t data[MOST_WORDS];
+};
 
 static unsigned char *put(unsigned char *at, const void *data, size_t bytes)
 {
@@ -85,40 +93,46 @@ static unsigned char *put(unsigned char *at, const void *data, size_t bytes)
     return at + bytes;
 }
 
-static void key_write(const struct hob_fused_program *program,
-                      unsigned char *at)
+static uint64_t hash_of(const uint64_t *words, uint32_t count)
+{
+    uint64_t hash = UINT64_C(0xcbf29ce484222325);
+
+    for (uint32_t i = 0; i < count; i++) {
+        hash = (hash ^ words[i]) * UINT64_C(0x9e3779b97f4a7c15);
+        hash ^= hash >> 29;
+    }
+    return hash ^ hash >> 32;
+}
+
+static void key_make(const struct hob_fused_program *program, struct key *out)
 {
     const uint8_t head[8] = {program->rank,        program->row_rank,
                              program->input_count, program->output_count,
                              program->step_count,  program->scalar_count};
+    unsigned char *const begin = (unsigned char *)out->data;
+    unsigned char *at = put(begin, head, sizeof(head));
 
-    at = put(at, head, sizeof(head));
     at = put(at, program->inputs,
              program->input_count * sizeof(struct hob_fused_input));
     at = put(at, program->steps,
              program->step_count * sizeof(struct hob_fused_step));
-    (void)put(at, program->outputs, program->output_count);
-}
-
-static uint64_t hash_of(const unsigned char *key, size_t bytes)
-{
-    uint64_t hash = UINT64_C(0xcbf29ce484222325); /* FNV-1a */
-
-    for (size_t i = 0; i < bytes; i++)
-        hash = (hash ^ key[i]) * UINT64_C(0x100000001b3);
-    return hash ^ hash >> 32;
+    at = put(at, program->outputs, program->output_count);
+    while ((at - begin) % 8) /* whole words */
+        *at++ = 0;
+    out->words = (uint32_t)(at - begin) / 8;
+    out->hash = hash_of(out->data, out->words);
 }
 
 /* ---- the table ---- */
 
 static struct fu_kernel *find_locked(struct fu_kernels *kernels,
-                                     const struct fu_kernel *like)
+                                     const struct key *key)
 {
-    struct fu_kernel *kernel = kernels->lists[like->hash % LISTS];
+    struct fu_kernel *kernel = kernels->lists[key->hash % LISTS];
 
-    while (kernel && (kernel->hash != like->hash ||
-                      kernel->key_bytes != like->key_bytes ||
-                      memcmp(kernel->key, like->key, like->key_bytes) != 0))
+    while (kernel &&
+           (kernel->hash != key->hash || kernel->key_words != key->words ||
+            memcmp(kernel->key, key->data, key->words * 8) != 0))
         kernel = kernel->next;
     return kernel;
 }
@@ -141,32 +155,55 @@ static struct fu_kernel *take_oldest_locked(struct fu_kernels *kernels)
     return kernel;
 }
 
-static struct fu_kernel *kernel_new(const struct hob_fused_program *program)
+static void make_name(const struct hob_host *host,
+                      const struct hob_fused_program *program, char *out,
+                      size_t room)
 {
-    size_t bytes = key_size(program);
-    struct fu_kernel *kernel = malloc(sizeof(*kernel) + bytes);
+    size_t used = 0;
+
+    for (uint32_t i = 0; i < program->step_count; i++) {
+        const char *name = host->op_name(host, program->steps[i].op);
+        int size = snprintf(out + used, room - used, "%s%s", used ? "+" : "",
+                            name ? name : "?");
+
+        if (size < 0 || used + (size_t)size >= room)
+            break;
+        used += (size_t)size;
+    }
+}
+
+static struct fu_kernel *kernel_new(const struct fu_layer *layer,
+                                    const struct hob_fused_program *program,
+                                    const struct key *key)
+{
+    struct fu_kernel *kernel = malloc(sizeof(*kernel) + key->words * 8);
 
     if (!kernel)
         return NULL;
     memset(kernel, 0, sizeof(*kernel));
-    kernel->key_bytes = (uint32_t)bytes;
-    key_write(program, kernel->key);
-    kernel->hash = hash_of(kernel->key, bytes);
+    kernel->hash = key->hash;
+    kernel->key_words = key->words;
+    memcpy(kernel->key, key->data, key->words * 8);
+    make_name(layer->host, program, kernel->name, sizeof(kernel->name));
     return kernel;
 }
 
 /* Compile what was not found; another thread may do the same meanwhile. */
 static struct fu_kernel *make(struct fu_kernels *kernels,
                               const struct hob_fused_program *program,
-                              struct fu_kernel *kernel)
+                              const struct key *key)
 {
     const struct fu_layer *layer = kernels->layer;
     const struct hob_host *host = layer->host;
+    struct fu_kernel *kernel = kernel_new(layer, program, key);
     struct fu_kernel *other, *old = NULL;
     char *message = NULL;
-    hob_status status = layer->fused->compile(layer->fused_instance, program,
-                                              &kernel->compiled, &message);
+    hob_status status;
 
+    if (!kernel)
+        return NULL;
+    status = layer->fused->compile(layer->fused_instance, program,
+                                   &kernel->compiled, &message);
     if (message)
         host->mem_free(host, message);
     if (status && status != HOB_ERR_UNSUPPORTED) {
@@ -174,7 +211,7 @@ static struct fu_kernel *make(struct fu_kernels *kernels,
         return NULL;
     }
     pthread_mutex_lock(&kernels->lock);
-    other = find_locked(kernels, kernel);
+    other = find_locked(kernels, key);
     if (!other) {
         if (kernels->count == MOST)
             old = take_oldest_locked(kernels);
@@ -197,24 +234,19 @@ static struct fu_kernel *make(struct fu_kernels *kernels,
 struct fu_kernel *fu_kernel_get(struct fu_kernels *kernels,
                                 const struct hob_fused_program *program)
 {
-    struct fu_kernel *like = kernel_new(program);
+    struct key key;
     struct fu_kernel *found;
 
-    if (!like)
-        return NULL;
+    key_make(program, &key);
     pthread_mutex_lock(&kernels->lock);
-    found = find_locked(kernels, like);
+    found = find_locked(kernels, &key);
     if (found) {
         kernels->hits++;
         found->users++;
         found->used = ++kernels->clock;
     }
     pthread_mutex_unlock(&kernels->lock);
-    if (found) {
-        free(like);
-        return found;
-    }
-    return make(kernels, program, like);
+    return found ? found : make(kernels, program, &key);
 }
 
 void fu_kernels_count(struct fu_kernels *kernels, uint64_t *out_programs,
@@ -229,6 +261,11 @@ void fu_kernels_count(struct fu_kernels *kernels, uint64_t *out_programs,
 void *fu_kernel_compiled(const struct fu_kernel *kernel)
 {
     return kernel->compiled;
+}
+
+const char *fu_kernel_name(const struct fu_kernel *kernel)
+{
+    return kernel->name;
 }
 
 void fu_kernel_give(struct fu_kernels *kernels, struct fu_kernel *kernel)

@@ -17,9 +17,8 @@ static void depend(struct fu_window *window, uint32_t group, uint32_t other)
     fu_set_add(reach, other);
     fu_set_add_all(reach, window->groups[other].reach);
     /* Nobody depends on the latest one yet. */
-    for (uint32_t i = 0; group + 1 < window->group_count &&
-                         i < window->group_count;
-         i++)
+    for (uint32_t i = 0;
+         group + 1 < window->group_count && i < window->group_count; i++)
         if (fu_set_has(window->groups[i].reach, group))
             fu_set_add_all(window->groups[i].reach, reach);
 }
@@ -75,6 +74,9 @@ static int fits(const struct fu_window *window, const struct fu_item *item,
                (!group->row_rank || group->row_rank == item->rows);
     }
     *out_is_row = 0;
+    if (item->class == FU_BODY)
+        return is_space(group, value->shape, value->rank, 0) &&
+               (!group->row_rank || group->row_rank == item->rows);
     if (is_space(group, value->shape, value->rank, 0))
         return 1;
     *out_is_row = 1;
@@ -99,6 +101,7 @@ static uint64_t saved_by(const struct fu_window *window,
                          uint8_t *out_is_row)
 {
     const struct fu_group *group = &window->groups[index];
+    const uint64_t cost = group->cost + item->cost;
     uint64_t saved = 0;
     uint32_t keys = group->key_count;
 
@@ -120,7 +123,7 @@ static uint64_t saved_by(const struct fu_window *window,
         if (maker && fu_set_has(window->groups[maker->group].reach, index))
             return 0; /* out of the group and back */
     }
-    return keys <= HOB_FUSED_MAX_INPUTS ? saved : 0;
+    return keys <= HOB_FUSED_MAX_INPUTS && saved > cost ? saved - cost : 0;
 }
 
 static void append(struct fu_window *window, uint32_t index,
@@ -136,7 +139,9 @@ static void append(struct fu_window *window, uint32_t index,
     else
         group->first = at;
     group->last = at;
-    if (item->class == FU_FOLD)
+    /* Beside others a body has saved what it costs. */
+    group->cost = group->count == 1 ? item->cost : 0;
+    if (item->class == FU_FOLD || item->class == FU_BODY)
         group->row_rank = item->rows;
     for (uint32_t i = 0; i < item->node->input_count; i++) {
         const struct fu_input *input = &item->node->inputs[i];
@@ -161,7 +166,7 @@ static uint32_t group_new(struct fu_window *window, const struct fu_item *item)
     uint32_t rank = 0;
 
     memset(group, 0, sizeof(*group));
-    group->is_fused = item->class == FU_STEP || item->class == FU_FOLD;
+    group->is_fused = fu_is_fused(item);
     if (!group->is_fused)
         return index;
     rank = item->node->values[0].rank;
@@ -198,6 +203,9 @@ static int can_join(const struct fu_window *window, const struct fu_item *item,
         const struct fu_item *maker =
             fu_maker_of(window, &item->node->inputs[i]);
 
+        if (maker && maker->group == other &&
+            2 * fu_bytes(fu_see(&item->node->inputs[i])) <= b->cost)
+            return 0;
         if (maker && (fu_set_has(window->groups[maker->group].reach, other) ||
                       fu_set_has(window->groups[maker->group].reach, index)))
             return 0;
@@ -250,7 +258,7 @@ static void join(struct fu_window *window, uint32_t index, uint32_t other)
 
 void fu_place(struct fu_window *window, struct fu_item *item)
 {
-    const int is_fused = item->class == FU_STEP || item->class == FU_FOLD;
+    const int is_fused = fu_is_fused(item);
     uint64_t best = 0;
     uint32_t group = 0;
     uint32_t seen = 0;

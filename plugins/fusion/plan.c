@@ -5,25 +5,34 @@
 #include <stdlib.h>
 #include <string.h>
 
-int fu_window_init(struct fu_window *window, struct fu_layer *layer)
+struct fu_window *fu_window_new(struct fu_layer *layer)
 {
-    memset(window, 0, sizeof(*window));
+    struct fu_window *window = calloc(1, sizeof(*window));
+
+    if (!window)
+        return NULL;
     window->layer = layer;
     window->items = malloc(FU_WINDOW * sizeof(*window->items));
     window->groups = malloc(FU_WINDOW * sizeof(*window->groups));
     window->order = malloc(FU_WINDOW * sizeof(*window->order));
     if (layer->pattern_count)
         window->matches = malloc(FU_WINDOW * sizeof(*window->matches));
-    return window->items && window->groups && window->order &&
-           (window->matches || !layer->pattern_count);
+    if (window->items && window->groups && window->order &&
+        (window->matches || !layer->pattern_count))
+        return window;
+    fu_window_free(window);
+    return NULL;
 }
 
-void fu_window_release(struct fu_window *window)
+void fu_window_free(struct fu_window *window)
 {
+    if (!window)
+        return;
     free(window->items);
     free(window->groups);
     free(window->order);
     free(window->matches);
+    free(window);
 }
 
 struct fu_item *fu_maker_of(const struct fu_window *window,
@@ -54,16 +63,32 @@ void fu_window_fill(struct fu_window *window, struct fu_node *const *nodes,
         window->items[i].node = nodes[i];
         window->items[i].stays = 0;
         window->items[i].match = 0;
+        window->items[i].cost = 0;
         nodes[i]->slot = i;
     }
 }
 
-void fu_window_plan_locked(struct fu_window *window)
+/* Say what the nodes are. Returns whether some may run as one: a step can,
+ * beside another, a constant or a product. */
+static int classify(struct fu_window *window)
+{
+    uint32_t steps = 0;
+
+    for (uint32_t i = 0; i < window->count; i++) {
+        struct fu_item *item = &window->items[i];
+
+        fu_classify(window->layer, item);
+        steps += fu_is_fused(item);
+    }
+    return (steps && window->count > 1) || window->match_count;
+}
+
+int fu_window_plan_locked(struct fu_window *window)
 {
     const uint32_t count = window->count;
 
-    for (uint32_t i = 0; i < count; i++)
-        fu_classify(window->layer, &window->items[i]);
+    if (!classify(window))
+        return 0;
     fu_match_check_locked(window);
     for (uint32_t i = 0; i < count; i++)
         if (window->items[i].match)
@@ -78,4 +103,5 @@ void fu_window_plan_locked(struct fu_window *window)
             fu_choose_constant(window, &window->items[i]);
     fu_attach_products_locked(window);
     fu_put_in_order(window);
+    return 1;
 }

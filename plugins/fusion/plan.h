@@ -19,6 +19,7 @@ enum fu_class {
     FU_OTHER,   /* runs as it is */
     FU_STEP,    /* an element of the result follows from one of each operand */
     FU_FOLD,    /* of all elements along the last dimensions */
+    FU_BODY,    /* several steps that go along the last dimension */
     FU_CONSTANT /* the same number everywhere */
 };
 
@@ -26,13 +27,16 @@ enum fu_class {
 struct fu_item {
     struct fu_node *node;
     struct hob_fused_step step; /* but for what depends on the program */
+    uint64_t cost;              /* of a body: bytes that it must save */
     uint8_t class;              /* enum fu_class */
-    uint8_t rows;               /* of a fold: over how many dimensions */
+    uint8_t rows;               /* of a fold or body: how many dimensions */
     uint8_t is_row;             /* of its group: the same for a whole row */
     uint8_t is_stored;          /* its value gets memory */
     uint8_t why;                /* enum hob_fusion_why: that is so */
     uint8_t stays;              /* not stored, and wanted: it stays pending */
+    uint8_t is_needed_again;    /* by a member that stays */
     uint8_t reg;
+    uint16_t readers; /* inputs of its group that are its value */
     uint16_t group;
     uint16_t next;  /* member of its group; FU_WINDOW: none */
     uint16_t match; /* of the window, from 1, whose member it is; 0: of none */
@@ -41,6 +45,7 @@ struct fu_item {
 struct fu_group {
     uint64_t reach[FU_WORDS]; /* the groups that it depends on, all of them */
     int64_t shape[HOB_MAX_RANK];
+    uint64_t cost; /* that the next member must save: of a body alone */
     uint8_t rank;
     uint8_t row_rank;
     uint8_t is_fused; /* its members may be steps of one program */
@@ -74,16 +79,17 @@ struct fu_window {
     uint32_t match_count;
 };
 
-/* Memory for windows; 0 if there is none. */
-int fu_window_init(struct fu_window *window, struct fu_layer *layer);
-void fu_window_release(struct fu_window *window);
+/* A window of LAYER's; NULL without memory. */
+struct fu_window *fu_window_new(struct fu_layer *layer);
+void fu_window_free(struct fu_window *window); /* accepts NULL */
 
 /* Put NODES, COUNT of at most FU_WINDOW, all claimed by this thread, into
  * WINDOW. */
 void fu_window_fill(struct fu_window *window, struct fu_node *const *nodes,
                     uint32_t count);
-/* Plan them; see match.h for what comes between. */
-void fu_window_plan_locked(struct fu_window *window);
+/* Plan them; see match.h for what comes between. 0 if there is nothing to run
+ * as one: the nodes run as they are, in their order. */
+int fu_window_plan_locked(struct fu_window *window);
 
 /* Whether nobody but members of group INDEX wants VALUE. */
 int fu_is_only_for_locked(const struct fu_window *window, uint32_t index,
@@ -104,6 +110,20 @@ struct fu_seen fu_see_value(const struct fu_value *value);
 struct fu_seen fu_see(const struct fu_input *input);
 /* Of the elements, as they lie without gaps. */
 uint64_t fu_bytes(struct fu_seen seen);
+
+static inline int fu_is_fused(const struct fu_item *item)
+{
+    return item->class == FU_STEP || item->class == FU_FOLD ||
+           item->class == FU_BODY;
+}
+
+/* ---- body.c ---- */
+
+/* Whether ITEM's node is a body that the backend may have in a program; then
+ * ITEM says so. */
+int fu_classify_body(const struct fu_layer *layer, struct fu_item *item);
+/* Of a program that has ITEM. */
+uint32_t fu_step_count(const struct fu_item *item);
 
 /* ---- group.c ---- */
 

@@ -2,7 +2,7 @@
 /*
  * plugin.c - the decorator "fusion": entry, tables, layers.
  */
-#include "fusion.h"
+#include "plan.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -45,6 +45,7 @@ static void layer_close(void *opaque)
     struct fu_layer *layer = (struct fu_layer *)opaque;
 
     fu_kernels_free(layer->kernels);
+    fu_window_free(layer->spare);
     free(layer->patterns);
     fu_pool_release(&layer->pool);
     pthread_cond_destroy(&layer->ran);
@@ -53,7 +54,7 @@ static void layer_close(void *opaque)
 }
 
 /* As the manifest says; what nobody sets is not among the options. */
-enum { DEPTH_DEFAULT = 500 };
+enum { DEPTH_DEFAULT = 500, BYTES_DEFAULT = 1 << 30 };
 
 /* The number that the option NAME of OPTIONS is, -1 if it is none; ABSENT if
  * it is not there. */
@@ -116,6 +117,7 @@ static hob_status layer_open(void *opaque, hob_device *below, int32_t level,
 {
     const struct hob_host *host = ((struct instance *)opaque)->host;
     long long depth = number_option(options, "depth", DEPTH_DEFAULT);
+    long long bytes = number_option(options, "bytes", BYTES_DEFAULT);
     struct fu_layer *layer;
     hob_status status = HOB_OK;
 
@@ -124,6 +126,10 @@ static hob_status layer_open(void *opaque, hob_device *below, int32_t level,
         return message(host, out_message, HOB_ERR_ARGUMENT,
                        "fusion: depth is a number of ops, as in "
                        "fusion{depth=500}, or 0 for no limit");
+    if (bytes < 0 || bytes > INT64_MAX / 2)
+        return message(host, out_message, HOB_ERR_ARGUMENT,
+                       "fusion: bytes is a number of them, as in "
+                       "fusion{bytes=1000000000}, or 0 for no limit");
     layer = calloc(1, sizeof(*layer));
     if (!layer)
         return message(host, out_message, HOB_ERR_MEMORY,
@@ -132,6 +138,7 @@ static hob_status layer_open(void *opaque, hob_device *below, int32_t level,
     layer->below = below;
     layer->level = level;
     layer->depth_limit = (uint32_t)depth;
+    layer->held_limit = (uint64_t)bytes;
     pthread_mutex_init(&layer->lock, NULL);
     pthread_cond_init(&layer->ran, NULL);
     fu_pool_init(&layer->pool);

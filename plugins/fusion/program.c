@@ -3,7 +3,6 @@
 
 #include <hob/ops.h>
 
-#include <stdio.h>
 #include <string.h>
 
 enum { NO_REGISTER = HOB_FUSED_NONE };
@@ -177,28 +176,43 @@ static int add_product(const struct fu_group *group, struct fu_program *p,
     return 0;
 }
 
-static int add_step(const struct fu_window *window, uint32_t index,
-                    hob_scope *scope, struct fu_program *p,
-                    struct fu_item *item)
+/* The step of ITEM, or those of its body, on registers ARGS. */
+static int add_own_steps(struct fu_program *p, const struct fu_item *item,
+                         const uint8_t *args)
 {
     struct hob_fused_step *step = &p->steps[p->program.step_count];
-    const struct fu_node *node = item->node;
-    const uint64_t bytes = fu_bytes(fu_see_value(&node->values[0]));
 
+    if (item->class == FU_BODY)
+        return fu_add_body(p, item, args[0], STEP_MARK);
     if (p->program.step_count == HOB_FUSED_MAX_STEPS)
         return 1;
     *step = item->step;
     step->kind = item->is_row ? HOB_FUSED_ROW : HOB_FUSED_FULL;
+    memcpy(step->args, args, item->node->input_count);
+    if (add_scalars(p, item->node, step))
+        return 1;
+    p->program.step_count++;
+    return 0;
+}
+
+static int add_step(const struct fu_window *window, uint32_t index,
+                    hob_scope *scope, struct fu_program *p,
+                    struct fu_item *item)
+{
+    const struct fu_node *node = item->node;
+    const uint64_t bytes = fu_bytes(fu_see_value(&node->values[0]));
+    uint8_t args[3];
+
     for (uint32_t i = 0; i < node->input_count; i++) {
-        step->args[i] = operand_of(window, index, scope, p, &node->inputs[i]);
-        if (step->args[i] == NO_REGISTER)
+        args[i] = operand_of(window, index, scope, p, &node->inputs[i]);
+        if (args[i] == NO_REGISTER)
             return 1;
         if (maker_in(window, index, &node->inputs[i]))
             p->saved_bytes += fu_bytes(fu_see(&node->inputs[i]));
     }
-    if (add_scalars(p, node, step))
+    if (add_own_steps(p, item, args))
         return 1;
-    item->reg = (uint8_t)(STEP_MARK | p->program.step_count++);
+    item->reg = (uint8_t)(STEP_MARK | (p->program.step_count - 1));
     if (!item->is_stored) {
         p->saved_bytes += bytes;
         return 0;
@@ -245,25 +259,6 @@ static int finish_steps(struct fu_program *p)
     for (uint32_t i = 0; i < p->program.output_count; i++)
         p->outputs[i] = renumbered(p, p->outputs[i]);
     return 0;
-}
-
-/* "mul+add+relu", as long as there is room. */
-static void make_name(const struct fu_window *window, uint32_t index,
-                      struct fu_program *p)
-{
-    const struct hob_host *host = window->layer->host;
-    size_t used = 0;
-
-    for (uint16_t at = window->groups[index].first; at < FU_WINDOW;
-         at = window->items[at].next) {
-        const char *name = host->op_name(host, window->items[at].node->op);
-        int size = snprintf(p->name + used, sizeof(p->name) - used, "%s%s",
-                            used ? "+" : "", name ? name : "?");
-
-        if (size < 0 || used + (size_t)size >= sizeof(p->name))
-            break;
-        used += (size_t)size;
-    }
 }
 
 /* ---- the space ---- */
@@ -362,7 +357,6 @@ int fu_program_make(const struct fu_window *window, uint32_t index,
         return 1;
     place_outputs(group, p);
     collapse(group, p);
-    make_name(window, index, p);
     for (uint32_t i = 0; i < p->program.input_count; i++)
         if (p->ins[i].tensor)
             p->read_bytes += (uint64_t)hob_tensor_count(p->ins[i].tensor) *
@@ -378,6 +372,5 @@ int fu_program_make(const struct fu_window *window, uint32_t index,
     p->run.inputs = p->run_ins;
     p->run.outputs = p->run_outs;
     p->run.scalars = p->scalars;
-    p->run.name = p->name;
     return 0;
 }

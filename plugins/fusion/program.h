@@ -27,9 +27,9 @@ struct fu_program {
     const struct fu_node *constants[HOB_FUSED_MAX_INPUTS];
     const struct fu_item *product; /* that the run begins with; or NULL */
     struct hob_view product_view;  /* as it is to lie */
+    char product_name[160];        /* the kernel's after the product's */
     uint32_t in_place;             /* outputs that lie over an input */
     uint64_t read_bytes, written_bytes, saved_bytes;
-    char name[128];
 };
 
 /*
@@ -38,6 +38,11 @@ struct fu_program {
  */
 int fu_program_make(const struct fu_window *window, uint32_t index,
                     hob_scope *scope, struct fu_program *out);
+
+/* Add the steps of ITEM, a body, whose tensor is register X. Registers of steps
+ * are numbers from 0 with MARK. Nonzero if there is no room. (body.c) */
+int fu_add_body(struct fu_program *program, const struct fu_item *item,
+                uint8_t x, uint8_t mark);
 
 /* ---- memory.c ---- */
 

@@ -179,17 +179,40 @@ static void evaluate_early(struct fu_layer *layer, struct fu_node *node)
     pthread_mutex_unlock(&layer->lock);
 }
 
+/* The same where more elements wait than the limit says, for which nobody but
+ * what is put off has a use. What a flush leaves does not count again. */
+static void evaluate_held(struct fu_layer *layer)
+{
+    int is_over;
+
+    if (!layer->held_limit)
+        return;
+    pthread_mutex_lock(&layer->lock);
+    if (layer->held_still > layer->held)
+        layer->held_still = layer->held;
+    is_over = layer->held - layer->held_still > layer->held_limit;
+    pthread_mutex_unlock(&layer->lock);
+    if (!is_over)
+        return;
+    (void)fu_flush(layer, NULL);
+    pthread_mutex_lock(&layer->lock);
+    layer->held_still = layer->held;
+    pthread_mutex_unlock(&layer->lock);
+}
+
 static hob_status record(struct fu_layer *layer, struct hob_call *call,
                          const struct hob_call_origin *origin)
 {
     struct fu_node *node;
     hob_status status = make_node(layer, call, origin, &node);
     uint32_t depth;
+    int is_holding;
 
     if (status)
         return no_memory(layer, call);
     /* Once a handle is out, the node is the program's to drop. */
     depth = node->depth;
+    is_holding = node->held != 0;
     for (uint32_t i = 0; i < call->ret_count; i++) {
         if (call->metas[i].dtype == HOB_DTYPE_NONE)
             continue;
@@ -203,6 +226,8 @@ static hob_status record(struct fu_layer *layer, struct hob_call *call,
     }
     if (layer->depth_limit && depth > layer->depth_limit)
         evaluate_early(layer, node);
+    if (is_holding)
+        evaluate_held(layer);
     return HOB_OK;
 }
 

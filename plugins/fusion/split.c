@@ -32,14 +32,16 @@ static uint32_t count_inputs(const struct fu_window *window, uint32_t index)
 
 static int is_too_large(const struct fu_window *window, uint32_t index)
 {
-    uint32_t stored = 0, scalars = 0;
+    uint32_t stored = 0, scalars = 0, steps = 0;
 
     for (uint16_t at = window->groups[index].first; at < FU_WINDOW;
          at = window->items[at].next) {
         stored += window->items[at].is_stored;
         scalars += window->items[at].step.scalar_count;
+        steps += fu_step_count(&window->items[at]);
     }
     return stored > HOB_FUSED_MAX_OUTPUTS || scalars > HOB_FUSED_MAX_SCALARS ||
+           steps > HOB_FUSED_MAX_STEPS ||
            count_inputs(window, index) > HOB_FUSED_MAX_INPUTS;
 }
 
@@ -51,7 +53,8 @@ static void look_for_rows(struct fu_window *window, uint32_t index)
 
     for (uint16_t at = group->first; at < FU_WINDOW;
          at = window->items[at].next)
-        has_rows |= window->items[at].is_row;
+        has_rows |=
+            window->items[at].is_row || window->items[at].class == FU_BODY;
     if (!has_rows)
         group->row_rank = 0;
 }

@@ -26,19 +26,35 @@ int fu_is_only_for_locked(const struct fu_window *window, uint32_t index,
     return !value->handles && value->users == inner_users(window, value, index);
 }
 
-/* Whether a member of GROUP that reads VALUE stays pending. */
-static int is_needed_again(const struct fu_window *window,
-                           const struct fu_value *value, uint32_t group)
+/* Count what the members of group INDEX read of each other. */
+static void count_readers(struct fu_window *window, uint32_t index)
 {
-    for (uint16_t at = window->groups[group].first; at < FU_WINDOW;
-         at = window->items[at].next) {
-        const struct fu_item *item = &window->items[at];
+    const uint16_t first = window->groups[index].first;
 
-        for (uint32_t i = 0; i < item->node->input_count && item->stays; i++)
-            if (item->node->inputs[i].value == value)
-                return 1;
+    for (uint16_t at = first; at < FU_WINDOW; at = window->items[at].next)
+        window->items[at].readers = window->items[at].is_needed_again = 0;
+    for (uint16_t at = first; at < FU_WINDOW; at = window->items[at].next) {
+        const struct fu_node *node = window->items[at].node;
+
+        for (uint32_t i = 0; i < node->input_count; i++) {
+            struct fu_item *maker = fu_maker_of(window, &node->inputs[i]);
+
+            if (maker && maker->group == index)
+                maker->readers++;
+        }
     }
-    return 0;
+}
+
+/* ITEM stays pending, and reads its group's values again some day. */
+static void stay(struct fu_window *window, struct fu_item *item)
+{
+    item->stays = 1;
+    for (uint32_t i = 0; i < item->node->input_count; i++) {
+        struct fu_item *maker = fu_maker_of(window, &item->node->inputs[i]);
+
+        if (maker && maker->group == item->group)
+            maker->is_needed_again = 1;
+    }
 }
 
 /*
@@ -56,24 +72,28 @@ void fu_choose_stored(struct fu_window *window, uint32_t index)
     for (uint16_t at = group->first; at < FU_WINDOW;
          at = window->items[at].next)
         members[count++] = at;
-    while (count--) {
+    count_readers(window, index);
+    while (count--) { /* who reads a value comes before it */
         struct fu_item *item = &window->items[members[count]];
-        struct fu_node *node = item->node;
-        struct fu_value *value = &node->values[0];
-        int again = is_needed_again(window, value, index);
+        const struct fu_node *node = item->node;
+        const struct fu_value *value = &node->values[0];
+        const int again = item->is_needed_again;
 
+        item->stays = 0;
         item->is_stored = 1;
         if (node->is_asked)
             item->why = HOB_FUSION_ASKED;
-        else if (value->users > inner_users(window, value, index))
+        else if (value->users > item->readers)
             item->why = HOB_FUSION_READ;
-        else if ((value->handles || again) && item->class == FU_FOLD)
+        else if ((value->handles || again) &&
+                 (item->class == FU_FOLD || item->class == FU_BODY))
             item->why = HOB_FUSION_DEAR;
         else if ((value->handles || again) && node->is_computed)
             item->why = HOB_FUSION_AGAIN;
         else
             item->is_stored = 0;
-        item->stays = !item->is_stored && (value->handles || again);
+        if (!item->is_stored && (value->handles || again))
+            stay(window, item);
     }
 }
 
@@ -86,7 +106,7 @@ void fu_choose_constant(struct fu_window *window, struct fu_item *item)
     for (uint32_t i = 0; i < window->count; i++) {
         const struct fu_item *user = &window->items[i];
 
-        if (user->class != FU_STEP && user->class != FU_FOLD)
+        if (!fu_is_fused(user))
             continue;
         for (uint32_t k = 0; k < user->node->input_count; k++)
             users += user->node->inputs[k].value == value;

@@ -573,6 +573,10 @@ static int fake_program_compile(struct _nvrtcProgram *program, int option_count,
                                 const char *const *options)
 {
     FAULT("nvrtcCompileProgram");
+    for (int i = 3; i < option_count; i++)
+        if (fake_cuda.has_old_nvrtc)
+            return FAKE_INVALID_OPTION;
+    fake_cuda.nvrtc_options = option_count;
     fake_cuda.is_tied = option_count > 0 && strstr(options[0], "sm_90a");
     return strstr(program->text, "error") ? 6 : 0;
 }

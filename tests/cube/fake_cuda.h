@@ -55,6 +55,8 @@ struct fake_cuda {
     _Atomic unsigned int groups, group_size;
     _Atomic unsigned int shared_most; /* what a function was allowed */
     _Atomic int is_tied; /* the last program was for one architecture alone */
+    int has_old_nvrtc;   /* it knows three options */
+    _Atomic int nvrtc_options; /* of the last program */
     /* Called by each launch in the kernel's place, or NULL. */
     void (*launching)(void **parameters);
     void *nvrtc; /* a library to take NVRTC's functions from, or NULL */

@@ -19,6 +19,7 @@ struct CUstream_st {
 };
 
 enum {
+    FAKE_INVALID_OPTION = 5,       /* of NVRTC */
     FAKE_CAPTURE_UNSUPPORTED = 900 /* CUDA_ERROR_..., as the driver says */
 };
 

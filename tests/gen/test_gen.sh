@@ -110,7 +110,8 @@ compiles c c99 "${CC:-cc}" "$dir/ops.c"
 compiles c++ c++11 "${CXX:-c++}" "$dir/ops.c"
 
 # The manifest that docs/SCHEMA.md shows, which uses everything.
-sed -n '/^```json$/,/^```$/{/^```/!p}' "$src/../docs/SCHEMA.md" >"$dir/doc.json"
+sed -n '/^## A full manifest$/,/^## /{/^```json$/,/^```$/{/^```/!p}}' \
+    "$src/../docs/SCHEMA.md" >"$dir/doc.json"
 status 0 "$sdk" gen extension "$dir/doc.json" --header "$dir/doc.h" \
     --glue "$dir/doc_glue.h"
 cat "$dir/text"

@@ -608,7 +608,7 @@ static hob_tensor *f_adam_step(hob_scope *s, hob_tensor *const *in)
     hob_tensor *param, *m, *v;
 
     (void)hob_adam_step(s, in[0], in[1], in[2], in[3], 3, 0.1, 0.9, 0.99, 1e-8,
-                        0.01, &param, &m, &v);
+                        0.01, NULL, &param, &m, &v);
     return hob_mul(s, param, hob_add(s, m, v));
 }
 

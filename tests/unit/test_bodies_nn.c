@@ -796,6 +796,7 @@ END_TEST
 START_TEST(test_bodies_nn_adam)
 {
     enum { N = 5 };
+    const double step_and_rate[2] = {3, 0.1};
     double p[N], g[N], m[N], v[N], p1[N], m1[N], v1[N];
     hob_tensor *out[3] = {NULL, NULL, NULL};
 
@@ -813,14 +814,20 @@ START_TEST(test_bodies_nn_adam)
                 0.1 * (m1[i] / (1 - pow(0.9, 3))) /
                     (sqrt(v1[i] / (1 - pow(0.99, 3))) + 1e-8);
     }
-    (void)hob_adam_step(f.scope, op_vector(&f, HOB_DTYPE_F64, p, N),
-                        op_vector(&f, HOB_DTYPE_F64, g, N),
-                        op_vector(&f, HOB_DTYPE_F64, m, N),
-                        op_vector(&f, HOB_DTYPE_F64, v, N), 3, 0.1, 0.9, 0.99,
-                        1e-8, 0.01, &out[0], &out[1], &out[2]);
-    op_check(&f, "adam param", out[0], p1, N, bound);
-    op_check(&f, "adam m", out[1], m1, N, bound);
-    op_check(&f, "adam v", out[2], v1, N, bound);
+    for (int from_tensor = 0; from_tensor < 2; from_tensor++) {
+        hob_tensor *now =
+            from_tensor ? op_vector(&f, HOB_DTYPE_F64, step_and_rate, 2) : NULL;
+
+        (void)hob_adam_step(f.scope, op_vector(&f, HOB_DTYPE_F64, p, N),
+                            op_vector(&f, HOB_DTYPE_F64, g, N),
+                            op_vector(&f, HOB_DTYPE_F64, m, N),
+                            op_vector(&f, HOB_DTYPE_F64, v, N), now ? 77 : 3,
+                            now ? 5 : 0.1, 0.9, 0.99, 1e-8, 0.01, now, &out[0],
+                            &out[1], &out[2]);
+        op_check(&f, "adam param", out[0], p1, N, bound);
+        op_check(&f, "adam m", out[1], m1, N, bound);
+        op_check(&f, "adam v", out[2], v1, N, bound);
+    }
     for (int i = 0; i < N; i++)
         p1[i] = p[i] - 0.1 * (g[i] + 0.01 * p[i]);
     op_check(&f, "sgd",

@@ -110,6 +110,90 @@ START_TEST(test_device_memory_is_used_again)
 }
 END_TEST
 
+/* ---- in place ---- */
+
+enum { SIDE = 128 };
+
+static hob_tensor *in_softmax(hob_scope *s, hob_tensor *x)
+{
+    return hob_softmax(s, x, 1);
+}
+
+static hob_tensor *in_layer_norm(hob_scope *s, hob_tensor *x)
+{
+    return hob_layer_norm(s, x, NULL, NULL, 1e-5);
+}
+
+static hob_tensor *in_rms_norm(hob_scope *s, hob_tensor *x)
+{
+    return hob_rms_norm(s, x, NULL, 1e-5);
+}
+
+static hob_tensor *in_silu(hob_scope *s, hob_tensor *x)
+{
+    return hob_silu(s, x);
+}
+
+static hob_tensor *row, *zero_index; /* what some ops need besides */
+
+static hob_tensor *in_slice_assign(hob_scope *s, hob_tensor *x)
+{
+    const int64_t one = 1, two = 2;
+
+    return hob_slice_assign(s, x, row, &one, 1, &two, 1, NULL, 0);
+}
+
+static hob_tensor *in_select_add(hob_scope *s, hob_tensor *x)
+{
+    return hob_select_add(s, x, zero_index, row, 0);
+}
+
+/* Whose kernels can write over an argument do so where it is moved: there is
+ * never a second tensor of that size. */
+START_TEST(test_device_memory_results_take_what_is_moved)
+{
+    static const struct {
+        const char *name;
+        hob_tensor *(*run)(hob_scope *s, hob_tensor *x);
+    } ops[] = {{"softmax", in_softmax},
+               {"layer_norm", in_layer_norm},
+               {"rms_norm", in_rms_norm},
+               {"silu", in_silu},
+               {"slice_assign", in_slice_assign},
+               {"select_add", in_select_add}};
+    const int64_t shape[2] = {SIDE, SIDE}, row_shape[2] = {1, SIDE}, one = 1;
+    const uint64_t bytes = SIDE * SIDE * sizeof(float);
+    hob_error error = HOB_ERROR_INIT;
+
+    if (!on_device(1))
+        return;
+    for (size_t i = 0; i < sizeof(ops) / sizeof(ops[0]); i++) {
+        hob_scope *scope = hob_scope_child(f.scope);
+        hob_tensor *x = hob_random_uniform(scope, shape, 2, -1, 1, f.device,
+                                           HOB_DTYPE_F32);
+        static double kept[SIDE * SIDE];
+        hob_tensor *y;
+        uint64_t before;
+
+        row = hob_ones(scope, row_shape, 2, f.device, HOB_DTYPE_F32);
+        zero_index = hob_zeros(scope, &one, 1, f.device, HOB_DTYPE_I64);
+        y = ops[i].run(scope, x);
+        op_read(&f, y, kept, SIDE * SIDE);
+        (void)ops[i].run(scope, hob_move(scope, hob_add(scope, x, x)));
+        before = stats_of(f.device).in_use_bytes;
+        x = hob_mul_scalar(scope, x, hob_f64(1)); /* one of its own */
+        ck_assert_hob_ok(hob_device_reset_peak(f.device, &error));
+        y = ops[i].run(scope, hob_move(scope, x));
+        ck_assert_msg(stats_of(f.device).peak_bytes < before + 2 * bytes,
+                      "%s: beside what is moved there is a result",
+                      ops[i].name);
+        op_check(&f, ops[i].name, y, kept, SIDE * SIDE, 0);
+        ck_assert_hob_ok(hob_scope_error(scope, &error));
+        hob_scope_close(scope);
+    }
+}
+END_TEST
+
 /* ---- training ---- */
 
 enum { LAYERS = 32, WIDTH = 64, SQUARE = WIDTH * WIDTH * 4 };
@@ -242,6 +326,7 @@ int main(void)
     tcase_set_timeout(tc, 60);
     tcase_add_loop_test(tc, test_device_memory_follows_tensors, FLEX,
                         OP_DEVICE_TRACKED + 1);
+    tcase_add_test(tc, test_device_memory_results_take_what_is_moved);
     tcase_add_loop_test(tc, test_device_memory_is_used_again, FLEX,
                         OP_DEVICE_TRACKED + 1);
     tcase_add_test(tc, test_device_memory_of_training);

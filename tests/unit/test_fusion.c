@@ -417,21 +417,51 @@ START_TEST(test_fusion_limits_depth)
 }
 END_TEST
 
+/* Nor does another one let elements pile up that nobody else has any more. */
+START_TEST(test_fusion_limits_bytes)
+{
+    enum { TIMES = 100, LIMIT = 25 * COUNT * 4 };
+    hob_device *device = device_open(_i ? "fusion{bytes=100000}(flex)"
+                                        : "fusion{bytes=0}(flex)");
+    hob_tensor *sums[TIMES];
+    uint64_t most = 0, before = in_use();
+
+    for (int i = 0; i < TIMES; i++) {
+        hob_tensor *x = ramp(scope, device);
+
+        sums[i] = hob_sum(scope, hob_move(scope, x));
+        most = in_use() - before > most ? in_use() - before : most;
+    }
+    if (_i)
+        ck_assert_uint_le(most, LIMIT + 2 * COUNT * 4);
+    else
+        ck_assert_uint_ge(most, TIMES * COUNT * 4);
+    for (int i = 0; i < TIMES; i++) {
+        hob_error error = HOB_ERROR_INIT;
+        double sum;
+
+        ck_assert_hob_ok(hob_read_f64(sums[i], &sum, 1, &error));
+        ck_assert_double_eq(sum, COUNT * (COUNT - 1) / 2);
+    }
+    ck_assert_uint_eq(in_use(), before);
+    hob_device_unref(device);
+}
+END_TEST
+
 START_TEST(test_fusion_refuses_bad_options)
 {
-    static const char *const specs[] = {"fusion{depth=x}(flex)",
-                                        "fusion{depth=-1}(flex)",
-                                        "fusion{depth=-0}(flex)",
-                                        "fusion{depth= 5}(flex)",
-                                        "fusion{depth=}(flex)",
-                                        "fusion{depth=5x}(flex)"};
+    static const char *const specs[] = {
+        "fusion{depth=x}(flex)",  "fusion{depth=-1}(flex)",
+        "fusion{depth=-0}(flex)", "fusion{depth= 5}(flex)",
+        "fusion{depth=}(flex)",   "fusion{depth=5x}(flex)",
+        "fusion{bytes=-1}(flex)", "fusion{bytes=1g}(flex)"};
     hob_error error = HOB_ERROR_INIT;
     hob_device *device = NULL;
 
     for (size_t i = 0; i < sizeof(specs) / sizeof(specs[0]); i++) {
         ck_assert_int_eq(test_device_open(runtime, specs[i], &device, &error),
                          HOB_ERR_ARGUMENT);
-        ck_assert_ptr_nonnull(strstr(error.message, "depth is a number"));
+        ck_assert_ptr_nonnull(strstr(error.message, " is a number"));
         hob_error_release(&error);
     }
 }
@@ -606,6 +636,7 @@ int main(void)
     tcase_add_test(tc, test_fusion_twice);
     tcase_add_test(tc, test_fusion_of_a_million_ops);
     tcase_add_test(tc, test_fusion_limits_depth);
+    tcase_add_loop_test(tc, test_fusion_limits_bytes, 0, 2);
     tcase_add_test(tc, test_fusion_refuses_bad_options);
     tcase_add_test(tc, test_fusion_of_several_threads);
     tcase_add_test(tc, test_fusion_tracked_to_another_base);

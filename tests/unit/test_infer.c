@@ -230,6 +230,12 @@ static const struct row rows[] = {
      "beta2 is nan;", HOB_ERR_RANGE},
     {"adam_step", "f32[2] f32[2] f32[2] f32[2] 0 =1e-3", "counts from 1",
      HOB_ERR_RANGE},
+    {"adam_step", "f32[2] f32[2] f32[2] f32[2] 0 =0 =0.9 =0.99 =1e-8 =0 f64[2]",
+     "f32[2] f32[2] f32[2]", HOB_OK},
+    {"adam_step", "f32[2] f32[2] f32[2] f32[2] 1 =0 =0.9 =0.99 =1e-8 =0 f16[2]",
+     "now is f16;", HOB_ERR_DTYPE},
+    {"adam_step", "f32[2] f32[2] f32[2] f32[2] 1 =0 =0.9 =0.99 =1e-8 =0 f32[3]",
+     "must be [step, lr]", HOB_ERR_SHAPE},
     /* windows */
     {"conv2d", "f32[2,4,7,8] f32[6,2,3,3] f32[6] (2) (1) (1,2) 2",
      "f32[2,6,4,3]", HOB_OK},

@@ -78,6 +78,31 @@ HOB_API HOB_MUST_CHECK hob_status hob_capture_open(
     uint32_t state_count, hob_capture **out_capture, hob_error *error);
 
 /*
+ * The same of a step that checks itself, so that nothing has to be promised of
+ * it: FN is called in every run, as it would be without a capture. Where it
+ * asks the device for exactly what was recorded (each op, number and tensor)
+ * the recording is replayed, which costs the host a call a kernel and no
+ * launch. Else, and wherever a step cannot be recorded, it is run as it is:
+ * results are the same. After three recordings in a row of which nothing could
+ * be replayed, or a refusal, a kind of inputs is recorded no more.
+ *
+ * FN may be called twice in a run and must come to the same, so it counts
+ * nothing itself; what it reads it reads from inputs. Numbers that change in
+ * each step are to be inputs: see hob_adam_step().
+ *
+ * It works on every device. Where steps cannot be recorded, or a layer such as
+ * fusion has its own groups, FN is just called.
+ */
+HOB_API HOB_MUST_CHECK hob_status hob_capture_open_checked(
+    hob_device *device, hob_step_fn fn, void *context, hob_tensor *const *state,
+    uint32_t state_count, hob_capture **out_capture, hob_error *error);
+
+/* Why the latest run of a checked capture was no replay, with the op's name
+ * where one was refused or not as recorded; NULL if it was one. The text is
+ * CAPTURE's, until the next run. */
+HOB_API const char *hob_capture_reason(const hob_capture *capture);
+
+/*
  * Make one step with INPUTS. OUT_COUNT results, on the devices that the step
  * made them on, go to OUT and belong to SCOPE. Returns once the work is asked
  * for, as ops do.

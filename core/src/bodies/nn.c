@@ -273,8 +273,7 @@ hob_tensor *hob__body_cosine_similarity(hob_scope *scope, hob_tensor *lhs,
 static hob_tensor *blend(hob_scope *scope, hob_tensor *x, double a,
                          hob_tensor *y, double b)
 {
-    return hob_add(scope,
-                   a == 1 ? x : hob_mul_scalar(scope, x, hob_f64(a)),
+    return hob_add(scope, a == 1 ? x : hob_mul_scalar(scope, x, hob_f64(a)),
                    hob_mul_scalar(scope, y, hob_f64(b)));
 }
 
@@ -288,12 +287,54 @@ hob_tensor *hob__body_sgd_step(hob_scope *scope, hob_tensor *param,
     return hob__part_down(scope, next, hob_tensor_dtype(param));
 }
 
+/* Element INDEX of NOW as a single number of DTYPE. */
+static hob_tensor *number_of(hob_scope *scope, hob_tensor *now, int64_t index,
+                             hob_dtype dtype)
+{
+    const int64_t end = index + 1;
+    hob_tensor *one = hob_slice(scope, now, &index, 1, &end, 1, NULL, 0);
+
+    return hob_cast(scope, hob_reshape(scope, one, NULL, 0), dtype);
+}
+
+/* 1 / (1 - beta^step). The difference is 2 t / (1 + t) with t = tanh(z / 2) and
+ * z = -step log beta, in which nothing cancels. */
+static hob_tensor *correction(hob_scope *scope, hob_tensor *step, double beta)
+{
+    hob_tensor *t =
+        hob_tanh(scope, hob_mul_scalar(scope, step, hob_f64(-log(beta) / 2)));
+
+    return hob_div(scope, hob_add_scalar(scope, t, hob_f64(1)),
+                   hob_mul_scalar(scope, t, hob_f64(2)));
+}
+
+/* What a step adds to PARAM, with the step's number and the rate in NOW. */
+static hob_tensor *adam_change(hob_scope *scope, hob_tensor *now,
+                               hob_tensor *param, hob_tensor *m, hob_tensor *v,
+                               double beta1, double beta2, double epsilon,
+                               double weight_decay)
+{
+    const hob_dtype dtype = hob_tensor_dtype(param);
+    hob_tensor *step = number_of(scope, now, 0, dtype);
+    hob_tensor *rate = number_of(scope, now, 1, dtype);
+    hob_tensor *change;
+
+    m = hob_mul(scope, m, correction(scope, step, beta1));
+    v = hob_mul(scope, v, correction(scope, step, beta2));
+    change = hob_div(
+        scope, m, hob_add_scalar(scope, hob_sqrt(scope, v), hob_f64(epsilon)));
+    change = hob_add(scope, change,
+                     hob_mul_scalar(scope, param, hob_f64(weight_decay)));
+    return hob_neg(scope, hob_mul(scope, change, rate));
+}
+
 hob_status hob__body_adam_step(hob_scope *scope, hob_tensor *param,
                                hob_tensor *grad, hob_tensor *m, hob_tensor *v,
                                int64_t step, double lr, double beta1,
                                double beta2, double epsilon,
-                               double weight_decay, hob_tensor **out_0,
-                               hob_tensor **out_1, hob_tensor **out_2)
+                               double weight_decay, hob_tensor *now,
+                               hob_tensor **out_0, hob_tensor **out_1,
+                               hob_tensor **out_2)
 {
     hob_dtype dtype = hob_tensor_dtype(param);
     hob_tensor *p = hob__part_up(scope, param);
@@ -305,10 +346,16 @@ hob_status hob__body_adam_step(hob_scope *scope, hob_tensor *param,
     m = blend(scope, hob__part_up(scope, m), beta1, g, 1 - beta1);
     v = blend(scope, hob__part_up(scope, v), beta2, hob_mul(scope, g, g),
               1 - beta2);
-    change = hob_sqrt(scope, hob_mul_scalar(scope, v, hob_f64(scale2)));
-    change = hob_div(scope, hob_mul_scalar(scope, m, hob_f64(scale1)),
-                     hob_add_scalar(scope, change, hob_f64(epsilon)));
-    p = blend(scope, p, 1 - lr * weight_decay, change, -lr);
+    if (now) {
+        change = adam_change(scope, now, p, m, v, beta1, beta2, epsilon,
+                             weight_decay);
+        p = hob_add(scope, p, change);
+    } else {
+        change = hob_sqrt(scope, hob_mul_scalar(scope, v, hob_f64(scale2)));
+        change = hob_div(scope, hob_mul_scalar(scope, m, hob_f64(scale1)),
+                         hob_add_scalar(scope, change, hob_f64(epsilon)));
+        p = blend(scope, p, 1 - lr * weight_decay, change, -lr);
+    }
     *out_0 = hob__part_down(scope, p, dtype);
     *out_1 = hob__part_down(scope, m, dtype);
     *out_2 = hob__part_down(scope, v, dtype);

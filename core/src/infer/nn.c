@@ -255,7 +255,20 @@ hob_status hob__infer_adam_step(struct hob_call *call, struct hob_meta *out)
         if (st)
             return st;
     }
-    if (step < 1)
+    if (call->args[10].tag == HOB_TAG_TENSOR) {
+        const struct hob_view *now = hob_arg_view(call, 10);
+
+        if (now->dtype != HOB_DTYPE_F32 && now->dtype != HOB_DTYPE_F64)
+            return call->host->fail(call, HOB_ERR_DTYPE,
+                                    "%s: now is %s; it must be f32 or f64",
+                                    call->op_name, hob_dtype_name(now->dtype));
+        if (now->rank != 1 || now->shape[0] != 2)
+            return call->host->fail(
+                call, HOB_ERR_SHAPE,
+                "%s: now has %" PRId64
+                " elements in %u dimensions; it must be [step, lr]",
+                call->op_name, hob_view_count(now), (unsigned)now->rank);
+    } else if (step < 1)
         return call->host->fail(call, HOB_ERR_RANGE,
                                 "%s: step is %" PRId64 "; it counts from 1",
                                 call->op_name, step);

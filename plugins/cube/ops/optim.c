@@ -8,7 +8,6 @@
 
 #include <math.h>
 
-
 static const struct cube_program adam_program = {
     .name = "adam",
     .text = cube_text_adam,
@@ -18,22 +17,26 @@ static const struct cube_program adam_program = {
                 {"param", 0},
                 {"grad", 0},
                 {"m", 0},
-                {"v", 0}},
+                {"v", 0},
+                {"now", 0}},
+    /* With NOW decay and logarithms are in the places of what the kernel
+     * computes of them. */
     .params = {{"count", CUBE_INDEX, 0},
-               {"keep", CUBE_VALUE_OF(0), 0},
-               {"rate", CUBE_VALUE_OF(0), 0},
+               {"keep_or_decay", CUBE_VALUE_OF(0), 0},
+               {"rate_or_log1", CUBE_VALUE_OF(0), 0},
                {"beta1", CUBE_VALUE_OF(0), 0},
                {"new1", CUBE_VALUE_OF(0), 0},
                {"beta2", CUBE_VALUE_OF(0), 0},
                {"new2", CUBE_VALUE_OF(0), 0},
-               {"correction", CUBE_VALUE_OF(0), 0},
+               {"correction_or_log2", CUBE_VALUE_OF(0), 0},
                {"epsilon", CUBE_VALUE_OF(0), 0},
+               {"now_at", CUBE_INDEX, CUBE_LENGTH(2)},
                CUBE_SPACE_PARAMS,
                CUBE_OPERAND_PARAMS("param"),
                CUBE_OPERAND_PARAMS("grad"),
                CUBE_OPERAND_PARAMS("m"),
                CUBE_OPERAND_PARAMS("v")},
-    .constants = {"RANK", "WIDE"},
+    .constants = {"RANK", "WIDE", "NOW"},
     .flags = CUBE_SPACES | CUBE_MATHS,
 };
 
@@ -85,21 +88,38 @@ static void space_init(struct cube_space *space, const struct hob_call *call,
     }
 }
 
-static void add_rates(struct cube_job *job, const struct hob_call *call)
+static void add_rates(struct cube_job *job, const struct hob_call *call,
+                      int has_now)
 {
     const double count = (double)cube_arg_i64(call, 4);
     const double lr = cube_arg_f64(call, 5);
     const double beta1 = cube_arg_f64(call, 6);
     const double beta2 = cube_arg_f64(call, 7);
+    const double decay = cube_arg_f64(call, 9);
 
-    cube_job_f64(job, 1 - lr * cube_arg_f64(call, 9));
-    cube_job_f64(job, lr / (1 - pow(beta1, count)));
+    cube_job_f64(job, has_now ? decay : 1 - lr * decay);
+    cube_job_f64(job, has_now ? log(beta1) : lr / (1 - pow(beta1, count)));
     cube_job_f64(job, beta1);
     cube_job_f64(job, 1 - beta1);
     cube_job_f64(job, beta2);
     cube_job_f64(job, 1 - beta2);
-    cube_job_f64(job, 1 / sqrt(1 - pow(beta2, count)));
+    cube_job_f64(job, has_now ? log(beta2) : 1 / sqrt(1 - pow(beta2, count)));
     cube_job_f64(job, cube_arg_f64(call, 8));
+}
+
+/* The tensor NOW, if there is one. */
+static void add_now(struct cube_job *job, const struct hob_view *now)
+{
+    const int64_t stride = now ? now->strides[0] : 0;
+
+    if (now)
+        cube_job_memory(job,
+                        (const char *)now->data +
+                            (stride < 0 ? stride : 0) *
+                                (int64_t)hob_dtype_size(now->dtype),
+                        now->dtype, cube_magnitude(stride) + 1);
+    else
+        cube_job_absent(job);
 }
 
 static void pass_begin(struct pass *pass, struct cube_device *device,
@@ -122,6 +142,8 @@ static void pass_begin(struct pass *pass, struct cube_device *device,
             cube_job_operand(&pass->job, &pass->space, i);
     for (uint32_t i = 0; i < call->ret_count + inputs; i++)
         pass->job.variant.widths[i] = (uint8_t)pass->wide;
+    cube_job_constant(&pass->job, (int32_t)pass->space.rank);
+    cube_job_constant(&pass->job, (int32_t)pass->wide);
     cube_job_i64(&pass->job, pass->space.count);
 }
 
@@ -133,8 +155,6 @@ static hob_status pass_run(struct pass *pass)
     cube_job_space(job, &pass->space);
     for (uint32_t i = 0; i < pass->inputs; i++)
         cube_job_strides(job, &pass->space, i);
-    cube_job_constant(job, (int32_t)pass->space.rank);
-    cube_job_constant(job, (int32_t)pass->wide);
     return cube_job_run(job,
                         cube_groups(job->device, pass->space.count,
                                     (int64_t)pass->wide * CUBE_GROUP_SIZE));
@@ -142,10 +162,18 @@ static hob_status pass_run(struct pass *pass)
 
 static hob_status adam_step(void *device, struct hob_call *call)
 {
+    const struct hob_view *now =
+        cube_arg_absent(call, 10) ? NULL : hob_arg_view(call, 10);
     struct pass pass;
 
     pass_begin(&pass, device, call, &adam_program, 4);
-    add_rates(&pass.job, call);
+    add_now(&pass.job, now);
+    add_rates(&pass.job, call, now != NULL);
+    if (now) {
+        cube_job_i64(&pass.job, now->strides[0] < 0 ? -now->strides[0] : 0);
+        cube_job_i64(&pass.job, now->strides[0] > 0 ? now->strides[0] : 0);
+    }
+    cube_job_constant(&pass.job, now ? 2 : 0);
     return pass_run(&pass);
 }
 
@@ -161,7 +189,7 @@ static hob_status sgd_step(void *device, struct hob_call *call)
 }
 
 static const uint32_t masks[] = {HOB_MASK_FLOAT, HOB_MASK_FLOAT, HOB_MASK_FLOAT,
-                                 HOB_MASK_FLOAT};
+                                 HOB_MASK_FLOAT, HOB_MASK_FLOAT};
 
 static const struct hob_entry entries[] = {
     {
@@ -169,9 +197,10 @@ static const struct hob_entry entries[] = {
         .signature =
             "(param: Float, grad: Float, m: Float, v: Float, step: i64, "
             "lr: f64, beta1: f64 = 0.9, beta2: f64 = 0.999, "
-            "epsilon: f64 = 1e-8, weight_decay: f64 = 0) -> (param, m, v)",
+            "epsilon: f64 = 1e-8, weight_decay: f64 = 0, now: Any?) "
+            "-> (param, m, v)",
         .dtypes = masks,
-        .dtype_count = 4,
+        .dtype_count = 5,
         .flags = HOB_ENTRY_IN_PLACE,
         .execute = adam_step,
     },

@@ -9,6 +9,7 @@
 #include "math_f64.h"
 
 #include <stddef.h>
+#include <string.h>
 
 /* Sums in a reduction: vectors of LANES, one of AVX-512 in f32, and CHAINS of
  * them, as an addition takes some cycles to be ready for the next. */

@@ -7,13 +7,35 @@
  * keeps in vectors without being allowed to reorder anything.
  */
 
-/* The sum of LANES numbers, pairwise: halves added to halves. */
+/* The sum of LANES numbers, pairwise: halves added to halves. Each width is a
+ * loop of its own, which becomes an instruction or two. */
 static inline TYPE NAME(lane_sum)(TYPE *lanes)
 {
-    for (int width = LANES / 2; width > 0; width /= 2)
-        for (int i = 0; i < width; i++)
-            lanes[i] += lanes[i + width];
-    return lanes[0];
+    _Static_assert(LANES == 16, "or there are other widths");
+#pragma omp simd
+    for (int i = 0; i < 8; i++)
+        lanes[i] += lanes[i + 8];
+#pragma omp simd
+    for (int i = 0; i < 4; i++)
+        lanes[i] += lanes[i + 4];
+    return (lanes[0] + lanes[2]) + (lanes[1] + lanes[3]);
+}
+
+static inline TYPE NAME(greater)(TYPE a, TYPE b)
+{
+    return a > b ? a : b;
+}
+
+static inline TYPE NAME(lane_max)(TYPE *lanes)
+{
+#pragma omp simd
+    for (int i = 0; i < 8; i++)
+        lanes[i] = NAME(greater)(lanes[i], lanes[i + 8]);
+#pragma omp simd
+    for (int i = 0; i < 4; i++)
+        lanes[i] = NAME(greater)(lanes[i], lanes[i + 4]);
+    return NAME(greater)(NAME(greater)(lanes[0], lanes[2]),
+                         NAME(greater)(lanes[1], lanes[3]));
 }
 
 static TYPE NAME(row_max)(const TYPE *x, int64_t n)
@@ -34,12 +56,18 @@ static TYPE NAME(row_max)(const TYPE *x, int64_t n)
 
                 lanes[c][j] = v > lanes[c][j] ? v : lanes[c][j];
             }
-    for (; i < n; i++)
-        lanes[0][0] = x[i] > lanes[0][0] ? x[i] : lanes[0][0];
-    for (int c = 0; c < CHAINS; c++)
+    for (; i + LANES <= n; i += LANES)
+#pragma omp simd
         for (int j = 0; j < LANES; j++)
-            best = lanes[c][j] > best ? lanes[c][j] : best;
-    return best; /* NaN is left out: the exponentials bring it in */
+            lanes[0][j] = NAME(greater)(x[i + j], lanes[0][j]);
+    for (; i < n; i++)
+        best = NAME(greater)(x[i], best);
+    for (int c = 1; c < CHAINS && n >= SIDE; c++)
+#pragma omp simd
+        for (int j = 0; j < LANES; j++)
+            lanes[0][j] = NAME(greater)(lanes[c][j], lanes[0][j]);
+    /* NaN is left out: the exponentials bring it in. */
+    return NAME(greater)(NAME(lane_max)(lanes[0]), best);
 }
 
 /* Term I of a sum; TERM is a constant. */
@@ -98,6 +126,50 @@ static inline void NAME(exps)(TYPE *out, const TYPE *x, TYPE shift, int64_t n)
         out[i] = EXP(x[i] - shift);
 }
 
+/* The same for N <= LANES of them, which come to LAST as well, with nothing in
+ * the rest: the end of a row is done in vectors too. */
+static inline void NAME(exp_last)(TYPE *out, const TYPE *x, TYPE shift,
+                                  int64_t n, TYPE *restrict last)
+{
+    if (n >= LANES) {
+        NAME(exps)(last, x, shift, LANES);
+        if (out)
+            memcpy(out, last, LANES * sizeof(TYPE));
+        return;
+    }
+    for (int j = 0; j < LANES; j++)
+        last[j] = j < n ? x[j] : shift;
+    NAME(exps)(last, last, shift, LANES);
+    for (int j = 0; out && j < n; j++)
+        out[j] = last[j];
+#pragma omp simd
+    for (int j = 0; j < LANES; j++)
+        last[j] = j < n ? last[j] : 0;
+}
+
+/* The sum below for a row of N < SIDE, added up in the same order. */
+static inline double NAME(exp_sum_short)(TYPE *out, const TYPE *x, TYPE shift,
+                                         int64_t n)
+{
+    TYPE parts[CHAINS][LANES];
+
+    for (int c = 0; c < CHAINS; c++) {
+        const int64_t at = c * LANES;
+
+        if (at < n)
+            NAME(exp_last)
+            (out ? out + at : NULL, x + at, shift, n - at, parts[c]);
+        else
+#pragma omp simd
+            for (int j = 0; j < LANES; j++)
+                parts[c][j] = 0;
+    }
+#pragma omp simd
+    for (int j = 0; j < LANES; j++)
+        parts[0][j] = (parts[0][j] + parts[2][j]) + (parts[1][j] + parts[3][j]);
+    return (double)NAME(lane_sum)(parts[0]);
+}
+
 /*
  * The sum of exp(x[i] - shift), which go to OUT if it is given. They are
  * computed by themselves and added from memory, as they need all registers.
@@ -107,6 +179,8 @@ NAME(exp_sums)(TYPE *out, const TYPE *x, TYPE shift, int64_t n)
 {
     double total = 0;
 
+    if (n < SIDE)
+        return NAME(exp_sum_short)(out, x, shift, n);
     for (int64_t first = 0; first < n; first += PIECE) {
         const int64_t end = first + PIECE < n ? first + PIECE : n;
         TYPE lanes[SIDE] = {0}, own[SIDE];
@@ -120,12 +194,11 @@ NAME(exp_sums)(TYPE *out, const TYPE *x, TYPE shift, int64_t n)
             for (int j = 0; j < SIDE; j++)
                 lanes[j] += e[j];
         }
-        if (i < end) {
-            TYPE *e = out ? out + i : own;
-
-            NAME(exps)(e, x + i, shift, end - i);
-            for (int64_t j = 0; j < end - i; j++)
-                lanes[j] += e[j];
+        for (int at = 0; i < end; i += LANES, at += LANES) {
+            NAME(exp_last)(out ? out + i : NULL, x + i, shift, end - i, own);
+#pragma omp simd
+            for (int j = 0; j < LANES; j++)
+                lanes[at + j] += own[j];
         }
         for (int width = SIDE / 2; width >= LANES; width /= 2)
 #pragma omp simd

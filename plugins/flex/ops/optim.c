@@ -59,22 +59,52 @@ static void step_range(void *context, int64_t first, int64_t last,
     }
 }
 
+/* The step's number and the rate: those in the tensor, if it is there. */
+static void read_now(const struct hob_call *call, double *out_step,
+                     double *out_rate)
+{
+    const struct hob_view *now;
+
+    *out_step = (double)flex_arg_i64(call, 4);
+    *out_rate = flex_arg_f64(call, 5);
+    if (call->arg_count <= 10 || call->args[10].tag == HOB_TAG_ABSENT)
+        return;
+    now = hob_arg_view(call, 10);
+    if (now->dtype == HOB_DTYPE_F64) {
+        const double *numbers = now->data;
+
+        *out_step = numbers[0];
+        *out_rate = numbers[now->strides[0]];
+    } else {
+        const float *numbers = now->data;
+
+        *out_step = (double)numbers[0];
+        *out_rate = (double)numbers[now->strides[0]];
+    }
+}
+
+static void adam_init(struct flex_adam *adam, const struct hob_call *call)
+{
+    double count, lr;
+    const double beta1 = flex_arg_f64(call, 6);
+    const double beta2 = flex_arg_f64(call, 7);
+
+    read_now(call, &count, &lr);
+    *adam = (struct flex_adam){.keep = 1 - lr * flex_arg_f64(call, 9),
+                               .rate = lr / (1 - pow(beta1, count)),
+                               .beta1 = beta1,
+                               .beta2 = beta2,
+                               .correction = 1 / sqrt(1 - pow(beta2, count)),
+                               .epsilon = flex_arg_f64(call, 8)};
+}
+
 static hob_status adam_step(void *instance, struct hob_call *call)
 {
     struct flex_device *device = instance;
-    const double count = (double)flex_arg_i64(call, 4);
-    const double lr = flex_arg_f64(call, 5);
-    const double beta1 = flex_arg_f64(call, 6);
-    const double beta2 = flex_arg_f64(call, 7);
     struct step step = {.device = device,
-                        .dtype = hob_arg_view(call, 0)->dtype,
-                        .adam = {.keep = 1 - lr * flex_arg_f64(call, 9),
-                                 .rate = lr / (1 - pow(beta1, count)),
-                                 .beta1 = beta1,
-                                 .beta2 = beta2,
-                                 .correction = 1 / sqrt(1 - pow(beta2, count)),
-                                 .epsilon = flex_arg_f64(call, 8)}};
+                        .dtype = hob_arg_view(call, 0)->dtype};
 
+    adam_init(&step.adam, call);
     step.kernels = flex_row_kernels(device, step.dtype);
     for (uint32_t i = 0; i < INPUTS; i++)
         flex_loop_init(&step.in[i], hob_arg_view(call, i));
@@ -127,7 +157,7 @@ static hob_status sgd_step(void *instance, struct hob_call *call)
 }
 
 static const uint32_t masks[] = {HOB_MASK_FLOAT, HOB_MASK_FLOAT, HOB_MASK_FLOAT,
-                                 HOB_MASK_FLOAT};
+                                 HOB_MASK_FLOAT, HOB_MASK_FLOAT};
 
 static const struct hob_entry entries[] = {
     {
@@ -135,9 +165,10 @@ static const struct hob_entry entries[] = {
         .signature =
             "(param: Float, grad: Float, m: Float, v: Float, step: i64, "
             "lr: f64, beta1: f64 = 0.9, beta2: f64 = 0.999, "
-            "epsilon: f64 = 1e-8, weight_decay: f64 = 0) -> (param, m, v)",
+            "epsilon: f64 = 1e-8, weight_decay: f64 = 0, now: Any?) "
+            "-> (param, m, v)",
         .dtypes = masks,
-        .dtype_count = 4,
+        .dtype_count = 5,
         .flags = HOB_ENTRY_IN_PLACE,
         .execute = adam_step,
     },

@@ -62,6 +62,9 @@ enum {
 /* An operand that a step does without. */
 enum { HOB_FUSED_NONE = 0xff };
 
+/* See body_cost. */
+#define HOB_FUSED_NEVER UINT32_MAX
+
 enum hob_fused_kind { HOB_FUSED_FULL = 0, HOB_FUSED_ROW = 1 };
 
 /*
@@ -199,6 +202,15 @@ struct hob_fused_compute {
                               const struct hob_fused_run *run,
                               const struct hob_fused_product *product,
                               char **out_message);
+    /*
+     * How much dearer the steps of OP's body are to this backend in a program
+     * than its own kernel for OP, which goes along rows of ROW elements of
+     * DTYPE: in per cent of the bytes that OP reads and writes. A group takes
+     * the op where it saves more than that. HOB_FUSED_NEVER: it is left alone.
+     * NULL: always so.
+     */
+    uint32_t (*body_cost)(void *instance, uint32_t op, uint32_t dtype,
+                          int64_t row);
 };
 
 /* ---- registered optimisations ---- */
