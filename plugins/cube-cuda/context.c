@@ -124,17 +124,25 @@ static void note_op(struct ccu_device *device, const char *op_name)
     pthread_mutex_unlock(&device->lock);
 }
 
+hob_status ccu_begin_without(struct ccu_device *device, const char *op_name,
+                             char **out_message)
+{
+    const hob_status status = ccu_check_lost(device, out_message);
+
+    if (!status && !ccu_is_recording(device))
+        note_op(device, op_name);
+    return status;
+}
+
 hob_status ccu_begin(struct ccu_device *device, const char *op_name,
                      int *out_is_pushed, char **out_message)
 {
     hob_status status;
 
     *out_is_pushed = ccu_enter(device);
-    status = ccu_check_lost(device, out_message);
+    status = ccu_begin_without(device, op_name, out_message);
     if (status)
         ccu_leave(device, *out_is_pushed);
-    else if (!ccu_is_recording(device))
-        note_op(device, op_name);
     return status;
 }
 

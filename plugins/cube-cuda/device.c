@@ -25,6 +25,7 @@ static void set_limits(struct ccu_device *device)
     limits->processors = (uint32_t)physical->processors;
     limits->param_bytes = 4096; /* what a kernel may be given */
     limits->has_f64 = limits->has_i64 = limits->has_f16 = 1;
+    limits->keeps_nan = 1;
 }
 
 /* What lives in DEVICE's context, which is current. */

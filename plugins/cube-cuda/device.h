@@ -74,6 +74,9 @@ hob_status ccu_begin(struct ccu_device *device, const char *op_name,
                      int *out_is_pushed, char **out_message);
 hob_status ccu_end(struct ccu_device *device, int is_pushed, hob_status status,
                    char **out_message);
+/* ccu_begin() for requests that need no context; ccu_end() with 0 then. */
+hob_status ccu_begin_without(struct ccu_device *device, const char *op_name,
+                             char **out_message);
 /* ccu_memory_take(), once more after a trim where the driver has no more. */
 int ccu_take(struct ccu_device *device, uint64_t bytes,
              ccu_address *out_address);

@@ -22,6 +22,7 @@ struct CUstream_st;
 struct CUevent_st;
 struct CUgraph_st;
 struct CUgraphExec_st;
+struct CUlib_st;
 struct CUmod_st;
 struct CUfunc_st;
 struct CUmemPoolHandle_st;

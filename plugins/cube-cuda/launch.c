@@ -4,6 +4,7 @@
  */
 #include "device.h"
 #include "linear.h"
+#include "product.h"
 
 #include <cube/cube.h>
 
@@ -11,17 +12,43 @@
 
 struct ccu_kernel {
     struct CUmod_st *module;
+    struct CUlib_st *library; /* or NULL; then there is no module */
     struct CUfunc_st *function;
     uint32_t group_size;
     uint32_t waits; /* it may be started before the one before it has ended */
 };
 
+/* As a kernel without a context: the stream says which it is started in, so
+ * that a launch, which is short, makes none current and none as it was. */
+static int load_library(struct ccu_device *device,
+                        const struct cube_source *source, const void *binary,
+                        struct ccu_kernel *kernel)
+{
+    const struct ccu_driver *driver = device->driver;
+    int result = driver->library_load(&kernel->library, binary, NULL, NULL, 0,
+                                      NULL, NULL, 0);
+
+    if (result) {
+        kernel->library = NULL;
+        return result;
+    }
+    result = driver->library_kernel(&kernel->function, kernel->library,
+                                    source->name);
+    if (result)
+        (void)driver->library_unload(kernel->library);
+    return result;
+}
+
 static int load(struct ccu_device *device, const struct cube_source *source,
                 const void *binary, struct ccu_kernel *kernel)
 {
     const struct ccu_driver *driver = device->driver;
-    int result = driver->module_load(&kernel->module, binary);
+    int result;
 
+    if (kernel->waits && driver->library_load && driver->library_kernel &&
+        driver->library_unload && !device->options.is_blocking)
+        return load_library(device, source, binary, kernel);
+    result = driver->module_load(&kernel->module, binary);
     if (result)
         return result;
     result = driver->module_function(&kernel->function, kernel->module,
@@ -76,7 +103,10 @@ static void kernel_close(struct cube_device *opened, void *closed)
     struct ccu_kernel *kernel = closed;
     const int is_pushed = ccu_enter(device);
 
-    (void)device->driver->module_unload(kernel->module);
+    if (kernel->library)
+        (void)device->driver->library_unload(kernel->library);
+    else
+        (void)device->driver->module_unload(kernel->module);
     ccu_leave(device, is_pushed);
     opened->host->mem_free(opened->host, kernel);
 }
@@ -110,11 +140,13 @@ static hob_status launch(struct cube_device *opened, void *kernel_handle,
     void *parameters[CUBE_MAX_BUFFERS + CUBE_MAX_PARAMS];
     unsigned char *params;
     hob_status status;
-    int is_pushed, result;
+    int is_pushed = 0, result;
 
     if (!launch->groups)
         return HOB_OK;
-    status = ccu_begin(device, launch->op_name, &is_pushed, out_message);
+    status = kernel->library
+                 ? ccu_begin_without(device, launch->op_name, out_message)
+                 : ccu_begin(device, launch->op_name, &is_pushed, out_message);
     if (status)
         return status;
     /* The driver copies them; its prototype has no const. */
@@ -146,5 +178,6 @@ const struct cube_runtime ccu_runtime = {
     .download = ccu_device_download,
     .wait = ccu_device_sync,
     .gemm = ccu_gemm,
+    .matmul = ccu_matmul,
     .flag_later = ccu_flag_later,
 };

@@ -69,17 +69,19 @@ static void empty_locked(struct ccu_memory *memory, uint32_t first)
 
 /*
  * Before the driver is asked for SIZE bytes more: where the lists hold so much
- * that the device's memory would grow beyond what was ever in use at once, by
- * more than a sixteenth, large blocks go back to the driver's pool, which can
- * join and cut them.
+ * that the pool would have to grow, beyond what was ever in use at once by more
+ * than a sixteenth, large blocks go back to the pool, which can join and cut
+ * them.
  */
 static void make_room_locked(struct ccu_memory *memory, uint64_t size)
 {
     const struct hob_memory_stats *stats = &memory->stats;
     const uint64_t used = stats->in_use_bytes + stats->padding_bytes + size;
     const uint64_t peak = used > stats->peak_bytes ? used : stats->peak_bytes;
+    const uint64_t all = used + memory->listed;
 
-    if (size >= CCU_LARGE_BYTES && used + memory->listed > peak + peak / 16)
+    if (size >= CCU_LARGE_BYTES && all > memory->reserved &&
+        all > peak + peak / 16)
         empty_locked(memory, class_of(CCU_LARGE_BYTES));
 }
 
@@ -183,6 +185,9 @@ int ccu_memory_take(struct ccu_memory *memory, uint64_t bytes,
         result = memory->device->driver->alloc(
             out_address, (size_t)size, memory->pool, memory->device->stream);
         memory->stats.system_count += result == CCU_OK;
+        if (size >= CCU_LARGE_BYTES)
+            (void)memory->device->driver->pool_get(
+                memory->pool, CCU_POOL_RESERVED_CURRENT, &memory->reserved);
     }
     if (!result)
         count_taken(&memory->stats, bytes, size);
@@ -220,6 +225,7 @@ void ccu_memory_trim(struct ccu_memory *memory)
     empty_locked(memory, 0);
     (void)memory->device->driver->stream_wait(memory->device->stream);
     (void)memory->device->driver->pool_trim(memory->pool, 0);
+    memory->reserved = 0;
     pthread_mutex_unlock(&memory->lock);
 }
 

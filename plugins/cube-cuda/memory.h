@@ -46,7 +46,8 @@ struct ccu_memory {
     uint32_t has_lock;
     struct CUmemPoolHandle_st *pool;
     struct ccu_list lists[CCU_MEMORY_CLASSES];
-    uint64_t listed; /* bytes of large blocks in lists */
+    uint64_t listed;   /* bytes of large blocks in lists */
+    uint64_t reserved; /* bytes of the pool when it was last asked for more */
     struct hob_memory_stats stats;
 };
 

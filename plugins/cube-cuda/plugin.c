@@ -3,6 +3,7 @@
  * plugin.c - the entry of the CUDA backend and its tables.
  */
 #include "attention.h"
+#include "conv.h"
 #include "device.h"
 #include "linear.h"
 #include "product.h"
@@ -65,8 +66,8 @@ static void *make_tables(void)
     struct cube_tables *tables = cube_tables_new(&plugin_head, &backend_head, &ccu_linear_entries);
 
     if (tables) {
-        ccu_matmul_install(tables->entries, tables->backend.entry_count);
         ccu_attention_install(tables->entries, tables->backend.entry_count);
+        ccu_conv_install(tables->entries, tables->backend.entry_count);
     }
     return tables;
 }

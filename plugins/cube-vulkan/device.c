@@ -147,6 +147,7 @@ static void set_limits(struct cvk_device *device)
     limits->has_f64 = physical->has_f64;
     limits->has_i64 = physical->has_i64;
     limits->has_f16 = physical->has_f16;
+    limits->keeps_nan = (physical->controls.nan_preserve & 32) != 0;
 }
 
 /* Everything behind DEVICE, which knows where it belongs. */

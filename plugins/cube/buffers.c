@@ -395,7 +395,7 @@ void cube_buffer_functions(struct cube_text *text,
     else {
         add_vector_load(text, buffer->name, &storages[dtype], size, width);
         add_vector_store(text, buffer->name, &storages[dtype], size, width);
-        if (buffer->flags & CUBE_PAIRS)
+        if ((buffer->flags & CUBE_PAIRS) && size == 2)
             add_vector_pairs(text, buffer->name, width);
     }
     if (buffer->flags & CUBE_ATOMIC)

@@ -20,7 +20,7 @@ enum {
     CUBE_MAX_SHARED = 6,
     CUBE_MAX_CONSTANTS = 12,
     CUBE_MAX_SYMBOLS = 4,
-    CUBE_MAX_LIBRARIES = 3,
+    CUBE_MAX_LIBRARIES = 4,
     CUBE_MAX_WIDTH = 16,
     /* The most bytes of parameters: addresses of all buffers and room for
      * shapes and strides. */
@@ -157,6 +157,7 @@ struct cube_target {
     uint32_t language; /* enum cube_language */
     uint32_t subgroup_size;
     uint32_t param_bytes; /* more go through memory */
+    uint32_t keeps_nan;   /* as in struct cube_limits */
 };
 
 /*

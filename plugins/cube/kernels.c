@@ -252,7 +252,8 @@ hob_status cube_kernel_make(struct cube_kernels *kernels,
     struct cube_device *device = kernels->device;
     const struct cube_target target = {device->runtime->language,
                                        device->limits.subgroup_size,
-                                       device->limits.param_bytes};
+                                       device->limits.param_bytes,
+                                       device->limits.keeps_nan};
     const struct cube_program *program = variant->program;
     struct cube_kernel *kernel = malloc(sizeof(*kernel));
     struct cube_source source = {

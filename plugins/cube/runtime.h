@@ -34,6 +34,7 @@ struct cube_limits {
                                   go through memory, which the prelude does */
     uint32_t has_f64, has_i64; /* 0 or 1: as dtypes of elements */
     uint32_t has_f16;          /* arithmetic; storage there is always */
+    uint32_t keeps_nan; /* compilers do not assume that no f32 is NaN */
 };
 
 /* One kernel as text in the runtime's own language. */
@@ -111,8 +112,12 @@ struct cube_runtime {
 
     /* As in struct hob_cube_compute; what is asked for has been checked. NULL:
      * there is no library. */
-    hob_status (*gemm)(struct cube_device *device, struct hob_call *call,
-                       const struct hob_cube_gemm *gemm);
+    hob_status (*gemm)(struct cube_device *device, const char *name,
+                       const struct hob_cube_gemm *gemm, char **out_message);
+    /* cube_matmul of ops/matmul.h. NULL: by the kernels. */
+    hob_status (*matmul)(struct cube_device *device, struct hob_call *call,
+                         const struct hob_view *lhs, const struct hob_view *rhs,
+                         const struct hob_view *out);
 
     /* Where the calling thread records (hob/ext/capture.h) no flag (flag.h)
      * can be read: *OUT_DATA is one that is looked at after each replay, for

@@ -13,11 +13,17 @@ struct fake_cuda fake_cuda;
 struct CUevent_st {
     int device; /* of the stream that it was recorded in */
 };
-struct CUmod_st {
-    int crashes;
-};
 struct CUfunc_st {
     int crashes;
+    int is_free;   /* of a context */
+    int is_shared; /* it has shared arrays of its own */
+    char name[64];
+};
+struct CUmod_st {
+    struct CUfunc_st function; /* its only one */
+};
+struct CUlib_st {
+    struct CUfunc_st function;
 };
 struct CUmemPoolHandle_st {
     int device;
@@ -27,13 +33,14 @@ struct _nvrtcProgram {
 };
 
 static struct CUctx_st contexts[FAKE_CUDA_DEVICES] = {{0}, {1}};
-static struct CUfunc_st functions[2] = {{0}, {1}};
 _Thread_local struct CUctx_st *fake_current;
 /* What was current before each push. */
 static _Thread_local struct CUctx_st *below[8];
 static _Thread_local int depth;
 
 _Static_assert(sizeof(struct fake_map) <= sizeof(struct ccu_tensor_map),
+               "it takes the place of one");
+_Static_assert(sizeof(struct fake_walk) <= sizeof(struct ccu_tensor_map),
                "it takes the place of one");
 
 void fake_cuda_reset(void)
@@ -432,11 +439,19 @@ static int fake_free(ccu_address address, struct CUstream_st *stream)
     return 0;
 }
 
+/* The only function of IMAGE, the text of a source. */
+static void read_function(struct CUfunc_st *function, const void *image)
+{
+    memset(function, 0, sizeof(*function));
+    function->crashes = strstr(image, "crash") != NULL;
+    function->is_shared = strstr(image, "\n    __shared__ ") != NULL;
+}
+
 static int fake_module_load(struct CUmod_st **module, const void *image)
 {
     IN_CONTEXT("cuModuleLoadData");
     *module = malloc(sizeof(**module));
-    (*module)->crashes = strstr(image, "crash") != NULL;
+    read_function(&(*module)->function, image);
     fake_cuda.modules++;
     return 0;
 }
@@ -451,18 +466,55 @@ static int fake_module_unload(struct CUmod_st *module)
 static int fake_module_function(struct CUfunc_st **function,
                                 struct CUmod_st *module, const char *name)
 {
-    (void)name;
     IN_CONTEXT("cuModuleGetFunction");
-    *function = &functions[module->crashes];
+    *function = &module->function;
+    snprintf(module->function.name, sizeof(module->function.name), "%s", name);
+    return 0;
+}
+
+static int fake_library_load(struct CUlib_st **library, const void *image,
+                             const int *jit_options, void **jit_values,
+                             unsigned int jit_count, const int *options,
+                             void **values, unsigned int count)
+{
+    (void)jit_options;
+    (void)jit_values;
+    (void)options;
+    (void)values;
+    FAULT("cuLibraryLoadData");
+    if (jit_count || count)
+        return 1;
+    *library = malloc(sizeof(**library));
+    read_function(&(*library)->function, image);
+    (*library)->function.is_free = 1;
+    fake_cuda.modules++;
+    return 0;
+}
+
+static int fake_library_unload(struct CUlib_st *library)
+{
+    free(library);
+    fake_cuda.modules--;
+    return 0;
+}
+
+static int fake_library_kernel(struct CUfunc_st **kernel,
+                               struct CUlib_st *library, const char *name)
+{
+    FAULT("cuLibraryGetKernel");
+    *kernel = &library->function;
+    snprintf(library->function.name, sizeof(library->function.name), "%s",
+             name);
     return 0;
 }
 
 static int fake_function_set(struct CUfunc_st *function, int attribute,
                              int value)
 {
-    (void)function;
     IN_CONTEXT("cuFuncSetAttribute");
-    if (attribute != CCU_FUNCTION_SHARED || value > FAKE_CUDA_SHARED_MOST)
+    /* Arrays of its own count as well. */
+    if (attribute != CCU_FUNCTION_SHARED ||
+        value + function->is_shared > FAKE_CUDA_SHARED_MOST)
         return 1;
     fake_cuda.shared_most = (unsigned int)value;
     return 0;
@@ -496,6 +548,48 @@ static int fake_tensor_map(struct ccu_tensor_map *out, int type, uint32_t rank,
     return 0;
 }
 
+static int is_byte(int number)
+{
+    return number >= -128 && number <= 127;
+}
+
+static int fake_tensor_map_im2col(
+    struct ccu_tensor_map *out, int type, uint32_t rank, void *data,
+    const uint64_t *sizes, const uint64_t *strides, const int *low,
+    const int *high, uint32_t channels, uint32_t places, const uint32_t *steps,
+    int interleave, int swizzle, int promotion, int fill)
+{
+    struct fake_walk walk = {.data = data, .type = (uint16_t)type};
+
+    (void)promotion;
+    IN_CONTEXT("cuTensorMapEncodeIm2col");
+    if (rank != FAKE_CUDA_WALK_RANK || (uintptr_t)out % 64 ||
+        (uintptr_t)data % 16 || interleave || swizzle != 3 || fill ||
+        channels != 64 || !places || places > 1024 || steps[0] != 1 ||
+        steps[3] != 1)
+        return 1;
+    for (uint32_t i = 0; i < rank; i++) {
+        if (!sizes[i] || sizes[i] > UINT32_MAX ||
+            (i &&
+             (!strides[i - 1] || strides[i - 1] % 16 || strides[i - 1] >> 40)))
+            return 1;
+        walk.sizes[i] = (uint32_t)sizes[i];
+        if (i)
+            walk.strides[i - 1] = strides[i - 1];
+    }
+    for (uint32_t i = 0; i < 2; i++) {
+        if (!is_byte(low[i]) || !is_byte(high[i]) || !steps[1 + i] ||
+            steps[1 + i] > 8)
+            return 1;
+        walk.low[i] = low[i];
+        walk.high[i] = high[i];
+        walk.steps[i] = (uint16_t)steps[1 + i];
+    }
+    walk.places = (uint16_t)places;
+    memcpy(out, &walk, sizeof(walk));
+    return 0;
+}
+
 static int fake_launch(struct CUfunc_st *function, unsigned int groups_x,
                        unsigned int groups_y, unsigned int groups_z,
                        unsigned int size_x, unsigned int size_y,
@@ -505,12 +599,18 @@ static int fake_launch(struct CUfunc_st *function, unsigned int groups_x,
 {
     struct fake_work work = {.kind = FAKE_ADD};
 
-    IN_CONTEXT("cuLaunchKernel");
+    if (!function->is_free)
+        IN_CONTEXT("cuLaunchKernel");
+    else if (fake_cuda.lost[stream->device])
+        return fake_cuda.lost[stream->device];
+    else
+        FAULT("cuLaunchKernel");
     if (groups_y * groups_z * size_y * size_z != 1 || extra ||
         shared_bytes > fake_cuda.shared_most)
         return 1; /* CUDA_ERROR_INVALID_VALUE */
     fake_cuda.groups = groups_x;
     fake_cuda.group_size = size_x;
+    fake_cuda.kernel = function->name;
     if (fake_cuda.launching) {
         fake_cuda.launching(parameters);
         return 0;
@@ -666,7 +766,11 @@ ccu_any_fn fake_cuda_find(const char *name)
         .module_unload = fake_module_unload,
         .function_set = fake_function_set,
         .tensor_map = fake_tensor_map,
+        .tensor_map_im2col = fake_tensor_map_im2col,
         .module_function = fake_module_function,
+        .library_load = fake_library_load,
+        .library_unload = fake_library_unload,
+        .library_kernel = fake_library_kernel,
         .launch = fake_launch,
         .launch_ex = fake_launch_ex,
     };

@@ -13,7 +13,8 @@ enum {
     FAKE_CUDA_DEVICES = 2,
     FAKE_CUDA_PROCESSORS = 4, /* of each */
     FAKE_CUDA_SHARED_MOST = 227 * 1024,
-    FAKE_CUDA_MAP_RANK = 5
+    FAKE_CUDA_MAP_RANK = 5,
+    FAKE_CUDA_WALK_RANK = 4
 };
 
 /* What a tensor map is here; the innermost dimension comes first. */
@@ -23,6 +24,16 @@ struct fake_map {
     uint32_t sizes[FAKE_CUDA_MAP_RANK];
     uint16_t box[FAKE_CUDA_MAP_RANK];
     int type;
+};
+
+/* And one that walks through places: the width comes first. */
+struct fake_walk {
+    const void *data;
+    uint32_t sizes[FAKE_CUDA_WALK_RANK];
+    uint64_t strides[FAKE_CUDA_WALK_RANK - 1]; /* in bytes */
+    int low[2], high[2];                       /* corners of the box */
+    uint16_t steps[2];
+    uint16_t places, type;
 };
 
 /* Several threads may call at once. What is current is each thread's own. */
@@ -53,6 +64,7 @@ struct fake_cuda {
     int has_no_kernel;        /* the heuristic finds none */
     _Atomic int lost[FAKE_CUDA_DEVICES]; /* the sticky result of each */
     _Atomic unsigned int groups, group_size;
+    const char *_Atomic kernel;       /* of the last launch; it lasts as long */
     _Atomic unsigned int shared_most; /* what a function was allowed */
     _Atomic int is_tied; /* the last program was for one architecture alone */
     int has_old_nvrtc;   /* it knows three options */

@@ -31,13 +31,13 @@ static void lower(const struct fake_work *work)
         *flag = (unsigned int)-work->params.count - 1u;
 }
 
-static int now(const struct fake_work *work)
+static int now(const struct CUstream_st *stream, const struct fake_work *work)
 {
     switch (work->kind) {
     case FAKE_ADD:
         if (work->crashes)
             /* Seen by the next call, as with a real device. */
-            fake_cuda.lost[fake_current->device] = CCU_ILLEGAL_ADDRESS;
+            fake_cuda.lost[stream->device] = CCU_ILLEGAL_ADDRESS;
         else if (work->params.count < 0)
             lower(work);
         else
@@ -58,7 +58,7 @@ int fake_do(struct CUstream_st *stream, const struct fake_work *work)
     struct fake_work *items;
 
     if (!graph)
-        return now(work);
+        return now(stream, work);
     items = realloc(graph->items,
                     (size_t)(graph->count + 1) * sizeof(*graph->items));
     if (!items)

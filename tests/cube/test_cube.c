@@ -516,7 +516,7 @@ END_TEST
 START_TEST(test_cube_source_text)
 {
     const struct cube_variant variant = variant_of(HOB_DTYPE_BF16, 2);
-    struct cube_target target = {CUBE_GLSL, 32, 128};
+    struct cube_target target = {CUBE_GLSL, 32, 128, 1};
     uint64_t bytes;
     char *text = cube_source_text(&variant, &target, &bytes);
 

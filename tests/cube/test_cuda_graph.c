@@ -189,6 +189,43 @@ START_TEST(test_graph_overlaps)
 }
 END_TEST
 
+/* They are started without a context, where the driver can; in the end they do
+ * the same. */
+START_TEST(test_graph_launches_without_a_context)
+{
+    static const char *const missing[] = {
+        NULL, "cuLibraryLoadData", "cuLibraryGetKernel", "cuLibraryUnload"};
+    const int first[COUNT] = {1, 2, 3};
+
+    for (int i = 0; i < 4; i++) {
+        struct ccu_instance *instance = ccu_instance_new(&cuda_host.table);
+        struct ccu_device *here = device;
+        void *opened = NULL, *x, *early;
+
+        ck_assert_ptr_nonnull(instance);
+        instance->find = fake_cuda_find;
+        fake_cuda.missing = missing[i];
+        ck_assert(!ccu_device_open(instance, 0, NULL, &opened, &message));
+        fake_cuda.missing = NULL;
+        device = opened;
+        x = take_ints(first);
+        early = make_kernel(1);
+        fake_cuda_make_current(-1);
+        fake_cuda.failing = i ? NULL : "cuCtxPushCurrent_v2";
+        fake_cuda.result = 1;
+        ck_assert_int_eq(cuda_launch(device, early, x, COUNT, "add", &message),
+                         HOB_OK);
+        fake_cuda.failing = NULL;
+        check_ints(x, 4, 5, 6);
+        ccu_runtime.kernel_close(&device->cube, early);
+        ccu_device_free(device, x, BYTES);
+        ccu_device_close(device);
+        ccu_instance_free(instance);
+        device = here;
+    }
+}
+END_TEST
+
 /* ---- memory ---- */
 
 START_TEST(test_graph_owns_its_memory)
@@ -420,6 +457,7 @@ int main(void)
     tcase_add_test(tc, test_graph_replays);
     tcase_add_test(tc, test_graph_is_dropped);
     tcase_add_test(tc, test_graph_overlaps);
+    tcase_add_test(tc, test_graph_launches_without_a_context);
     tcase_add_test(tc, test_graph_owns_its_memory);
     tcase_add_test(tc, test_graph_leaves_nothing_behind);
     tcase_add_test(tc, test_graph_without_memory);

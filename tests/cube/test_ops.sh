@@ -34,7 +34,8 @@ run_program()
 programs="test_bodies_nn test_bodies_nd test_traps test_quant_products"
 # These make more launches, or ask for more kernels, than there is time for.
 longer="test_bodies test_bodies_decompose test_quant test_autodiff
-    test_autodiff_rules test_bodies_attention"
+    test_autodiff_rules test_bodies_attention test_conv_halves
+    test_differential"
 for program in $programs; do
     run_program "$program"
 done

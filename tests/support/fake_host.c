@@ -233,8 +233,11 @@ hob_status fake_call_run(struct fake_call *fake, const struct hob_entry *entry,
 
     memset(&prepare, 0, sizeof(prepare));
     prepare.struct_size = sizeof(prepare);
+    /* There are no results yet. */
+    fake->call.rets = NULL;
     if (entry->prepare)
         status = entry->prepare(device, &fake->call, &prepare);
+    fake->call.rets = fake->rets;
     if (status)
         return status;
     fake->call.prepared = prepare.prepared;

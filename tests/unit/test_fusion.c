@@ -557,8 +557,10 @@ static int ask_in_child(hob_tensor *waiting, hob_tensor *computed)
         return 4;
     if (hob_tensor_status(hob_exp(scope, waiting), NULL) != HOB_ERR_FORKED)
         return 5;
-    /* What is there can be read. */
-    if (hob_read_f64(computed, data, COUNT, NULL) || data[9] != 10)
+    /* What is there can be read, unless it is in memory of a device whose
+     * driver refuses a fork. */
+    if (test_device_is_flex() &&
+        (hob_read_f64(computed, data, COUNT, NULL) || data[9] != 10))
         return 6;
     hob_scope_close(scope);
     return 0;

@@ -129,6 +129,15 @@ INLINE void copy_tile(u32 to, const tensor_map *map, int row,
                  barrier);
 }
 
+// BYTES bytes, a multiple of 16 like the addresses.
+INLINE void copy_bytes(u32 to, const void *from, u32 bytes, u32 barrier)
+{
+    asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::"
+                 "bytes [%0], [%1], %2, [%3];" ::"r"(to),
+                 "l"(from), "r"(bytes), "r"(barrier)
+                 : "memory");
+}
+
 // ---- products ----
 
 // A tile as an operand, with swizzle; K goes along its rows.
@@ -183,6 +192,9 @@ template <int COUNT> INLINE void pin(u32 (&values)[COUNT])
 #define PLACES_16(d, i) PLACES_8(d, i), PLACES_8(d, i + 8)
 #define PLACES_32(d) PLACES_16(d, 0), PLACES_16(d, 16)
 #define PLACES_64(d) PLACES_32(d), PLACES_16(d, 32), PLACES_16(d, 48)
+#define PLACES_128(d)                                                          \
+    PLACES_64(d), PLACES_16(d, 64), PLACES_16(d, 80), PLACES_16(d, 96),        \
+        PLACES_16(d, 112)
 #define NUMBERS_32                                                             \
     "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, "                            \
     "%11, %12, %13, %14, %15, %16, %17, %18, %19, %20, %21, "                  \
@@ -193,6 +205,15 @@ template <int COUNT> INLINE void pin(u32 (&values)[COUNT])
     "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, "                  \
     "%43, %44, %45, %46, %47, %48, %49, %50, %51, %52, %53, "                  \
     "%54, %55, %56, %57, %58, %59, %60, %61, %62, %63"
+#define NUMBERS_128                                                            \
+    NUMBERS_64                                                                 \
+    ", "                                                                       \
+    "%64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, "                  \
+    "%75, %76, %77, %78, %79, %80, %81, %82, %83, %84, %85, "                  \
+    "%86, %87, %88, %89, %90, %91, %92, %93, %94, %95, %96, "                  \
+    "%97, %98, %99, %100, %101, %102, %103, %104, %105, %106, "                \
+    "%107, %108, %109, %110, %111, %112, %113, %114, %115, %116, "             \
+    "%117, %118, %119, %120, %121, %122, %123, %124, %125, %126, %127"
 //
 // d is 64 x N. Thread t of the warpgroup has row t / 32 * 16 + t % 32 / 4, the
 // row 8 below, and of each 8 columns number t % 4 * 2 and the next: d[4 i] and
@@ -202,6 +223,7 @@ template <int COUNT> INLINE void pin(u32 (&values)[COUNT])
 // multiply(): d = a b or, if it ADDS, d += a b, over 16 of K; a and b are tiles
 // with K along the rows. multiply_turned(): d += a b, four registers of a from
 // what d of another product is when packed, b a tile whose rows are of K.
+// multiply_columns(): d += a b, of both the rows are of K.
 //
 template <int N> struct product;
 
@@ -229,6 +251,15 @@ template <> struct product<64> {
                      : PLACES_32(d)
                      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b));
     }
+
+    static __device__ __forceinline__ void multiply_columns(float (&d)[32],
+                                                            u64 a, u64 b)
+    {
+        asm volatile("wgmma.mma_async.sync.aligned.m64n64k16.f32." ELEMENT
+                     "." ELEMENT " {" NUMBERS_32 "}, %32, %33, 1, 1, 1, 1, 1;"
+                     : PLACES_32(d)
+                     : "l"(a), "l"(b));
+    }
 };
 
 template <> struct product<128> {
@@ -254,6 +285,41 @@ template <> struct product<128> {
                      "}, {%64, %65, %66, %67}, %68, 1, 1, 1, 1;"
                      : PLACES_64(d)
                      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b));
+    }
+
+    static __device__ __forceinline__ void multiply_columns(float (&d)[64],
+                                                            u64 a, u64 b)
+    {
+        asm volatile("wgmma.mma_async.sync.aligned.m64n128k16.f32." ELEMENT
+                     "." ELEMENT " {" NUMBERS_64 "}, %64, %65, 1, 1, 1, 1, 1;"
+                     : PLACES_64(d)
+                     : "l"(a), "l"(b));
+    }
+};
+
+template <> struct product<256> {
+    static __device__ __forceinline__ void multiply(float (&d)[128], u64 a,
+                                                    u64 b, u32 adds)
+    {
+        asm volatile("{\n"
+                     ".reg .pred adds;\n"
+                     "setp.ne.b32 adds, %130, 0;\n"
+                     "wgmma.mma_async.sync.aligned.m64n256k16.f32." ELEMENT
+                     "." ELEMENT " {" NUMBERS_128 "}, %128, %129, adds, 1, 1, "
+                     "0, 0;\n"
+                     "}"
+                     : PLACES_128(d)
+                     : "l"(a), "l"(b), "r"(adds));
+    }
+
+    static __device__ __forceinline__ void multiply_columns(float (&d)[128],
+                                                            u64 a, u64 b)
+    {
+        asm volatile("wgmma.mma_async.sync.aligned.m64n256k16.f32." ELEMENT
+                     "." ELEMENT " {" NUMBERS_128
+                     "}, %128, %129, 1, 1, 1, 1, 1;"
+                     : PLACES_128(d)
+                     : "l"(a), "l"(b));
     }
 };
 
@@ -283,4 +349,32 @@ INLINE void pack_all(u32 (&to)[COUNT / 2], const float (&from)[COUNT])
 #pragma unroll
     for (int i = 0; i < COUNT / 2; i++)
         to[i] = pack(from[2 * i], from[2 * i + 1]);
+}
+
+// Eight rows of eight elements, a quarter of a row to a thread, with rows and
+// columns exchanged.
+INLINE u32 turn(u32 pair)
+{
+    u32 turned;
+
+    asm volatile("movmatrix.sync.aligned.m8n8.trans.b16 %0, %1;"
+                 : "=r"(turned)
+                 : "r"(pair));
+    return turned;
+}
+
+INLINE float load(const u16 *from)
+{
+    float x;
+
+    asm("cvt.f32." ELEMENT " %0, %1;" : "=f"(x) : "h"(*from));
+    return x;
+}
+
+INLINE void store(u16 *to, float x)
+{
+    u16 rounded;
+
+    asm("cvt.rn." ELEMENT ".f32 %0, %1;" : "=h"(rounded) : "f"(x));
+    *to = rounded;
 }

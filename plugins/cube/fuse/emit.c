@@ -161,13 +161,38 @@ static void add_call(struct fuse_emitter *emitter, uint32_t index,
     cube_text_add(text, ")");
 }
 
+/* The step of register REG, or NULL for an input. */
+static const struct hob_fused_step *step_of(const struct fuse_plan *plan,
+                                            uint32_t reg)
+{
+    const uint32_t inputs = plan->program.input_count;
+
+    return reg < inputs ? NULL : &plan->program.steps[reg - inputs];
+}
+
+/* Whether REG is a value less the greatest of its row: never above 0. */
+static int is_below_most(const struct fuse_plan *plan, uint32_t reg)
+{
+    const struct hob_fused_step *step = step_of(plan, reg);
+    const struct hob_fused_step *most;
+    struct fuse_fold fold;
+
+    if (!step || step->op != HOB_OP_SUB)
+        return 0;
+    most = step_of(plan, step->args[1]);
+    return most && most->is_reduction && most->args[0] == step->args[0] &&
+           fuse_fold_find(most->op, &fold) && fold.kind == CUBE_FOLD_MAX;
+}
+
 void fuse_emit_expression(struct fuse_emitter *emitter, uint32_t index)
 {
     const struct hob_fused_step *step = &emitter->plan->program.steps[index];
     const struct cube_map_op *op = cube_map_op_find(step->op);
     const int is_float = (HOB_DTYPE_BIT(step->dtype) & HOB_MASK_FLOAT) != 0;
 
-    if (step->op == HOB_OP_CAST)
+    if (step->op == HOB_OP_EXP && is_below_most(emitter->plan, step->args[0]))
+        cube_text_addf(&emitter->text, "m_exp_low(r%u)", step->args[0]);
+    else if (step->op == HOB_OP_CAST)
         add_cast(emitter, step->dtype, step->args[0]);
     else if (op->form == CUBE_FORM_POW_SCALAR && is_float)
         add_power(emitter, index, step->args[0]);

@@ -94,6 +94,48 @@ void fuse_emit_fold_begin(struct fuse_emitter *emitter,
                        one->name);
 }
 
+/* Whether a vector's elements are summed up before they come to the rest. */
+static int goes_by_vectors(const struct fuse_emitter *emitter,
+                           const struct fuse_reduction *one)
+{
+    return one->is_float_sum && emitter->class->wide > 1;
+}
+
+void fuse_emit_vector_begin(struct fuse_emitter *emitter,
+                            const struct fuse_reduction *one)
+{
+    if (goes_by_vectors(emitter, one))
+        cube_text_addf(&emitter->text, "            %s s%u[WIDE];\n",
+                       one->name, one->reg);
+}
+
+/* The sum of elements FIRST .. FIRST + COUNT - 1 of s<REG>, by halves. */
+static void add_halves(struct cube_text *text, uint32_t reg, uint32_t first,
+                       uint32_t count)
+{
+    if (count == 1) {
+        cube_text_addf(text, "s%u[%u]", reg, first);
+        return;
+    }
+    cube_text_add(text, "(");
+    add_halves(text, reg, first, count / 2);
+    cube_text_add(text, " + ");
+    add_halves(text, reg, first + count / 2, count / 2);
+    cube_text_add(text, ")");
+}
+
+void fuse_emit_vector_end(struct fuse_emitter *emitter,
+                          const struct fuse_reduction *one)
+{
+    struct cube_text *text = &emitter->text;
+
+    if (!goes_by_vectors(emitter, one))
+        return;
+    cube_text_addf(text, "            add_up(f%u, g%u, ", one->reg, one->reg);
+    add_halves(text, one->reg, 0, emitter->class->wide);
+    cube_text_add(text, ");\n");
+}
+
 void fuse_emit_fold(struct fuse_emitter *emitter,
                     const struct fuse_reduction *one)
 {
@@ -103,7 +145,9 @@ void fuse_emit_fold(struct fuse_emitter *emitter,
     cube_text_add(text, "                ");
     switch (one->fold.kind) {
     case CUBE_FOLD_SUM:
-        if (one->is_float_sum)
+        if (goes_by_vectors(emitter, one))
+            cube_text_addf(text, "s%u[j] = %s(r%u);\n", reg, one->name, arg);
+        else if (one->is_float_sum)
             cube_text_addf(text, "add_up(f%u, g%u, %s(r%u));\n", reg, reg,
                            one->name, arg);
         else

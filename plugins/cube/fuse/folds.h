@@ -24,12 +24,17 @@ int fuse_reduction_get(const struct fuse_emitter *emitter, uint32_t index,
 
 /* The functions of lanes for each kind and type that there is. */
 void fuse_emit_fold_functions(struct fuse_emitter *emitter);
-/* Before the loop, for each element, and after the loop: then the lanes' folds
- * become the value of the step. */
+/* Before the loop, before a vector, for each element, after the vector, and
+ * after the loop: then the lanes' folds become the value of the step. A vector's
+ * sum is one of halves; only what it adds to the rest keeps what is rounded. */
 void fuse_emit_fold_begin(struct fuse_emitter *emitter,
                           const struct fuse_reduction *one);
+void fuse_emit_vector_begin(struct fuse_emitter *emitter,
+                            const struct fuse_reduction *one);
 void fuse_emit_fold(struct fuse_emitter *emitter,
                     const struct fuse_reduction *one);
+void fuse_emit_vector_end(struct fuse_emitter *emitter,
+                          const struct fuse_reduction *one);
 void fuse_emit_fold_end(struct fuse_emitter *emitter,
                         const struct fuse_reduction *one);
 

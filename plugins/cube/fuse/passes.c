@@ -180,12 +180,24 @@ static void add_loop_head(struct fuse_emitter *emitter)
                       "length; i += STEP) {\n");
 }
 
+/* EMIT for each reduction of the loop's pass. */
+static void each_fold(struct fuse_emitter *emitter, const struct loop *loop,
+                      void (*emit)(struct fuse_emitter *emitter,
+                                   const struct fuse_reduction *one))
+{
+    struct fuse_reduction one;
+
+    for (uint32_t i = 0; i < emitter->plan->program.step_count; i++)
+        if (fuse_reduction_get(emitter, i, &one) &&
+            emitter->plan->values[one.reg].pass == loop->pass)
+            emit(emitter, &one);
+}
+
 /* What the body of a loop does for element j of a vector. */
 static void add_element(struct fuse_emitter *emitter, const struct loop *loop)
 {
     const struct fuse_plan *plan = emitter->plan;
     struct cube_text *text = &emitter->text;
-    struct fuse_reduction one;
 
     for (uint32_t reg = 0; reg < plan->value_count; reg++) {
         const struct fuse_value *value = &plan->values[reg];
@@ -211,10 +223,7 @@ static void add_element(struct fuse_emitter *emitter, const struct loop *loop)
             cube_text_addf(text, "                y%u[j] = r%u;\n",
                            value->output, reg);
     }
-    for (uint32_t i = 0; i < plan->program.step_count; i++)
-        if (fuse_reduction_get(emitter, i, &one) &&
-            plan->values[one.reg].pass == loop->pass)
-            fuse_emit_fold(emitter, &one);
+    each_fold(emitter, loop, fuse_emit_fold);
 }
 
 /* Inputs that the loop reads where it needs them. */
@@ -253,13 +262,9 @@ static void add_loop(struct fuse_emitter *emitter, struct loop *loop)
 {
     const struct fuse_plan *plan = emitter->plan;
     struct cube_text *text = &emitter->text;
-    struct fuse_reduction one;
 
     find_needed(emitter, loop);
-    for (uint32_t i = 0; i < plan->program.step_count; i++)
-        if (fuse_reduction_get(emitter, i, &one) &&
-            plan->values[one.reg].pass == loop->pass)
-            fuse_emit_fold_begin(emitter, &one);
+    each_fold(emitter, loop, fuse_emit_fold_begin);
     add_loads_ahead(emitter, loop);
     add_loop_head(emitter);
     for (uint32_t reg = 0; reg < plan->value_count; reg++) {
@@ -269,18 +274,18 @@ static void add_loop(struct fuse_emitter *emitter, struct loop *loop)
             cube_text_addf(text, "            %s y%u[WIDE];\n",
                            fuse_type(emitter, reg), plan->values[reg].output);
     }
+    each_fold(emitter, loop, fuse_emit_vector_begin);
     cube_text_add(text,
                   "            UNROLL for (int j = 0; j < WIDE; j++) {\n");
     add_element(emitter, loop);
-    cube_text_add(text, "            }\n            if (is_there) {\n");
+    cube_text_add(text, "            }\n");
+    each_fold(emitter, loop, fuse_emit_vector_end);
+    cube_text_add(text, "            if (is_there) {\n");
     for (uint32_t reg = 0; reg < plan->value_count; reg++)
         if (is_written(emitter, reg, loop))
             add_store(emitter, reg);
     cube_text_add(text, "            }\n        }\n");
-    for (uint32_t i = 0; i < plan->program.step_count; i++)
-        if (fuse_reduction_get(emitter, i, &one) &&
-            plan->values[one.reg].pass == loop->pass)
-            fuse_emit_fold_end(emitter, &one);
+    each_fold(emitter, loop, fuse_emit_fold_end);
 }
 
 /* ---- rows ---- */

@@ -12,11 +12,11 @@
  * stride: those of one remainder meet the same taps. Sums that are too long for
  * the number of tiles are split and their parts added in order, as in matmul.c.
  */
+#include "../conv_phase.h"
 #include "../cube.h"
 #include "../lowest.h"
 #include "../splits.h"
 #include "../texts.h"
-#include "../window.h"
 
 enum {
     TILE_K = 16,
@@ -232,8 +232,8 @@ static hob_status run_splits(struct cube_device *device, struct hob_call *call,
     hob_status st;
 
     product->out_dtype = is_double(product) ? HOB_DTYPE_F64 : HOB_DTYPE_F32;
-    st = cube_parts_take(&parts, device, call, product->out_dtype,
-                         product->splits);
+    st = cube_parts_take(&parts, device, call, hob_ret_view(call, 0),
+                         product->out_dtype, product->splits);
     if (st)
         return st;
     product->out = parts.data;
@@ -270,21 +270,6 @@ static hob_status run(struct cube_device *device, struct hob_call *call,
 
 /* ---- the ops ---- */
 
-struct geometry {
-    int64_t step[2], padding[2], dilation[2];
-    int64_t groups;
-};
-
-static void read_geometry(struct geometry *g, const struct hob_call *call)
-{
-    static const int64_t ones[2] = {1, 1}, zeros[2] = {0, 0};
-
-    cube_window_pair(call, 3, ones, g->step);
-    cube_window_pair(call, 4, zeros, g->padding);
-    cube_window_pair(call, 5, ones, g->dilation);
-    g->groups = cube_arg_i64(call, 6);
-}
-
 static void set(int64_t out[3], int64_t a, int64_t b, int64_t c)
 {
     out[0] = a;
@@ -300,11 +285,11 @@ static hob_status conv2d(void *device, struct hob_call *call)
     const int64_t *size = out->shape, *xs = x->strides, *ws = weight->strides;
     const int64_t plane = size[2] * size[3];
     struct product p = {.a = weight, .b = x, .bias = hob_arg_view(call, 2)};
-    struct geometry g;
+    struct cube_conv g;
 
     if (hob_view_count(out) == 0)
         return HOB_OK;
-    read_geometry(&g, call);
+    cube_conv_init(&g, call);
     p.groups = g.groups;
     p.m = weight->shape[0] / g.groups;
     set(p.k_sizes, weight->shape[1], weight->shape[2], weight->shape[3]);
@@ -338,11 +323,11 @@ static hob_status conv2d_weight_backward(void *device, struct hob_call *call)
     const int64_t *size = out->shape, *xs = x->strides, *gs = grad->strides;
     const int64_t taps = size[2] * size[3];
     struct product p = {.a = grad, .b = x, .b_along_k = 1};
-    struct geometry g;
+    struct cube_conv g;
 
     if (hob_view_count(out) == 0)
         return HOB_OK;
-    read_geometry(&g, call);
+    cube_conv_init(&g, call);
     p.groups = g.groups;
     p.m = size[0] / g.groups;
     set(p.k_sizes, grad->shape[0], grad->shape[2], grad->shape[3]);
@@ -368,51 +353,9 @@ static hob_status conv2d_weight_backward(void *device, struct hob_call *call)
     return run(device, call, &p, 0);
 }
 
-static int64_t common_divisor(int64_t a, int64_t b)
-{
-    while (b) {
-        const int64_t rest = a % b;
-
-        a = b;
-        b = rest;
-    }
-    return a;
-}
-
-/* The taps that places of x of one remainder meet along an axis: every STEPth
- * from FIRST on. Tap number t of them meets place q + START + t PACE of grad,
- * where the place in x is remainder + q stride. */
-struct phase {
-    int64_t first, step, count;
-    int64_t start, pace;
-    int64_t places; /* how many q */
-};
-
-static struct phase phase_of(const struct geometry *g, uint32_t axis,
-                             int64_t rest, int64_t in, int64_t taps)
-{
-    const int64_t stride = g->step[axis], dilation = g->dilation[axis];
-    const int64_t place = rest + g->padding[axis];
-    struct phase phase = {0};
-
-    phase.step = stride / common_divisor(stride, dilation);
-    while (phase.first < phase.step &&
-           (place - phase.first * dilation) % stride != 0)
-        phase.first++;
-    if (phase.first < phase.step && phase.first < taps) {
-        phase.count = cube_divide_up(taps - phase.first, phase.step);
-        phase.start = (place - phase.first * dilation) / stride;
-    } else {
-        phase.first = 0;
-    }
-    phase.pace = -(phase.step * dilation / stride);
-    phase.places = cube_divide_up(in - rest, stride);
-    return phase;
-}
-
 /* The places whose remainders are REST. */
 static hob_status run_phase(struct cube_device *device, struct hob_call *call,
-                            const struct geometry *g, const int64_t rest[2])
+                            const struct cube_conv *g, const int64_t rest[2])
 {
     const struct hob_view *weight = hob_arg_view(call, 1);
     const struct hob_view *grad = hob_arg_view(call, 2);
@@ -422,7 +365,7 @@ static hob_status run_phase(struct cube_device *device, struct hob_call *call,
     const int64_t plane = size[2] * size[3];
     const int64_t channels = weight->shape[0] / g->groups;
     struct product p = {.a = weight, .b = grad, .groups = g->groups};
-    struct phase phase[2];
+    struct cube_conv_phase phase[2];
 
     p.m = weight->shape[1];
     p.k_sizes[0] = channels;
@@ -440,8 +383,8 @@ static hob_status run_phase(struct cube_device *device, struct hob_call *call,
     p.out_row = plane;
     p.out_group = p.m * plane;
     for (uint32_t i = 0; i < 2; i++) {
-        phase[i] =
-            phase_of(g, i, rest[i], size[2 + i], weight->shape[2 + i]);
+        phase[i] = cube_conv_phase_of(g, i, rest[i], size[2 + i],
+                                      weight->shape[2 + i]);
         p.k_sizes[1 + i] = phase[i].count ? phase[i].count : 1;
         p.n_sizes[1 + i] = phase[i].places;
         p.k_to_a[1 + i] = phase[i].step * ws[2 + i];
@@ -461,12 +404,12 @@ static hob_status run_phase(struct cube_device *device, struct hob_call *call,
 static hob_status conv2d_x_backward(void *device, struct hob_call *call)
 {
     const struct hob_view *out = hob_ret_view(call, 0);
-    struct geometry g;
+    struct cube_conv g;
     hob_status st = HOB_OK;
 
     if (hob_view_count(out) == 0)
         return HOB_OK;
-    read_geometry(&g, call);
+    cube_conv_init(&g, call);
     for (int64_t y = 0; y < g.step[0] && y < out->shape[2] && !st; y++)
         for (int64_t x = 0; x < g.step[1] && x < out->shape[3] && !st; x++) {
             const int64_t rest[2] = {y, x};
@@ -485,9 +428,9 @@ static hob_status prepare(const struct cube_device *device,
                           const struct hob_call *call, const int64_t *x,
                           const int64_t *weight, uint32_t dtype)
 {
-    struct geometry g;
+    struct cube_conv g;
 
-    read_geometry(&g, call);
+    cube_conv_init(&g, call);
     if (device->runtime->language == CUBE_CUDA && hob_dtype_size(dtype) == 2 &&
         weight[1] > FEW_CHANNELS)
         return HOB_ERR_UNSUPPORTED;

@@ -9,7 +9,7 @@
 enum {
     BLOCKS_FEW = 256,     /* groups that leave a device idle */
     BLOCKS_ENOUGH = 1024, /* that do not all end at once */
-    BLOCKS_WANTED = 4096,
+    BLOCKS_WANTED = 2048,
     STEPS_LEAST = 8, /* of each invocation, in a part */
     STEPS_MANY = 64, /* what is worth a second launch where there are some */
     RESULTS_MANY = 1 << 15

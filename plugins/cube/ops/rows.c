@@ -35,7 +35,7 @@ static const struct cube_program rows_program = {
     .name = "rows",
     .text = cube_text_rows,
     .buffers =
-        {{"out", CUBE_WRITTEN}, {"x", 0}, {"g", 0}, {"weight", 0}, {"bias", 0}},
+        {{"out", CUBE_WRITTEN}, {"x", CUBE_PAIRS}, {"g", 0}, {"weight", CUBE_PAIRS}, {"bias", CUBE_PAIRS}},
     .params = {CUBE_SPACE_PARAMS,
                CUBE_OPERAND_PARAMS("out"),
                CUBE_OPERAND_PARAMS("x"),

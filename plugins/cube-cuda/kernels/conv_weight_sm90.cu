@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// conv_weight_sm90.cu - gradients of convolutions with respect to weights, as
+// products of gradients [place, row] and of places as each tap meets them, both
+// with channels last. Columns are slabs of 64 channels, tap after tap. The sum
+// over places is cut into splits; conv_layout adds their parts in order.
+//
+// A group makes tiles of TILE_M rows by TILE_N columns over 64 places at a
+// time, with warpgroups as in conv_sm90.cu.
+//
+// IS_POINT: of single taps that meet each place. Then both operands are planes
+// [image, channel, place] as they are.
+
+enum {
+    GROUPS = GROUP_SIZE / WARPGROUP, // and a warp that brings tiles
+    DOWN = TILE_M / 64,
+    COLUMNS = TILE_N * DOWN / GROUPS,
+    STEP = 64, // places
+    SLAB_BYTES = STEP * ROW_BYTES,
+    SLABS_A = DOWN,
+    SLABS_B = TILE_N / SLAB_ELEMENTS,
+    A_BYTES = SLABS_A * SLAB_BYTES,
+    STAGE_BYTES = A_BYTES + SLABS_B * SLAB_BYTES,
+    FULL = STAGES * STAGE_BYTES,
+    EMPTY = FULL + 8 * STAGES
+};
+
+static_assert(EMPTY + 8 * STAGES <= CONV_SHARED_BYTES, "too large");
+
+// A task: a tile, and steps of a split.
+struct part {
+    int row, slab; // the first ones
+    int split, step, end;
+};
+
+INLINE int slabs_of(const conv_params &job)
+{
+    return job.taps[0] * job.taps[1] * job.chunks;
+}
+
+INLINE part part_of(const conv_params &job, int task)
+{
+    const int tiles = (slabs_of(job) + SLABS_B - 1) / SLABS_B;
+    const int rest = task / job.tiles_rows;
+    part at;
+
+    at.row = task % job.tiles_rows * TILE_M;
+    at.slab = rest % tiles * SLABS_B;
+    at.split = rest / tiles;
+    at.step = at.split * job.split_steps;
+    at.end = min(at.step + job.split_steps, job.steps);
+    return at;
+}
+
+#if IS_POINT
+INLINE void bring(const conv_params &job, const tensor_map *rows,
+                  const tensor_map *places, const part &at, int slabs, int step,
+                  u32 to, u32 full)
+{
+    const int image = step / job.image_steps;
+    const int place = (step - image * job.image_steps) * STEP;
+    const int batch[3] = {0, 0, image};
+
+    barrier_expect(full, STAGE_BYTES);
+    copy_box(to, rows, place, at.row, batch, full);
+    copy_box(to + A_BYTES, places, place, at.slab * SLAB_ELEMENTS, batch, full);
+}
+#else
+INLINE void bring(const conv_params &job, const tensor_map *rows,
+                  const tensor_map *places, const part &at, int slabs, int step,
+                  u32 to, u32 full)
+{
+    const int none[3] = {0, 0, 0};
+    const place from = place_of(job, step * STEP);
+
+    barrier_expect(full, A_BYTES + slabs * SLAB_BYTES);
+    for (int i = 0; i < SLABS_A; i++)
+        copy_box(to + i * SLAB_BYTES, rows, at.row + i * SLAB_ELEMENTS,
+                 step * STEP, none, full);
+    for (int i = 0; i < slabs; i++) {
+        const int tap = (at.slab + i) / job.chunks;
+        const int y = tap / job.taps[1], x = tap - y * job.taps[1];
+
+        copy_places(to + A_BYTES + i * SLAB_BYTES, places,
+                    (at.slab + i - tap * job.chunks) * SLAB_ELEMENTS, from,
+                    x * job.pace[1], y * job.pace[0], full);
+    }
+}
+#endif
+
+INLINE void produce(const conv_params &job, const tensor_map *rows,
+                    const tensor_map *places, u32 shared)
+{
+    ring at = {0, 0};
+
+    for (int task = blockIdx.x; task < job.tasks; task += gridDim.x) {
+        const part part = part_of(job, task);
+        const int slabs = min(SLABS_B, slabs_of(job) - part.slab);
+
+        for (int step = part.step; step < part.end; step++) {
+            barrier_wait(shared + EMPTY + 8 * at.stage, at.phase ^ 1);
+            bring(job, rows, places, part, slabs, step,
+                  shared + at.stage * STAGE_BYTES,
+                  shared + FULL + 8 * at.stage);
+            advance(at);
+        }
+    }
+}
+
+INLINE void multiply(float (&d)[COLUMNS / 2], u32 a, u32 b)
+{
+#if IS_POINT
+    const u64 left = rows_descriptor(a), right = rows_descriptor(b);
+#else
+    const u64 left = turned_descriptor(a, SLAB_BYTES);
+    const u64 right = turned_descriptor(b, SLAB_BYTES);
+#endif
+
+    product_begin();
+#pragma unroll
+    for (int k = 0; k < STEP / 16; k++)
+#if IS_POINT
+        product<COLUMNS>::multiply(d, left + 2 * k, right + 2 * k, 1);
+#else
+        product<COLUMNS>::multiply_columns(d, left + k * 16 * ROW_BYTES / 16,
+                                           right + k * 16 * ROW_BYTES / 16);
+#endif
+    product_commit();
+}
+
+INLINE void consume(float (&d)[COLUMNS / 2], int steps, u32 shared, int group,
+                    ring &at)
+{
+    const u32 a = shared + group % DOWN * SLAB_BYTES;
+    const u32 b = shared + A_BYTES +
+                  group / DOWN * (COLUMNS / SLAB_ELEMENTS) * SLAB_BYTES;
+    u32 done = 0;
+
+#pragma unroll
+    for (int i = 0; i < COLUMNS / 2; i++)
+        d[i] = 0;
+    pin(d);
+    for (int i = 0; i < steps; i++) {
+        const u32 now = at.stage;
+
+        barrier_wait(shared + FULL + 8 * now, at.phase);
+        multiply(d, a + now * STAGE_BYTES, b + now * STAGE_BYTES);
+        product_wait<1>();
+        if (i > 0 && is_first_of_group())
+            barrier_arrive(shared + EMPTY + 8 * done);
+        done = now;
+        advance(at);
+    }
+    product_wait<0>();
+    pin(d);
+    if (steps > 0 && is_first_of_group())
+        barrier_arrive(shared + EMPTY + 8 * done);
+}
+
+INLINE void store(const conv_params &job, const float (&d)[COLUMNS / 2],
+                  int split, int row, int column)
+{
+    const int columns = slabs_of(job) * SLAB_ELEMENTS;
+
+#pragma unroll
+    for (int r = 0; r < 2; r++) {
+        float *to = (float *)job.result +
+                    ((i64)split * job.rows + row + 8 * r) * columns;
+
+        if (row + 8 * r >= job.rows)
+            continue;
+#pragma unroll
+        for (int i = 0; i < COLUMNS / 8; i++)
+            if (column + 8 * i < columns)
+                *(float2 *)(to + column + 8 * i) =
+                    make_float2(d[4 * i + 2 * r], d[4 * i + 2 * r + 1]);
+    }
+}
+
+extern "C" __global__ void __launch_bounds__(GROUP_SIZE, BLOCKS)
+    conv_weight_sm90(const __grid_constant__ tensor_map rows,
+                     const __grid_constant__ tensor_map places,
+                     const __grid_constant__ conv_params job)
+{
+    extern __shared__ __align__(1024) u8 memory[];
+    const u32 shared = shared_address(memory);
+    const int group = __shfl_sync(~0u, threadIdx.x / WARPGROUP, 0);
+
+    barriers_start(shared, FULL, EMPTY, GROUPS);
+    if (group == GROUPS) {
+        if (threadIdx.x == GROUPS * WARPGROUP)
+            produce(job, &rows, &places, shared);
+    } else {
+        ring at = {0, 0};
+        float d[COLUMNS / 2];
+
+        for (int task = blockIdx.x; task < job.tasks; task += gridDim.x) {
+            const part part = part_of(job, task);
+
+            consume(d, part.end - part.step, shared, group, at);
+            store(job, d, part.split, part.row + group % DOWN * 64 + own_row(),
+                  part.slab * SLAB_ELEMENTS + group / DOWN * COLUMNS +
+                      threadIdx.x % 4 * 2);
+        }
+    }
+}

@@ -1,0 +1,323 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "conv_kernels.h"
+
+#include "fake_cuda.h"
+
+#include <cube-cuda/kernels/conv_params.h>
+
+#include <check.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { CHUNK = 64 };
+
+uint16_t bf16_of(float x)
+{
+    uint32_t bits;
+
+    memcpy(&bits, &x, sizeof(bits));
+    return (uint16_t)((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
+}
+
+float of_bf16(uint16_t x)
+{
+    const uint32_t bits = (uint32_t)x << 16;
+    float y;
+
+    memcpy(&y, &bits, sizeof(y));
+    return y;
+}
+
+/* ---- packing ---- */
+
+static void pack_one(const struct conv_pack *job)
+{
+    const uint16_t *from = job->from;
+    uint16_t *to = job->to;
+
+    for (int image = 0; image < job->images; image++)
+        for (int y = 0; y < job->sizes[0]; y++)
+            for (int x = 0; x < job->sizes[1]; x++)
+                for (int c = 0; c < job->pitch; c++) {
+                    const int at = x + job->first;
+                    const int is_there =
+                        c < job->channels && at >= 0 && at < job->width;
+
+                    *to++ = is_there
+                                ? from[image * job->image + c * job->channel +
+                                       y * job->step[0] + at * job->step[1]]
+                                : 0;
+                }
+}
+
+/* What tiles read at once must be aligned and together. */
+static void check_vector(const struct conv_pack *job)
+{
+    const long long plane = (long long)job->sizes[0] * job->sizes[1];
+    const int v = job->vector;
+
+    if (!v)
+        return;
+    ck_assert(job->step[1] == 1 || job->width == 1);
+    ck_assert(job->step[0] == job->width || job->sizes[0] == 1);
+    ck_assert_int_eq(job->sizes[1], job->width);
+    ck_assert_int_eq(job->first, 0);
+    ck_assert_int_eq((int)(plane % v), 0);
+    ck_assert_int_eq((int)(job->image % v), 0);
+    ck_assert_int_eq((int)(job->channel % v), 0);
+    ck_assert_int_eq((int)((uintptr_t)job->from % ((uintptr_t)v * 2)), 0);
+    ck_assert_int_eq(job->pitch % 8, 0);
+}
+
+static void pack(void **parameters)
+{
+    const struct conv_packs *jobs = parameters[0];
+
+    for (int i = 0; i < CONV_MAPS; i++)
+        if (jobs->pack[i].groups) {
+            check_vector(&jobs->pack[i]);
+            ck_assert_int_eq((int)((uintptr_t)jobs->pack[i].to % 16), 0);
+            pack_one(&jobs->pack[i]);
+        }
+}
+
+/* ---- products ---- */
+
+/* Element X of row Y of matrix Z, 0 outside. */
+static float of_boxes(const struct fake_map *map, int64_t x, int64_t y,
+                      int64_t z)
+{
+    const char *data = map->data;
+    uint16_t element;
+
+    if (x < 0 || y < 0 || z < 0 || x >= map->sizes[0] || y >= map->sizes[1] ||
+        z >= map->sizes[2])
+        return 0;
+    memcpy(&element,
+           data + y * (int64_t)map->strides[1] + z * (int64_t)map->strides[2] +
+               2 * x,
+           2);
+    return of_bf16(element);
+}
+
+static float of_matrix(const struct fake_map *map, int64_t x, int64_t y)
+{
+    return of_boxes(map, x, y, 0);
+}
+
+/* Where a copy is on its way through the places of all images. */
+struct walker {
+    int at[2], image; /* the width comes first */
+};
+
+/* To the next place of the box, then of the next line, then the next image. */
+static void step_on(struct walker *walker, const struct fake_walk *walk)
+{
+    for (int i = 0; i < 2; i++) {
+        walker->at[i] += walk->steps[i];
+        if (walker->at[i] <= (int)walk->sizes[1 + i] - 1 + walk->high[i])
+            return;
+        walker->at[i] = walk->low[i];
+    }
+    walker->image++;
+}
+
+static float of_walk(const struct fake_walk *walk, const struct walker *at,
+                     int channel, int move_x, int move_y)
+{
+    const int64_t x = at->at[0] + move_x, y = at->at[1] + move_y;
+    const char *data = walk->data;
+    uint16_t element;
+
+    /* Not ck_assert, which writes a file each time. */
+    if (move_x < 0 || move_x > 255 || move_y < 0 || move_y > 255)
+        ck_abort_msg("moved by %d, %d", move_x, move_y);
+    if (channel >= (int)walk->sizes[0] || x < 0 || y < 0 ||
+        x >= walk->sizes[1] || y >= walk->sizes[2] ||
+        at->image >= (int)walk->sizes[3])
+        return 0;
+    memcpy(&element,
+           data + x * (int64_t)walk->strides[0] +
+               y * (int64_t)walk->strides[1] +
+               at->image * (int64_t)walk->strides[2] + 2 * channel,
+           2);
+    return of_bf16(element);
+}
+
+static int64_t places_of(const struct conv_params *job)
+{
+    return (int64_t)job->images * job->sizes[0] * job->sizes[1];
+}
+
+/* The places of all images, in the order of a walk that begins with the first,
+ * which must be what the job says of each. */
+static struct walker *places(const struct conv_params *job,
+                             const struct fake_walk *walk)
+{
+    const int64_t count = places_of(job);
+    struct walker *all = malloc((size_t)count * sizeof(*all));
+    struct walker at = {{job->first[1], job->first[0]}, 0};
+
+    ck_assert_ptr_nonnull(all);
+    for (int64_t i = 0; i < count; i++) {
+        const int x = (int)(i % job->sizes[1]);
+        const int y = (int)(i / job->sizes[1] % job->sizes[0]);
+
+        all[i] = at;
+        if (!job->taps[0] || !job->taps[1])
+            continue;
+        if (at.at[0] != job->first[1] + x * job->step[1] ||
+            at.at[1] != job->first[0] + y * job->step[0] ||
+            at.image != i / job->sizes[1] / job->sizes[0])
+            ck_abort_msg("place %d, %d of image %d is where %d, %d is", y, x,
+                         at.image, at.at[1], at.at[0]);
+        step_on(&at, walk);
+    }
+    return all;
+}
+
+static float product_of(const struct conv_params *job,
+                        const struct fake_map *rows,
+                        const struct fake_walk *walk, int row,
+                        const struct walker *at)
+{
+    float sum = 0;
+
+    for (int y = 0; y < job->taps[0]; y++)
+        for (int x = 0; x < job->taps[1]; x++)
+            for (int c = 0; c < job->chunks * CHUNK; c++) {
+                const int tap = job->tap_first + y * job->tap_step[0] +
+                                x * job->tap_step[1];
+
+                sum += of_matrix(rows, tap * job->chunks * CHUNK + c, row) *
+                       of_walk(walk, at, c, x * job->pace[1], y * job->pace[0]);
+            }
+    return sum;
+}
+
+static void multiply(void **parameters)
+{
+    const struct fake_map *rows = parameters[0];
+    const struct fake_walk *walk = parameters[1];
+    const struct conv_params *job = parameters[2];
+    const uint16_t *bias = job->bias;
+    struct walker *all = places(job, walk);
+
+    for (int row = 0; row < job->rows; row++)
+        for (int64_t i = 0; i < places_of(job); i++) {
+            const int64_t x = i % job->sizes[1];
+            const int64_t y = i / job->sizes[1] % job->sizes[0];
+            const int64_t image = i / job->sizes[1] / job->sizes[0];
+            float sum = product_of(job, rows, walk, row, &all[i]);
+
+            if (bias)
+                sum += of_bf16(bias[row * job->bias_step]);
+            ((uint16_t *)
+                 job->result)[job->out_first + image * job->out_image +
+                              row * job->out_row + y * job->out_step[0] +
+                              x * job->out_step[1]] = bf16_of(sum);
+        }
+    free(all);
+}
+
+/* Split number SPLIT of column COLUMN of ROW. */
+static float part_of(const struct conv_params *job, const struct fake_map *rows,
+                     const struct fake_walk *walk, const struct walker *all,
+                     int split, int row, int column)
+{
+    const int tap = column / CHUNK / job->chunks;
+    const int channel = column - tap * job->chunks * CHUNK;
+    const int64_t steps = (int64_t)job->split_steps * CHUNK;
+    float sum = 0;
+
+    for (int64_t i = split * steps;
+         i < (split + 1) * steps && i < places_of(job); i++)
+        sum +=
+            of_matrix(rows, row, i) *
+            of_walk(walk, &all[i], channel, tap % job->taps[1] * job->pace[1],
+                    tap / job->taps[1] * job->pace[0]);
+    return sum;
+}
+
+static void multiply_points(const struct conv_params *job,
+                            const struct fake_map *rows,
+                            const struct fake_map *planes)
+{
+    const int columns = job->chunks * CHUNK;
+    float *to = job->result;
+
+    for (int split = 0; split < job->splits; split++)
+        for (int row = 0; row < job->rows; row++)
+            for (int column = 0; column < columns; column++, to++) {
+                *to = 0;
+                for (int i = split * job->split_steps * CHUNK;
+                     i < (split + 1) * job->split_steps * CHUNK &&
+                     i < job->steps * CHUNK;
+                     i++) {
+                    const int image = i / CHUNK / job->image_steps;
+                    const int place = i - image * job->image_steps * CHUNK;
+
+                    *to += of_boxes(rows, place, row, image) *
+                           of_boxes(planes, place, column, image);
+                }
+            }
+}
+
+static void multiply_weight(void **parameters)
+{
+    const struct fake_map *rows = parameters[0];
+    const struct fake_walk *walk = parameters[1];
+    const struct conv_params *job = parameters[2];
+    const int columns = job->taps[0] * job->taps[1] * job->chunks * CHUNK;
+    struct walker *all;
+    float *to = job->result;
+
+    if (job->image_steps) {
+        multiply_points(job, rows, parameters[1]);
+        return;
+    }
+    all = places(job, walk);
+    for (int split = 0; split < job->splits; split++)
+        for (int row = 0; row < job->rows; row++)
+            for (int column = 0; column < columns; column++)
+                *to++ = part_of(job, rows, walk, all, split, row, column);
+    free(all);
+}
+
+static void finish(void **parameters)
+{
+    const struct conv_finish_params *job = parameters[0];
+    const int taps = job->taps[0] * job->taps[1];
+
+    for (long long i = 0; i < job->count; i++) {
+        const int tap = (int)(i % taps);
+        const int channel = (int)(i / taps % job->channels);
+        const int row = (int)(i / taps / job->channels);
+        float sum = 0;
+
+        for (int split = 0; split < job->splits; split++)
+            sum +=
+                job->parts[((int64_t)split * job->rows + row) * job->columns +
+                           channel + tap / job->taps[1] * job->column[0] +
+                           tap % job->taps[1] * job->column[1]];
+        ((uint16_t *)job->result)[i] = bf16_of(sum);
+    }
+}
+
+void conv_kernel_run(const char *name, void **parameters)
+{
+    static const struct {
+        const char *name;
+        void (*run)(void **parameters);
+    } kernels[] = {{"conv_pack", pack},
+                   {"conv_sm90", multiply},
+                   {"conv_weight_sm90", multiply_weight},
+                   {"conv_finish", finish}};
+
+    for (size_t i = 0; i < sizeof(kernels) / sizeof(kernels[0]); i++)
+        if (!strcmp(name, kernels[i].name)) {
+            kernels[i].run(parameters);
+            return;
+        }
+    ck_abort_msg("no kernel %s", name);
+}
