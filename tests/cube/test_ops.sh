@@ -31,11 +31,15 @@ run_program()
     add "$1" $(($2 - $3 - $4)) $(($3 + $4)) 0
 }
 
-programs="test_bodies_nn test_bodies_nd test_traps test_quant_products"
+programs="test_bodies_nn test_bodies_nd test_traps test_quant_products
+    test_differential"
 # These make more launches, or ask for more kernels, than there is time for.
 longer="test_bodies test_bodies_decompose test_quant test_autodiff
-    test_autodiff_rules test_bodies_attention test_conv_halves
-    test_differential"
+    test_autodiff_rules test_bodies_attention test_conv_halves"
+if [ "${1-}" != --all ]; then # each round asks for more kernels
+    HOB_TEST_ROUNDS=${HOB_TEST_ROUNDS-4}
+    export HOB_TEST_ROUNDS
+fi
 for program in $programs; do
     run_program "$program"
 done
