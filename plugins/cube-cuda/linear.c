@@ -4,6 +4,7 @@
 #include "device.h"
 #include "product.h"
 
+#include <cube/compute.h>
 #include <hob/ext/cube.h>
 
 #include <string.h>
@@ -38,25 +39,22 @@ static int product_init(struct ccu_product *product,
            ccu_blas_takes(&product->b, product->k, product->n);
 }
 
-hob_status ccu_gemm(struct cube_device *opened, struct hob_call *call,
-                    const struct hob_cube_gemm *gemm)
+hob_status ccu_gemm(struct cube_device *opened, const char *name,
+                    const struct hob_cube_gemm *gemm, char **out_message)
 {
     struct ccu_device *device = (struct ccu_device *)opened;
     struct ccu_product product;
-    char *message = NULL;
     hob_status status;
     int is_pushed;
 
     if (!product_init(&product, gemm))
         return HOB_ERR_UNSUPPORTED;
-    status = ccu_begin(device, call->op_name, &is_pushed, &message);
+    status = ccu_begin(device, name, &is_pushed, out_message);
     if (!status) {
-        status = ccu_blas_multiply(device, &product, &message);
-        status = ccu_end(device, is_pushed, status, &message);
+        status = ccu_blas_multiply(device, &product, out_message);
+        status = ccu_end(device, is_pushed, status, out_message);
     }
-    return status && status != HOB_ERR_UNSUPPORTED
-               ? cube_fail(opened, call, status, message)
-               : status;
+    return status;
 }
 
 /* ---- the op linear ---- */
@@ -66,27 +64,6 @@ struct linear {
     struct hob_view x, out; /* as matrices */
     struct hob_cube_gemm gemm;
 };
-
-/* VIEW with all dimensions but the last as rows; 0 if they are not at one
- * distance. */
-static int flatten(const struct hob_view *view, struct hob_view *out)
-{
-    const uint32_t last = view->rank - 1u;
-    int64_t rows = 1;
-
-    if (view->rank > 2 && !cube_is_contiguous(view))
-        return 0;
-    for (uint32_t i = 0; i < last; i++)
-        rows *= view->shape[i];
-    *out = *view;
-    out->rank = 2;
-    out->shape[0] = rows;
-    out->shape[1] = view->shape[last];
-    out->strides[0] =
-        view->rank == 2 ? view->strides[0] : view->shape[last];
-    out->strides[1] = view->strides[last];
-    return 1;
-}
 
 /* Before it is run CALL has no result yet: DATA is where it will lie. */
 static int linear_init(struct linear *linear, const struct hob_call *call,
@@ -98,7 +75,7 @@ static int linear_init(struct linear *linear, const struct hob_call *call,
         cube_arg_absent(call, 2) ? NULL : hob_arg_view(call, 2);
     struct hob_cube_gemm *gemm = &linear->gemm;
 
-    if (weight->rank != 2 || !flatten(x, &linear->x) ||
+    if (weight->rank != 2 || !cube_as_matrix(x, &linear->x) ||
         (bias && bias->strides[0] != 1 && bias->shape[0] != 1))
         return 0;
     linear->out = linear->x;
@@ -138,9 +115,14 @@ static hob_status prepare(void *opened, const struct hob_call *call,
 static hob_status linear(void *device, struct hob_call *call)
 {
     struct linear linear;
+    char *message = NULL;
+    hob_status status;
 
     (void)linear_init(&linear, call, hob_ret_view(call, 0)->data);
-    return ccu_gemm(device, call, &linear.gemm);
+    status = ccu_gemm(device, call->op_name, &linear.gemm, &message);
+    return status && status != HOB_ERR_UNSUPPORTED
+               ? cube_fail(device, call, status, message)
+               : status;
 }
 
 static const uint32_t masks[] = {HOB_MASK_FLOAT, HOB_MASK_FLOAT,

@@ -8,7 +8,7 @@
 extern const struct cube_entries ccu_linear_entries;
 
 /* As in struct cube_runtime. */
-hob_status ccu_gemm(struct cube_device *device, struct hob_call *call,
-                    const struct hob_cube_gemm *gemm);
+hob_status ccu_gemm(struct cube_device *device, const char *name,
+                    const struct hob_cube_gemm *gemm, char **out_message);
 
 #endif

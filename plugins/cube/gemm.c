@@ -5,9 +5,28 @@
  */
 #include "compute.h"
 
+#include "cube.h"
 #include "runtime.h"
 
 #include <inttypes.h>
+
+int cube_as_matrix(const struct hob_view *view, struct hob_view *out)
+{
+    const uint32_t last = view->rank - 1u;
+    int64_t rows = 1;
+
+    if (view->rank == 0 || (view->rank > 2 && !cube_is_contiguous(view)))
+        return 0;
+    for (uint32_t i = 0; i < last; i++)
+        rows *= view->shape[i];
+    *out = *view;
+    out->rank = 2;
+    out->shape[0] = rows;
+    out->shape[1] = view->shape[last];
+    out->strides[0] = view->rank == 2 ? view->strides[0] : view->shape[last];
+    out->strides[1] = view->strides[last];
+    return 1;
+}
 
 static int is_row_major(const struct hob_view *view)
 {
@@ -59,12 +78,17 @@ hob_status cube_gemm(void *instance, struct hob_call *call,
 {
     struct cube_device *device = instance;
     const char *problem = problem_of(gemm);
+    char *message = NULL;
+    hob_status status;
 
     if (problem)
         return device->host->fail(call, HOB_ERR_ARGUMENT,
                                   "%s: a product is asked for with %s",
                                   call->op_name, problem);
-    return device->runtime->gemm
-               ? device->runtime->gemm(device, call, gemm)
-               : HOB_ERR_UNSUPPORTED;
+    if (!device->runtime->gemm)
+        return HOB_ERR_UNSUPPORTED;
+    status = device->runtime->gemm(device, call->op_name, gemm, &message);
+    return status && status != HOB_ERR_UNSUPPORTED
+               ? cube_fail(device, call, status, message)
+               : status;
 }

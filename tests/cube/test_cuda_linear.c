@@ -8,6 +8,9 @@
 
 #include <cube-cuda/linear.h>
 #include <cube/compute.h>
+#include <cube/fuse/fuse.h>
+#include <cube/fuse/product.h>
+#include <hob/ops.h>
 
 #include <math.h>
 #include <stdlib.h>
@@ -350,6 +353,92 @@ START_TEST(test_linear_without_a_kernel)
 }
 END_TEST
 
+/* ---- products of fused programs ---- */
+
+/* add of the bias, relu, and more than the library has; BIAS_OF_OP: linear's.
+ */
+enum { ADD = 1, RELU = 2, NEG = 4, BIAS_OF_OP = 8, COLUMN = 16 };
+static const struct {
+    int what;
+    uint32_t dtype;
+    hob_status status;
+} programs[] = {
+    {RELU, HOB_DTYPE_F32, HOB_OK},
+    {ADD, HOB_DTYPE_F32, HOB_OK},
+    {ADD | RELU, HOB_DTYPE_F32, HOB_OK},
+    {BIAS_OF_OP | RELU, HOB_DTYPE_F32, HOB_OK},
+    {BIAS_OF_OP | ADD | RELU, HOB_DTYPE_F32, HOB_ERR_UNSUPPORTED},
+    {RELU | NEG, HOB_DTYPE_F32, HOB_ERR_UNSUPPORTED},
+    {ADD | COLUMN, HOB_DTYPE_F32, HOB_ERR_UNSUPPORTED},
+    {RELU, HOB_DTYPE_F64, HOB_ERR_UNSUPPORTED},
+};
+enum { PROGRAMS = sizeof(programs) / sizeof(programs[0]) };
+
+static void add_step(struct fuse_program *program, uint32_t op, uint8_t second)
+{
+    struct hob_fused_step *step = &program->steps[program->step_count];
+    const uint8_t last =
+        program->step_count
+            ? (uint8_t)(program->input_count + program->step_count - 1)
+            : 0;
+
+    *step = (struct hob_fused_step){.op = (uint16_t)op,
+                                    .args = {last, second, HOB_FUSED_NONE}};
+    program->outputs[0] =
+        (uint8_t)(program->input_count + program->step_count++);
+}
+
+START_TEST(test_product_with_steps)
+{
+    const int what = programs[_i].what;
+    const uint32_t dtype = programs[_i].dtype;
+    const struct hob_view a = matrix(0, dtype, M, K, 0);
+    const struct hob_view b = matrix(1, dtype, K, N, 1);
+    const struct hob_view c = matrix(2, dtype, M, N, 0);
+    const struct hob_view bias = row(3, dtype, N);
+    const struct hob_fused_product product = {
+        .struct_size = sizeof(product),
+        .op = HOB_OP_LINEAR,
+        .args = {&a, &b, what & BIAS_OF_OP ? &bias : NULL},
+        .out = &c};
+    const struct hob_fused_operand inputs[2] = {
+        {c.data, {N, 1}},
+        {bias.data, {what & COLUMN ? 1 : 0, what & COLUMN ? 0 : 1}}};
+    const struct hob_fused_operand output = {c.data, {N, 1}};
+    const struct hob_fused_run run = {.struct_size = sizeof(run),
+                                      .shape = {M, N},
+                                      .inputs = inputs,
+                                      .outputs = &output};
+    struct fuse_program program = {
+        .rank = 2, .input_count = 2, .output_count = 1};
+    double before[N];
+    char *message = NULL;
+
+    if (what & ADD)
+        add_step(&program, HOB_OP_ADD, 1);
+    if (what & RELU)
+        add_step(&program, HOB_OP_RELU, HOB_FUSED_NONE);
+    if (what & NEG)
+        add_step(&program, HOB_OP_NEG, HOB_FUSED_NONE);
+    for (int j = 0; j < N; j++)
+        before[j] = at(&bias, 0, j);
+    ck_assert_int_eq(
+        fuse_product_run(&device->cube, &program, &run, &product, &message),
+        programs[_i].status);
+    ck_assert_ptr_null(message);
+    ck_assert_int_eq(fake_cuda.products, programs[_i].status ? 0 : 1);
+    for (int64_t i = 0; i < M && !programs[_i].status; i++)
+        for (int64_t j = 0; j < N; j++)
+            ck_assert_double_eq_tol(
+                at(&c, i, j),
+                expected(&a, &b, before,
+                         (what & (ADD | BIAS_OF_OP) ? HOB_CUBE_BIAS : 0u) |
+                             (what & RELU ? HOB_CUBE_RELU : 0u),
+                         i, j),
+                1e-5);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("CUDA linear");
@@ -364,6 +453,7 @@ int main(void)
     tcase_add_loop_test(tc, test_gemm_is_not_always_there, 0, 3);
     tcase_add_loop_test(tc, test_linear, 0, LAYERS);
     tcase_add_test(tc, test_linear_without_a_kernel);
+    tcase_add_loop_test(tc, test_product_with_steps, 0, PROGRAMS);
     suite_add_tcase(suite, tc);
     runner = srunner_create(suite);
     srunner_run_all(runner, CK_ENV);

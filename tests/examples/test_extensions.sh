@@ -34,6 +34,32 @@ on_gpu()
     fi
 }
 
+# explained SHAPE DATA TEXT: what eval says of relu(x x + b) on fusion, with b
+# as told, has TEXT.
+explained()
+{
+    cat >"$work/pattern.json" <<END
+{"inputs": [
+   {"name": "x", "dtype": "f32", "shape": [2, 2], "data": [1, 2, 3, 4]},
+   {"name": "b", "dtype": "f32", "shape": $1, "data": $2}],
+ "program": [
+   ["h", "matmul", ["x", "x"], {}],
+   ["s", "add", ["h", "b"], {}],
+   ["y", "relu", ["s"], {}]],
+ "outputs": [
+   {"value": "y", "dtype": "f32", "shape": [2, 2], "data": [8, 0, 16, 2]}]}
+END
+    if HOB_ADD_PLUGIN_PATH=$work/linear_relu/out "$stage/bin/hob" eval \
+        "$work/pattern.json" --device 'fusion(flex)' --explain >"$work/log" &&
+        grep -q -e "$3" "$work/log"; then
+        passed=$((passed + 1))
+    else
+        echo "FAIL: eval --explain does not say: $3"
+        cat "$work/log"
+        failed=$((failed + 1))
+    fi
+}
+
 for name in square linear_relu flash_attention vision; do
     # A minute of the compiler, for what flex's own attention shows there too.
     if [ "$name" = flash_attention ] && [ -n "${HOB_TEST_CFLAGS-}" ]; then
@@ -65,5 +91,8 @@ for name in square linear_relu flash_attention vision; do
         failed=$((failed + 1))
     fi
 done
+explained '[2]' '[1, -20]' 'in place of relu(add(matmul(x, w), b))'
+explained '[2, 2]' '[1, -20, 1, -20]' \
+    'not .*nn.linear_relu .*relu (call .*do not fit'
 echo "$passed passed, $failed failed"
 [ "$failed" -eq 0 ]

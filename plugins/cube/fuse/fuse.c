@@ -4,6 +4,7 @@
 #include "../cube.h"
 #include "../message.h"
 #include "describe.h"
+#include "product.h"
 #include "steps.h"
 #include "store.h"
 
@@ -95,6 +96,17 @@ static hob_status run(void *instance, void *kernel,
                            run->name ? run->name : "fused", out_message);
 }
 
+static hob_status run_product(void *instance, void *kernel,
+                              const struct hob_fused_run *run,
+                              const struct hob_fused_product *product,
+                              char **out_message)
+{
+    struct fuse_entry *entry = kernel;
+
+    return fuse_product_run(instance, &entry->plan.program, run, product,
+                            out_message);
+}
+
 static void set_waits(void *instance, int32_t waits)
 {
     fuse_store_wait(fusion_of(instance), waits);
@@ -119,14 +131,13 @@ static uint32_t body_cost(void *instance, uint32_t op, uint32_t dtype,
     return dtype == HOB_DTYPE_F32 && row <= LONGEST ? PERCENT : HOB_FUSED_NEVER;
 }
 
-const struct hob_fused_compute cube_fused_compute = {
-    .struct_size = sizeof(cube_fused_compute),
-    .version = HOB_FUSED_COMPUTE_VERSION,
-    .supports = supports,
-    .compile = compile,
-    .release = release,
-    .run = run,
-    .set_waits = set_waits,
-    .stats = stats,
-    .body_cost = body_cost,
-};
+#define COMMON                                                                 \
+    .struct_size = sizeof(struct hob_fused_compute),                           \
+    .version = HOB_FUSED_COMPUTE_VERSION, .supports = supports,                \
+    .compile = compile, .release = release, .run = run,                        \
+    .set_waits = set_waits, .stats = stats, .body_cost = body_cost
+
+const struct hob_fused_compute cube_fused_compute = {COMMON};
+const struct hob_fused_compute cube_fused_products = {COMMON, .run_product =
+                                                                  run_product};
+#undef COMMON

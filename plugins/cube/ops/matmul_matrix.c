@@ -3,7 +3,7 @@
  * matmul_matrix.c - products of f16 and bf16 by cooperative matrices, where
  * the device has them.
  */
-#include "matmul.h"
+#include "product.h"
 
 #include "../splits.h"
 #include "../texts.h"
@@ -56,7 +56,10 @@ static uint32_t bytes_of(struct cube_tiling tiling)
 int cube_matrices_take(const struct cube_device *device,
                        const struct cube_product *product)
 {
-    return (device->limits.matrices & HOB_DTYPE_BIT(product->dtype)) != 0;
+    const uint32_t dtype = product->views[0]->dtype;
+
+    return (device->limits.matrices & HOB_DTYPE_BIT(dtype)) != 0 &&
+           product->views[1]->dtype == dtype && product->dtype != HOB_DTYPE_F64;
 }
 
 struct cube_tiling cube_matrices_tiling(const struct cube_device *device,
@@ -123,7 +126,7 @@ hob_status cube_matrices_run(struct cube_device *device, struct hob_call *call,
     cube_job_constant(&job, stages_of(tiling));
     cube_job_constant(&job, a.along_k);
     cube_job_constant(&job, b.along_k);
-    cube_job_constant(&job, (int32_t)product->dtype);
+    cube_job_constant(&job, (int32_t)product->views[0]->dtype);
     cube_product_params(&job, product, tiles_m, tiles_n, items);
     return cube_job_run(&job, items);
 }

@@ -137,7 +137,8 @@ struct hob_fused_run {
  * is not there yet. It is the result of matmul or linear, and goes to where RUN
  * says that the input lies, row-major: an output lies there too, and no other
  * input does. The product is rounded to its dtype before a step reads it, so
- * all is bit for bit what the op and the steps give one after the other.
+ * all is bit for bit what the op and the steps give one after the other, unless
+ * a library adds up the product in another order with steps than without.
  */
 struct hob_fused_product {
     uint32_t struct_size;
