@@ -161,7 +161,8 @@ hob_status ccu_point_run(struct ccu_device *device, struct hob_call *call)
     product.c = hob_ret_view(call, 0)->data;
     if (tensor_of(call, 1) || product.count == 1)
         return multiply(device, call, &product);
-    status = cube_parts_take(&parts, cube, call, product.dtype, product.count);
+    status = cube_parts_take(&parts, cube, call, hob_ret_view(call, 0),
+                             product.dtype, product.count);
     if (status)
         return status;
     product.c = parts.data;

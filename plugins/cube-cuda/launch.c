@@ -4,6 +4,7 @@
  */
 #include "device.h"
 #include "linear.h"
+#include "product.h"
 
 #include <cube/cube.h>
 
@@ -177,5 +178,6 @@ const struct cube_runtime ccu_runtime = {
     .download = ccu_device_download,
     .wait = ccu_device_sync,
     .gemm = ccu_gemm,
+    .matmul = ccu_matmul,
     .flag_later = ccu_flag_later,
 };

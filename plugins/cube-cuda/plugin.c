@@ -66,7 +66,6 @@ static void *make_tables(void)
     struct cube_tables *tables = cube_tables_new(&plugin_head, &backend_head, &ccu_linear_entries);
 
     if (tables) {
-        ccu_matmul_install(tables->entries, tables->backend.entry_count);
         ccu_attention_install(tables->entries, tables->backend.entry_count);
         ccu_conv_install(tables->entries, tables->backend.entry_count);
     }

@@ -4,18 +4,13 @@
 #include "device.h"
 
 #include <cube/cube.h>
-#include <cube/launch.h>
+#include <cube/ops/matmul.h>
 
 #include <string.h>
 
 /* Batches in more than one dimension are products one after the other, up to
  * so many. */
 enum { MOST_PRODUCTS = 64 };
-
-static hob_status portable(void *device, struct hob_call *call)
-{
-    return cube_matmul_entries.entries[0].execute(device, call);
-}
 
 struct ccu_matrix ccu_matrix_of(const struct hob_view *view)
 {
@@ -31,14 +26,19 @@ struct ccu_matrix ccu_matrix_of(const struct hob_view *view)
     return matrix;
 }
 
-/* The batch of CALL as one loop; operands 0 and 1 are the arguments. */
-static void batch_init(struct cube_space *batch, const struct hob_call *call)
+/* LHS by RHS to OUT. */
+struct views {
+    const struct hob_view *lhs, *rhs, *out;
+};
+
+/* The batch of VIEWS as one loop; operands are lhs and rhs. */
+static void batch_init(struct cube_space *batch, const struct views *views)
 {
-    const struct hob_view *out = hob_ret_view(call, 0);
+    const struct hob_view *out = views->out;
 
     cube_space_init(batch, out->rank - 2u, out->shape);
     for (uint32_t i = 0; i < 2; i++) {
-        struct hob_view outer = *hob_arg_view(call, i);
+        struct hob_view outer = i ? *views->rhs : *views->lhs;
 
         outer.rank = (uint8_t)(outer.rank - 2);
         cube_space_add(batch, &outer);
@@ -50,10 +50,9 @@ static void batch_init(struct cube_space *batch, const struct hob_call *call)
  * cuBLASLt. */
 static int product_init(struct ccu_product *product,
                         const struct cube_space *batch,
-                        const struct hob_call *call)
+                        const struct views *views)
 {
-    const struct hob_view *lhs = hob_arg_view(call, 0);
-    const struct hob_view *out = hob_ret_view(call, 0);
+    const struct hob_view *lhs = views->lhs, *out = views->out;
     const uint32_t last = batch->rank - 1;
 
     product->dtype = out->dtype;
@@ -62,7 +61,7 @@ static int product_init(struct ccu_product *product,
     product->k = lhs->shape[lhs->rank - 1];
     product->count = batch->rank ? batch->sizes[last] : 1;
     product->a = ccu_matrix_of(lhs);
-    product->b = ccu_matrix_of(hob_arg_view(call, 1));
+    product->b = ccu_matrix_of(views->rhs);
     product->c = out->data;
     product->c_batch = product->m * product->n;
     if (batch->rank) {
@@ -70,6 +69,7 @@ static int product_init(struct ccu_product *product,
         product->b.batch = batch->strides[1][last];
     }
     return product->k > 0 && ccu_blas_takes_dtype(out->dtype) &&
+           lhs->dtype == out->dtype && views->rhs->dtype == out->dtype &&
            product->a.batch >= 0 && product->b.batch >= 0 &&
            batch->count / product->count <= MOST_PRODUCTS &&
            ccu_blas_takes(&product->a, product->m, product->k) &&
@@ -96,9 +96,12 @@ static void move_to(struct ccu_product *product, const struct cube_space *batch,
         (char *)first->c + at * first->count * first->c_batch * size;
 }
 
-static hob_status matmul(void *opened, struct hob_call *call)
+hob_status ccu_matmul(struct cube_device *opened, struct hob_call *call,
+                      const struct hob_view *lhs, const struct hob_view *rhs,
+                      const struct hob_view *out)
 {
-    struct ccu_device *device = opened;
+    struct ccu_device *device = (struct ccu_device *)opened;
+    const struct views views = {lhs, rhs, out};
     struct ccu_product first, product;
     struct cube_space batch;
     char *message = NULL;
@@ -106,12 +109,12 @@ static hob_status matmul(void *opened, struct hob_call *call)
     int64_t outer;
     int is_pushed;
 
-    if (hob_view_count(hob_ret_view(call, 0)) == 0)
+    if (hob_view_count(out) == 0)
         return HOB_OK;
     memset(&first, 0, sizeof(first));
-    batch_init(&batch, call);
-    if (!product_init(&first, &batch, call))
-        return portable(device, call);
+    batch_init(&batch, &views);
+    if (!product_init(&first, &batch, &views))
+        return cube_matmul_portable(opened, call, lhs, rhs, out);
     product = first;
     outer = batch.rank ? batch.count / first.count : 1;
     status = ccu_begin(device, call->op_name, &is_pushed, &message);
@@ -126,16 +129,9 @@ static hob_status matmul(void *opened, struct hob_call *call)
     }
     status = ccu_end(device, is_pushed, status, &message);
     if (status == HOB_ERR_UNSUPPORTED)
-        return portable(device, call);
+        return cube_matmul_portable(opened, call, lhs, rhs, out);
     if (!status)
         return HOB_OK;
 fail:
     return cube_fail(&device->cube, call, status, message);
-}
-
-void ccu_matmul_install(struct hob_entry *entries, uint32_t count)
-{
-    for (uint32_t i = 0; i < count; i++)
-        if (!strcmp(entries[i].op, "matmul"))
-            entries[i].execute = matmul;
 }

@@ -5,9 +5,12 @@
 
 #include "blas.h"
 
-/* Put this runtime's own kernels in the place of portable ones among COUNT
- * ENTRIES. */
-void ccu_matmul_install(struct hob_entry *entries, uint32_t count);
+#include <cube/runtime.h>
+
+/* As in struct cube_runtime. */
+hob_status ccu_matmul(struct cube_device *device, struct hob_call *call,
+                      const struct hob_view *lhs, const struct hob_view *rhs,
+                      const struct hob_view *out);
 
 /* VIEW's last two dimensions. What has one row or column lies as we like. */
 struct ccu_matrix ccu_matrix_of(const struct hob_view *view);

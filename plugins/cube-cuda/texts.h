@@ -3,9 +3,12 @@
 #ifndef CCU_TEXTS_H
 #define CCU_TEXTS_H
 
-extern const char cube_text_attention_backward_sm90[];
 extern const char cube_text_attention_batch[];
+extern const char cube_text_attention_keys_sm90[];
+extern const char cube_text_attention_known_sm90[];
 extern const char cube_text_attention_params[];
+extern const char cube_text_attention_queries_sm90[];
+extern const char cube_text_attention_slopes[];
 extern const char cube_text_attention_sm90[];
 extern const char cube_text_conv_finish[];
 extern const char cube_text_conv_pack[];

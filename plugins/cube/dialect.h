@@ -20,7 +20,7 @@ enum {
     CUBE_MAX_SHARED = 6,
     CUBE_MAX_CONSTANTS = 12,
     CUBE_MAX_SYMBOLS = 4,
-    CUBE_MAX_LIBRARIES = 3,
+    CUBE_MAX_LIBRARIES = 4,
     CUBE_MAX_WIDTH = 16,
     /* The most bytes of parameters: addresses of all buffers and room for
      * shapes and strides. */

@@ -114,6 +114,10 @@ struct cube_runtime {
      * there is no library. */
     hob_status (*gemm)(struct cube_device *device, const char *name,
                        const struct hob_cube_gemm *gemm, char **out_message);
+    /* cube_matmul of ops/matmul.h. NULL: by the kernels. */
+    hob_status (*matmul)(struct cube_device *device, struct hob_call *call,
+                         const struct hob_view *lhs, const struct hob_view *rhs,
+                         const struct hob_view *out);
 
     /* Where the calling thread records (hob/ext/capture.h) no flag (flag.h)
      * can be read: *OUT_DATA is one that is looked at after each replay, for

@@ -48,12 +48,13 @@ static uint64_t bytes_of(const struct cube_parts *parts)
 }
 
 hob_status cube_parts_take(struct cube_parts *parts, struct cube_device *device,
-                           struct hob_call *call, uint32_t dtype,
-                           int64_t splits)
+                           struct hob_call *call, const struct hob_view *out,
+                           uint32_t dtype, int64_t splits)
 {
     hob_status status;
 
-    parts->count = hob_view_count(hob_ret_view(call, 0));
+    parts->out = out;
+    parts->count = hob_view_count(out);
     parts->splits = splits;
     parts->dtype = dtype;
     status = device->runtime->alloc(device, bytes_of(parts), &parts->data);
@@ -67,11 +68,10 @@ hob_status cube_parts_take(struct cube_parts *parts, struct cube_device *device,
 static hob_status add_up(const struct cube_parts *parts,
                          struct cube_device *device, struct hob_call *call)
 {
-    const struct hob_view *out = hob_ret_view(call, 0);
     struct cube_job job;
 
     cube_job_init(&job, device, call, &sum_program);
-    cube_job_memory(&job, out->data, out->dtype, parts->count);
+    cube_job_memory(&job, parts->out->data, parts->out->dtype, parts->count);
     cube_job_memory(&job, parts->data, parts->dtype,
                     parts->count * parts->splits);
     cube_job_i64(&job, parts->count);

@@ -20,8 +20,9 @@ int64_t cube_processors(const struct cube_device *device);
 void cube_split(const struct cube_device *device, int64_t tiles, int64_t length,
                 int64_t step, int64_t *out_splits, int64_t *out_split_length);
 
-/* SPLITS times result 0 of a call, in DTYPE, one after the other. */
+/* SPLITS times OUT, a row-major result, in DTYPE, one after the other. */
 struct cube_parts {
+    const struct hob_view *out;
     void *data;
     int64_t count; /* elements of one */
     int64_t splits;
@@ -30,9 +31,9 @@ struct cube_parts {
 
 /* Take memory for PARTS; on failure the call has a message. */
 hob_status cube_parts_take(struct cube_parts *parts, struct cube_device *device,
-                           struct hob_call *call, uint32_t dtype,
-                           int64_t splits);
-/* After the launch that made them, which said STATUS: add them up into the
+                           struct hob_call *call, const struct hob_view *out,
+                           uint32_t dtype, int64_t splits);
+/* After the launches that made them, which said STATUS: add them up into the
  * result, unless that failed, and give their memory back. */
 hob_status cube_parts_add(const struct cube_parts *parts,
                           struct cube_device *device, struct hob_call *call,

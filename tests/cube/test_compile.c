@@ -403,6 +403,10 @@ static void run_entry(const struct hob_entry *entry)
                     const struct trial trial = {entry, dtype, target, number,
                                                 (enum layout)layout};
 
+                    /* There a text takes ten times as long. */
+                    if (HOB_BUILD_SANITIZERS &&
+                        (dtype + target + (uint32_t)(number + layout)) % 6)
+                        continue;
                     if (!(entry->dtypes[0] >> dtype & 1) &&
                         !(entry->dtypes[entry->dtype_count - 1] >> dtype & 1))
                         continue;

@@ -118,12 +118,15 @@ static struct launched {
     struct fake_map maps[ATTENTION_MAPS];
     struct attention_params params;
     unsigned int groups, group_size;
-} launches[2];
+} launches[5];
 
-static int launch_count, map_count;
+enum { LAUNCHES = sizeof(launches) / sizeof(launches[0]) };
+
+static int launch_count, map_counts[LAUNCHES];
 
 static void keep(void **parameters)
 {
+    const int map_count = map_counts[launch_count];
     struct launched *to = &launches[launch_count++];
 
     for (int i = 0; i < map_count; i++)
@@ -138,7 +141,8 @@ static struct ccu_device *open_kept(int maps)
 {
     memset(launches, 0, sizeof(launches));
     launch_count = 0;
-    map_count = maps;
+    for (int i = 0; i < LAUNCHES; i++)
+        map_counts[i] = maps;
     fake_cuda.launching = keep;
     /* Nothing comes from a disk. */
     ck_assert_int_eq(setenv("XDG_CACHE_HOME", "", 1), 0);
@@ -250,28 +254,69 @@ START_TEST(test_attention_tells_the_mask)
 }
 END_TEST
 
-START_TEST(test_attention_backward_launches_twice)
+/* A device for gradients, which are a launch for what is known of queries, then
+ * by turns one for keys, with all maps, and one for queries. */
+static struct ccu_device *open_backward(void)
 {
-    struct ccu_device *device = open_kept(4);
+    struct ccu_device *device = open_kept(0);
+
+    for (int i = 1; i < LAUNCHES; i++)
+        map_counts[i] = i % 2 ? ATTENTION_MAPS : 1;
+    return device;
+}
+
+START_TEST(test_attention_backward_launches)
+{
+    struct ccu_device *device = open_backward();
     struct trial trial = trial_of(HOB_DTYPE_BF16, 64);
+    const struct launched *keys = &launches[1], *queries = &launches[2];
 
     ck_assert_int_eq(run(&trial, 1, device), HOB_OK);
-    ck_assert_int_eq(launch_count, 2);
-    /* First queries stay, then keys. */
-    for (int i = 0; i < 2; i++) {
-        const struct launched *at = &launches[i];
+    ck_assert_int_eq(launch_count, 3);
+    ck_assert_int_eq(launches[0].params.tasks, 6 * 3);
+    for (int k = 0; k < ATTENTION_MAPS; k++) {
+        const int is_key = k == ATTENTION_KEY || k == ATTENTION_VALUE;
 
-        for (int k = 0; k < ATTENTION_MAPS; k++) {
-            const int is_key = k == ATTENTION_KEY || k == ATTENTION_VALUE;
-
-            ck_assert_uint_eq(at->maps[k].sizes[1], is_key ? 300 : 130);
-            ck_assert_uint_eq(at->maps[k].box[1],
-                              is_key != i ? 64 : (i ? 128 : 192));
-        }
-        ck_assert_int_eq(at->params.blocks, i ? 3 : 1);
-        ck_assert_ptr_eq(at->params.lse, elements);
-        ck_assert_ptr_nonnull(at->params.results[2]);
+        ck_assert_uint_eq(keys->maps[k].sizes[1], is_key ? 300 : 130);
+        ck_assert_uint_eq(keys->maps[k].box[1], is_key ? 128 : 64);
     }
+    ck_assert_int_eq(keys->params.tasks, 6 * 3);
+    ck_assert_ptr_eq(launches[0].params.lse, elements);
+    ck_assert_ptr_nonnull(keys->params.results[2]);
+    ck_assert_uint_eq(queries->maps[0].sizes[1], 300);
+    ck_assert_uint_eq(queries->maps[0].box[1], 64);
+    ck_assert_int_eq(queries->params.tasks, 6);
+    for (int i = 1; i < 3; i++) {
+        ck_assert_int_eq(launches[i].params.key, 0);
+        ck_assert_int_eq(launches[i].params.key_end, 300);
+    }
+    ccu_device_close(device);
+}
+END_TEST
+
+/* Slopes of 40000 queries and 20000 keys are 1.6 GB: a part of the keys comes
+ * after the other. */
+START_TEST(test_attention_backward_bounds_its_memory)
+{
+    struct ccu_device *device = open_backward();
+    struct trial trial = trial_of(HOB_DTYPE_BF16, 64);
+    const int middle = (1 << 30) / (40000 * 128 * 2) * 128;
+
+    trial.views[Q] = trial.views[GRAD] =
+        view_of(HOB_DTYPE_BF16, 1, 1, 40000, 64);
+    trial.views[K] = trial.views[V] = view_of(HOB_DTYPE_BF16, 1, 1, 20000, 64);
+    trial.rows = view_of(HOB_DTYPE_F32, 1, 1, 40000, 1);
+    ck_assert_int_eq(run(&trial, 1, device), HOB_OK);
+    ck_assert_int_eq(launch_count, 5);
+    for (int i = 1; i < 5; i++) {
+        const struct attention_params *params = &launches[i].params;
+
+        ck_assert_int_eq(params->key, i < 3 ? 0 : middle);
+        ck_assert_int_eq(params->key_end, i < 3 ? middle : 20000);
+        ck_assert_ptr_nonnull(params->sums);
+    }
+    ck_assert_int_eq(launches[1].params.blocks, middle / 128);
+    ck_assert_int_eq(launches[3].params.blocks, (20000 - middle + 127) / 128);
     ccu_device_close(device);
 }
 END_TEST
@@ -506,7 +551,8 @@ START_TEST(test_attention_compiles)
     trial.is_causal = variants[_i].is_causal;
     if (variants[_i].mask_keys)
         *mask = view_of(HOB_DTYPE_BOOL, 1, 1, 130, variants[_i].mask_keys);
-    ck_assert_int_eq(run(&trial, variants[_i].is_backward, device), HOB_OK);
+    ck_assert_msg(run(&trial, variants[_i].is_backward, device) == HOB_OK, "%s",
+                  cuda_host.message);
     ccu_device_close(device);
 }
 END_TEST
@@ -525,7 +571,8 @@ int main(void)
     tcase_add_test(told, test_attention_merges_the_batch);
     tcase_add_test(told, test_attention_cuts_by_what_fills_the_device);
     tcase_add_test(told, test_attention_tells_the_mask);
-    tcase_add_test(told, test_attention_backward_launches_twice);
+    tcase_add_test(told, test_attention_backward_launches);
+    tcase_add_test(told, test_attention_backward_bounds_its_memory);
     tcase_add_loop_test(told, test_attention_says_what_failed, 0, FAILING);
     suite_add_tcase(suite, told);
     tcase_add_checked_fixture(taken, cuda_setup, cuda_teardown);

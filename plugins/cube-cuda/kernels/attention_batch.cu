@@ -4,11 +4,11 @@
 // what is hidden from whom, and products of a block and a tile.
 //
 // The first warpgroup of a group brings tiles, each of the others computes for
-// 64 rows of a block, of WIDTH elements each. IS_CAUSAL is 0 or 1. MASK is 0:
-// there is none, 1: there is one, 2: there is one whose columns 2 i and 2 i + 1
-// can be read at once.
+// EACH times 64 rows of a block, of WIDTH elements each. IS_CAUSAL is 0 or 1.
+// MASK is 0: there is none, 1: there is one, 2: there is one whose columns 2 i
+// and 2 i + 1 can be read at once.
 
-enum { GROUPS = GROUP_SIZE / WARPGROUP - 1, BLOCK = 64 * GROUPS };
+enum { GROUPS = GROUP_SIZE / WARPGROUP - 1, BLOCK = 64 * EACH * GROUPS };
 
 // A task: a block of rows of a batch entry.
 struct place {
@@ -22,7 +22,7 @@ INLINE place place_of(const attention_params &job, int task, bool from_last)
     place at;
     int rest;
 
-    at.batch = task / job.blocks;
+    at.batch = job.first + task / job.blocks;
     at.row = (from_last ? job.blocks - 1 - block : block) * BLOCK;
     rest = at.batch;
 #pragma unroll

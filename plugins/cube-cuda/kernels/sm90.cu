@@ -129,6 +129,15 @@ INLINE void copy_tile(u32 to, const tensor_map *map, int row,
                  barrier);
 }
 
+// BYTES bytes, a multiple of 16 like the addresses.
+INLINE void copy_bytes(u32 to, const void *from, u32 bytes, u32 barrier)
+{
+    asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::"
+                 "bytes [%0], [%1], %2, [%3];" ::"r"(to),
+                 "l"(from), "r"(bytes), "r"(barrier)
+                 : "memory");
+}
+
 // ---- products ----
 
 // A tile as an operand, with swizzle; K goes along its rows.
@@ -340,6 +349,18 @@ INLINE void pack_all(u32 (&to)[COUNT / 2], const float (&from)[COUNT])
 #pragma unroll
     for (int i = 0; i < COUNT / 2; i++)
         to[i] = pack(from[2 * i], from[2 * i + 1]);
+}
+
+// Eight rows of eight elements, a quarter of a row to a thread, with rows and
+// columns exchanged.
+INLINE u32 turn(u32 pair)
+{
+    u32 turned;
+
+    asm volatile("movmatrix.sync.aligned.m8n8.trans.b16 %0, %1;"
+                 : "=r"(turned)
+                 : "r"(pair));
+    return turned;
 }
 
 INLINE float load(const u16 *from)

@@ -19,63 +19,50 @@ static int is_thin(const struct attention *attention)
            attention->batch.count * 2 < cube_processors(attention->device);
 }
 
+/* A cap of 0 is a division by 0, which is the body's to do. */
+static int takes(struct cube_device *device, const struct hob_call *call,
+                 int is_backward)
+{
+    const struct attention_options options =
+        cube_attention_options(call, is_backward);
+    const struct hob_view *views[OPERANDS];
+    struct attention attention;
+
+    cube_attention_operands(call, is_backward, views);
+    cube_attention_init(&attention, device, NULL, views, &options);
+    return cube_attention_fits(&attention, is_backward ? SLOPES : WEIGH) &&
+           !is_thin(&attention) &&
+           (options.cap != 0 || cube_arg_absent(call, is_backward ? 9 : 6));
+}
+
 static hob_status prepare(void *device, const struct hob_call *call,
                           struct hob_prepare *out)
 {
-    struct attention attention;
-
     (void)out;
-    cube_attention_init(&attention, device, call, NULL, 5);
-    /* A cap of 0 is a division by 0, which is the body's to do. */
-    return !cube_attention_fits(&attention, WEIGH) || is_thin(&attention) ||
-                   (!cube_arg_absent(call, 6) && attention.cap == 0)
-               ? HOB_ERR_UNSUPPORTED
-               : HOB_OK;
+    return takes(device, call, 0) ? HOB_OK : HOB_ERR_UNSUPPORTED;
 }
 
 static hob_status prepare_backward(void *device, const struct hob_call *call,
                                    struct hob_prepare *out)
 {
-    struct attention attention;
-
     (void)out;
-    cube_attention_init(&attention, device, call, hob_arg_view(call, 7), 8);
-    for (int mode = D_QUERY; mode <= D_VALUE; mode++)
-        if (!cube_attention_fits(&attention, (enum attention_mode)mode))
-            return HOB_ERR_UNSUPPORTED;
-    return is_thin(&attention) || !cube_is_contiguous(hob_arg_view(call, 5)) ||
-                   !cube_is_contiguous(hob_arg_view(call, 6)) ||
-                   (!cube_arg_absent(call, 9) && attention.cap == 0)
-               ? HOB_ERR_UNSUPPORTED
-               : HOB_OK;
+    return cube_is_contiguous(hob_arg_view(call, 5)) &&
+                   cube_is_contiguous(hob_arg_view(call, 6)) &&
+                   takes(device, call, 1)
+               ? HOB_OK
+               : HOB_ERR_UNSUPPORTED;
 }
 
 static hob_status attention(void *device, struct hob_call *call)
 {
+    const struct attention_options options = cube_attention_options(call, 0);
+    const struct hob_view *views[OPERANDS];
     struct attention attention;
 
-    cube_attention_init(&attention, device, call, NULL, 5);
-    attention.call = call;
+    cube_attention_operands(call, 0, views);
+    cube_attention_init(&attention, device, call, views, &options);
     attention.lse = hob_ret_view(call, 1);
     return cube_attention_run(&attention, WEIGH, hob_ret_view(call, 0));
-}
-
-static hob_status attention_backward(void *device, struct hob_call *call)
-{
-    struct attention attention;
-    hob_status st;
-
-    cube_attention_init(&attention, device, call, hob_arg_view(call, 7), 8);
-    attention.call = call;
-    attention.lse = hob_arg_view(call, 5);
-    attention.delta = hob_arg_view(call, 6);
-    if (cube_arg_i64(call, 11))
-        attention.slopes = hob_ret_view(call, 3);
-    st = cube_attention_run(&attention, D_QUERY, hob_ret_view(call, 0));
-    if (!st)
-        st = cube_attention_run(&attention, D_KEY, hob_ret_view(call, 1));
-    return st ? st
-              : cube_attention_run(&attention, D_VALUE, hob_ret_view(call, 2));
 }
 
 #define SINGLE HOB_DTYPE_BIT(HOB_DTYPE_F32)
@@ -112,7 +99,7 @@ static const struct hob_entry entries[] = {
         .dtypes = backward_masks,
         .dtype_count = 8,
         .prepare = prepare_backward,
-        .execute = attention_backward,
+        .execute = cube_attention_backward,
     },
 };
 

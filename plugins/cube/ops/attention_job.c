@@ -13,7 +13,10 @@ enum {
     WIDE = 4,  /* elements of a vector that is read */
     DEPTH = 8, /* of a chunk */
     CHUNKS = 2,
-    WIDTH_MOST = 256 /* columns of a result */
+    WIDTH_MOST = 256, /* columns of a result */
+    /* Numbers of buffers. */
+    P_ALL = 10,
+    W_ALL = 11
 };
 
 static const double log2_e = 1.4426950408889634;
@@ -31,6 +34,8 @@ static const struct cube_program attention_program = {
                 {"mask", 0},
                 {"bias", 0},
                 {"delta", 0},
+                {"p_all", CUBE_WRITTEN},
+                {"w_all", CUBE_WRITTEN},
                 {"wild", 0}},
     .params = {CUBE_SPACE_PARAMS,
                CUBE_OPERAND_PARAMS("q"),
@@ -45,6 +50,8 @@ static const struct cube_program attention_program = {
                {"keys", CUBE_INDEX, 0},
                {"d_size", CUBE_INDEX, 0},
                {"e_size", CUBE_INDEX, 0},
+               {"row_size", CUBE_INDEX, 0},
+               {"ahead", CUBE_INDEX, 0},
                {"tiles", CUBE_INDEX, 0},
                {"batches", CUBE_INDEX, 0},
                {"factor", CUBE_F32, 0},
@@ -105,38 +112,58 @@ static int64_t step_of(const struct hob_view *view, uint32_t back)
     return view->strides[view->rank - back];
 }
 
-void cube_attention_init(struct attention *attention,
-                         struct cube_device *device,
-                         const struct hob_call *call,
-                         const struct hob_view *grad, uint32_t first)
+void cube_attention_operands(const struct hob_call *call, int is_backward,
+                             const struct hob_view *out[OPERANDS])
+{
+    for (uint32_t i = 0; i < 3; i++)
+        out[Q + i] = hob_arg_view(call, i);
+    out[GRAD] = is_backward ? hob_arg_view(call, 7) : NULL;
+    out[MASK] = hob_arg_view(call, 3);
+    out[BIAS] = hob_arg_view(call, 4);
+}
+
+struct attention_options cube_attention_options(const struct hob_call *call,
+                                                int is_backward)
 {
     const struct hob_view *q = hob_arg_view(call, 0);
+    const int64_t width = q->shape[q->rank - 1];
+    const uint32_t first = is_backward ? 8 : 5;
+    struct attention_options out = {0};
+
+    out.scale = !cube_arg_absent(call, first) ? cube_arg_f64(call, first)
+                : width                       ? 1 / sqrt((double)width)
+                                              : 1;
+    if (!cube_arg_absent(call, first + 1))
+        out.cap = cube_arg_f64(call, first + 1);
+    out.causal = cube_arg_i64(call, first + 2) != 0;
+    out.ahead =
+        hob_arg_view(call, 1)->shape[q->rank - 2] - q->shape[q->rank - 2];
+    return out;
+}
+
+void cube_attention_init(struct attention *attention,
+                         struct cube_device *device, struct hob_call *call,
+                         const struct hob_view *const views[OPERANDS],
+                         const struct attention_options *options)
+{
+    const struct hob_view *q = views[Q];
     const uint32_t rank = q->rank;
 
     memset(attention, 0, sizeof(*attention));
     attention->device = device;
-    for (uint32_t i = 0; i < 3; i++)
-        attention->views[Q + i] = hob_arg_view(call, i);
-    attention->views[GRAD] = grad;
-    attention->views[MASK] = hob_arg_view(call, 3);
-    attention->views[BIAS] = hob_arg_view(call, 4);
+    attention->call = call;
+    attention->options = *options;
     attention->queries = q->shape[rank - 2];
     attention->d = q->shape[rank - 1];
-    attention->keys = attention->views[K]->shape[rank - 2];
-    attention->e = attention->views[V]->shape[rank - 1];
-    attention->scale = !cube_arg_absent(call, first) ? cube_arg_f64(call, first)
-                       : attention->d ? 1 / sqrt((double)attention->d)
-                                      : 1;
-    if (!cube_arg_absent(call, first + 1))
-        attention->cap = cube_arg_f64(call, first + 1);
-    attention->causal = cube_arg_i64(call, first + 2) != 0;
+    attention->keys = views[K]->shape[rank - 2];
+    attention->e = views[V]->shape[rank - 1];
     cube_space_init(&attention->batch, rank - 2, q->shape);
     for (uint32_t i = 0; i < OPERANDS; i++) {
         /* What is not there lies like the queries. */
-        const struct hob_view *view =
-            attention->views[i] ? attention->views[i] : q;
+        const struct hob_view *view = views[i] ? views[i] : q;
         const struct hob_view outer = outer_of(view);
 
+        attention->views[i] = views[i];
         cube_space_add(&attention->batch, &outer);
         attention->row_steps[i] = step_of(view, 2);
         attention->column_steps[i] = step_of(view, 1);
@@ -173,26 +200,10 @@ static int32_t wide_of(const struct attention *attention)
 
 /* ---- tiles ---- */
 
-static int is_by_query(enum attention_mode mode)
-{
-    return mode == WEIGH || mode == D_QUERY;
-}
-
-static int64_t rows_of(const struct attention *attention)
-{
-    return is_by_query(attention->mode) ? attention->queries : attention->keys;
-}
-
-static int64_t columns_of(const struct attention *attention)
-{
-    return is_by_query(attention->mode) ? attention->keys : attention->queries;
-}
-
+/* Columns of the result. */
 static int64_t width_of(const struct attention *attention)
 {
-    return attention->mode == WEIGH || attention->mode == D_VALUE
-               ? attention->e
-               : attention->d;
+    return attention->mode == WEIGH ? attention->e : attention->d;
 }
 
 static int32_t tile_rows(const struct tiling *tiling)
@@ -226,7 +237,8 @@ static int tiling_of(const struct attention *attention, struct tiling *out)
     const int64_t width = width_of(attention);
     const struct cube_limits *limits = &attention->device->limits;
     /* The slopes of a cap want registers of their own. */
-    const int is_large = attention->cap == 0 || attention->mode == WEIGH;
+    const int is_large =
+        attention->options.cap == 0 || attention->mode == WEIGH;
 
     for (uint32_t i = 0; i < 3; i++) {
         int64_t tiles;
@@ -237,11 +249,11 @@ static int tiling_of(const struct attention *attention, struct tiling *out)
         out->each_c = width <= 32 ? 4 : 8;
         out->group_size =
             i < 2 || out->across == 32 ? 128 : 8 * (uint32_t)out->across;
-        tiles = cube_divide_up(rows_of(attention), tile_rows(out)) *
+        tiles = cube_divide_up(attention->queries, tile_rows(out)) *
                 attention->batch.count;
         if (shared_bytes(out) > limits->shared_bytes)
             continue;
-        if (i == 2 || (is_large && rows_of(attention) > tile_rows(out) / 2 &&
+        if (i == 2 || (is_large && attention->queries > tile_rows(out) / 2 &&
                        tiles >= cube_processors(attention->device)))
             return 1;
     }
@@ -295,34 +307,38 @@ static hob_status find_wild(const struct attention *attention, uint32_t index,
     return cube_job_run(&job, tiles * batch->count);
 }
 
+static void add_memory(struct cube_job *job, const void *data, uint32_t dtype,
+                       int64_t count)
+{
+    if (data)
+        cube_job_memory(job, data, dtype, count);
+    else
+        cube_job_absent(job);
+}
+
 static void add_buffers(struct cube_job *job, const struct attention *attention,
                         const void *wild, int64_t wild_count)
 {
-    static const uint32_t uses[] = {
-        [WEIGH] = 1 << Q | 1 << K | 1 << V,
-        [D_QUERY] = 1 << Q | 1 << K | 1 << V | 1 << GRAD,
-        [D_KEY] = 1 << Q | 1 << K | 1 << V | 1 << GRAD,
-        [D_VALUE] = 1 << Q | 1 << K | 1 << GRAD,
-    };
-    const uint32_t used = uses[attention->mode] | 1 << MASK | 1 << BIAS;
+    const int64_t scores =
+        attention->batch.count * attention->queries * attention->row_size;
 
     cube_job_view(job, attention->out);
     cube_job_view(job, attention->lse);
-    add_optional(job, attention->mode == D_QUERY ? attention->slopes : NULL);
+    add_optional(job, attention->slopes);
     for (uint32_t i = 0; i < OPERANDS; i++)
-        add_optional(job, used >> i & 1 ? attention->views[i] : NULL);
-    add_optional(job, used >> V & used >> GRAD & 1 ? attention->delta : NULL);
-    if (wild)
-        cube_job_memory(job, wild, HOB_DTYPE_I32, wild_count);
-    else
-        cube_job_absent(job);
+        add_optional(job, attention->views[i]);
+    add_optional(job, attention->delta);
+    add_memory(job, attention->p, HOB_DTYPE_F32, scores);
+    add_memory(job, attention->w, HOB_DTYPE_F32, scores);
+    add_memory(job, wild, HOB_DTYPE_I32, wild_count);
 }
 
 static void add_numbers(struct cube_job *job, const struct attention *attention,
                         int64_t tiles)
 {
     const struct cube_space *batch = &attention->batch;
-    const double cap = attention->cap;
+    const double scale = attention->options.scale;
+    const double cap = attention->options.cap;
 
     cube_job_space(job, batch);
     for (uint32_t i = 0; i < OPERANDS; i++) {
@@ -337,12 +353,13 @@ static void add_numbers(struct cube_job *job, const struct attention *attention,
     cube_job_i64(job, attention->keys);
     cube_job_i64(job, attention->d);
     cube_job_i64(job, attention->e);
+    cube_job_i64(job, attention->row_size);
+    cube_job_i64(job, attention->options.ahead);
     cube_job_i64(job, tiles);
     cube_job_i64(job, batch->count);
-    cube_job_f64(job,
-                 cap != 0 ? attention->scale / cap : attention->scale * log2_e);
+    cube_job_f64(job, cap != 0 ? scale / cap : scale * log2_e);
     cube_job_f64(job, cap * log2_e);
-    cube_job_f64(job, attention->mode == D_VALUE ? 1 : attention->scale);
+    cube_job_f64(job, scale);
     cube_job_reach(job, tiles * batch->count);
     /* Tiles step over the end. */
     cube_job_reach(job, attention->queries + 4096);
@@ -353,7 +370,7 @@ static hob_status launch(const struct attention *attention,
                          const struct tiling *tiling, const void *wild,
                          int64_t wild_count)
 {
-    const int64_t tiles = cube_divide_up(rows_of(attention), tile_rows(tiling));
+    const int64_t tiles = cube_divide_up(attention->queries, tile_rows(tiling));
     const struct hob_view *out = attention->out;
     const int32_t wide = wide_of(attention);
     struct cube_job job;
@@ -366,6 +383,7 @@ static hob_status launch(const struct attention *attention,
                                                                           : 1;
     for (uint32_t i = Q; i <= GRAD; i++)
         job.variant.widths[3 + i] = (uint8_t)wide;
+    job.variant.widths[P_ALL] = job.variant.widths[W_ALL] = WIDE;
     add_numbers(&job, attention, tiles);
     cube_job_constant(&job, (int32_t)attention->batch.rank);
     cube_job_constant(&job, (int32_t)attention->mode);
@@ -376,11 +394,10 @@ static hob_status launch(const struct attention *attention,
     cube_job_constant(&job, wide);
     cube_job_constant(&job, attention->views[MASK] != NULL);
     cube_job_constant(&job, attention->views[BIAS] != NULL);
-    cube_job_constant(&job, attention->cap != 0);
+    cube_job_constant(&job, attention->options.cap != 0);
     /* Without keys there is nothing that comes later. */
     cube_job_constant(&job, wild != NULL);
-    cube_job_constant(&job,
-                      attention->mode == D_QUERY && attention->slopes != NULL);
+    cube_job_constant(&job, attention->slopes != NULL);
     return cube_job_run(&job, tiles * attention->batch.count);
 }
 
@@ -388,8 +405,6 @@ hob_status cube_attention_run(struct attention *attention,
                               enum attention_mode mode,
                               const struct hob_view *out)
 {
-    static const uint8_t factors[] = {
-        [WEIGH] = V, [D_QUERY] = K, [D_KEY] = Q, [D_VALUE] = GRAD};
     struct cube_device *device = attention->device;
     struct tiling tiling;
     int64_t tiles, count;
@@ -399,14 +414,14 @@ hob_status cube_attention_run(struct attention *attention,
     attention->mode = mode;
     attention->out = out;
     (void)tiling_of(attention, &tiling);
-    tiles = cube_divide_up(columns_of(attention), tile_columns(&tiling));
+    tiles = cube_divide_up(attention->keys, tile_columns(&tiling));
     count = tiles * attention->batch.count;
-    if (attention->causal && count > 0) {
+    if (attention->options.causal && count > 0) {
         st = device->runtime->alloc(device, (uint64_t)count * 4, &wild);
         if (st)
             return cube_fail(device, attention->call, st, NULL);
-        st = find_wild(attention, factors[mode], tile_columns(&tiling), tiles,
-                       wild);
+        st = find_wild(attention, mode == WEIGH ? V : K, tile_columns(&tiling),
+                       tiles, wild);
     }
     if (!st)
         st = launch(attention, &tiling, wild, count);

@@ -232,8 +232,8 @@ static hob_status run_splits(struct cube_device *device, struct hob_call *call,
     hob_status st;
 
     product->out_dtype = is_double(product) ? HOB_DTYPE_F64 : HOB_DTYPE_F32;
-    st = cube_parts_take(&parts, device, call, product->out_dtype,
-                         product->splits);
+    st = cube_parts_take(&parts, device, call, hob_ret_view(call, 0),
+                         product->out_dtype, product->splits);
     if (st)
         return st;
     product->out = parts.data;

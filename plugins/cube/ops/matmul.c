@@ -9,7 +9,8 @@
  * a product is split depends on its sizes and on the device's processors, never
  * on what else runs, so results repeat bit by bit on one kind of device.
  */
-#include "../cube.h"
+#include "matmul.h"
+
 #include "../lowest.h"
 #include "../splits.h"
 #include "../texts.h"
@@ -129,7 +130,7 @@ static struct reading reading_of(const struct product *product,
     const int64_t step_k = operand ? product->rows[1] : product->columns[0];
     const int64_t step_other =
         operand ? product->columns[1] : product->rows[0];
-    const uint32_t fits = 16 / hob_dtype_size(product->dtype);
+    const uint32_t fits = 16 / hob_dtype_size(product->views[operand]->dtype);
     struct reading reading = {0, fits < most ? fits : most};
 
     reading.along_k = step_other != 1 && (step_k == 1 || step_other == 0 ||
@@ -363,13 +364,14 @@ static hob_status run_kernel(struct cube_device *device, struct hob_call *call,
 
 /* The splits of PRODUCT into memory of their own, then their sum. */
 static hob_status run_splits(struct cube_device *device, struct hob_call *call,
-                             struct product *product, struct tiling tiling)
+                             struct product *product, struct tiling tiling,
+                             const struct hob_view *out)
 {
     struct cube_parts parts;
     hob_status st;
 
     product->out_dtype = accum_of(product->dtype)->dtype;
-    st = cube_parts_take(&parts, device, call, product->out_dtype,
+    st = cube_parts_take(&parts, device, call, out, product->out_dtype,
                          product->splits);
     if (st)
         return st;
@@ -379,17 +381,19 @@ static hob_status run_splits(struct cube_device *device, struct hob_call *call,
                           run_kernel(device, call, product, tiling));
 }
 
-static hob_status matmul(void *opened, struct hob_call *call)
+hob_status cube_matmul_portable(struct cube_device *device,
+                                struct hob_call *call,
+                                const struct hob_view *lhs,
+                                const struct hob_view *rhs,
+                                const struct hob_view *out)
 {
-    struct cube_device *device = opened;
-    const struct hob_view *out = hob_ret_view(call, 0);
     struct product product = {.splits = 1};
     struct tiling tiling;
     int64_t tiles, step;
 
     if (hob_view_count(out) == 0)
         return HOB_OK;
-    product_init(&product, hob_arg_view(call, 0), hob_arg_view(call, 1), out);
+    product_init(&product, lhs, rhs, out);
     if (product.n <= FEW_ROWS && product.n < product.m)
         transpose(&product);
     tiling = tiling_of(device, &product);
@@ -404,8 +408,23 @@ static hob_status matmul(void *opened, struct hob_call *call)
     }
     cube_split(device, tiles * product.batch.count, product.k, step,
                &product.splits, &product.split_k);
-    return product.splits > 1 ? run_splits(device, call, &product, tiling)
+    return product.splits > 1 ? run_splits(device, call, &product, tiling, out)
                               : run_kernel(device, call, &product, tiling);
+}
+
+hob_status cube_matmul(struct cube_device *device, struct hob_call *call,
+                       const struct hob_view *lhs, const struct hob_view *rhs,
+                       const struct hob_view *out)
+{
+    return device->runtime->matmul
+               ? device->runtime->matmul(device, call, lhs, rhs, out)
+               : cube_matmul_portable(device, call, lhs, rhs, out);
+}
+
+static hob_status matmul(void *device, struct hob_call *call)
+{
+    return cube_matmul(device, call, hob_arg_view(call, 0),
+                       hob_arg_view(call, 1), hob_ret_view(call, 0));
 }
 
 static const uint32_t num_masks[] = {HOB_MASK_NUM, HOB_MASK_NUM};
