@@ -16,6 +16,7 @@
 #include <hob/ops.h>
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -244,19 +245,19 @@ static int reusable_argument(const struct hob_call *call,
 static hob_status no_result_memory(struct hob_call *call, hob_status status,
                                    const struct hob_meta *meta)
 {
-    char text[HOB__META_TEXT];
+    const hob_device *base = call->device->at[0];
+    char text[HOB__META_TEXT], what[HOB__META_TEXT + 16];
+    char refusal[HOB__REFUSAL_TEXT];
     uint64_t bytes = 0;
 
     if (hob__meta_bytes(meta, &bytes))
         return hob__call_fail(call, HOB_ERR_SHAPE,
                               "a result %s is larger than any memory",
                               hob__meta_text(meta, text, sizeof(text)));
-    return hob__call_fail(call, status,
-                          "no memory on %s for the result %s (%" PRIu64
-                          " bytes): close scopes that hold tensors, or use "
-                          "smaller batches",
-                          call->device->at[0]->name,
-                          hob__meta_text(meta, text, sizeof(text)), bytes);
+    snprintf(what, sizeof(what), "the result %s",
+             hob__meta_text(meta, text, sizeof(text)));
+    return hob__call_fail(call, status, "%s",
+                          hob__storage_refusal(base, what, bytes, refusal));
 }
 
 static hob_status allocate_results(struct hob_call *call,

@@ -151,7 +151,7 @@ hob_status hob__elements_put(hob_scope *scope, hob_device *device,
                              const struct hob_meta *meta, const void *data,
                              hob_tensor **out_tensor, hob_error *error)
 {
-    char text[HOB__META_TEXT];
+    char text[HOB__META_TEXT], refusal[HOB__REFUSAL_TEXT];
     hob_tensor *tensor = NULL;
     uint64_t bytes = 0;
     hob_status st = HOB_OK;
@@ -172,10 +172,11 @@ hob_status hob__elements_put(hob_scope *scope, hob_device *device,
                              hob__meta_text(meta, text, sizeof(text)));
     st = hob__tensor_alloc(device, meta, bytes, &tensor);
     if (st)
-        return hob_error_set(error, st,
-                             "no memory on %s for %s (%" PRIu64 " bytes)",
-                             device->at[0]->name,
-                             hob__meta_text(meta, text, sizeof(text)), bytes);
+        return hob_error_set(
+            error, st, "%s",
+            hob__storage_refusal(device->at[0],
+                                 hob__meta_text(meta, text, sizeof(text)),
+                                 bytes, refusal));
     if (meta->dtype == HOB_DTYPE_BOOL && hob__bools_are_loose(data, bytes))
         st = upload_bools(tensor, data, bytes, error);
     else

@@ -4,6 +4,8 @@
 #include "device.h"
 #include "runtime.h"
 
+#include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 /* A value that stands out in a debugger and is a NaN as any float. */
@@ -32,6 +34,28 @@ hob_status hob__storage_alloc(struct hob_storage *storage, hob_device *base,
     }
     init(storage, base, bytes, HOB__STORAGE_POOL);
     return backend->alloc(base->instance, bytes, &storage->data);
+}
+
+/* More than the driver gives at a time is no matter of what is in use. */
+const char *hob__storage_refusal(const hob_device *base, const char *what,
+                                 uint64_t bytes, char out[HOB__REFUSAL_TEXT])
+{
+    struct hob_memory_stats stats = HOB_MEMORY_STATS_INIT;
+
+    if (base->backend->memory_stats)
+        base->backend->memory_stats(base->instance, &stats);
+    if (stats.block_most && bytes > stats.block_most)
+        snprintf(out, HOB__REFUSAL_TEXT,
+                 "%s has %" PRIu64 " bytes, and the driver of %s gives at most "
+                 "%" PRIu64 " at a time: split it, or use smaller batches",
+                 what, bytes, base->name, stats.block_most);
+    else
+        snprintf(out, HOB__REFUSAL_TEXT,
+                 "no memory on %s for %s (%" PRIu64
+                 " bytes): close scopes that hold tensors, or use smaller "
+                 "batches",
+                 base->name, what, bytes);
+    return out;
 }
 
 void hob__storage_wrap(struct hob_storage *storage, hob_device *base,

@@ -49,6 +49,11 @@ HOB_MUST_CHECK hob_status hob__storage_alloc(struct hob_storage *storage,
                                              hob_device *base, uint64_t bytes,
                                              void *small);
 
+/* OUT: why there is no memory on BASE for a tensor WHAT of BYTES bytes. */
+enum { HOB__REFUSAL_TEXT = 512 };
+const char *hob__storage_refusal(const hob_device *base, const char *what,
+                                 uint64_t bytes, char out[HOB__REFUSAL_TEXT]);
+
 /*
  * Let STORAGE, which is unused, be DATA, which DELETER(CONTEXT) gives back;
  * one reference. DELETER may be NULL.

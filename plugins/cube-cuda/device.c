@@ -165,6 +165,7 @@ hob_status ccu_device_open(void *opened, uint32_t ordinal, const char *options,
     memset(device, 0, sizeof(*device));
     device->cube.host = host;
     device->cube.runtime = &ccu_runtime;
+    device->cube.cache_limit = CUBE_CACHE_LIMIT;
     device->cube.name = device->name;
     device->options.has_blas = 1;
     if (pthread_mutex_init(&device->lock, NULL))

@@ -147,6 +147,7 @@ static void set_limits(struct cvk_device *device)
     limits->has_f64 = physical->has_f64;
     limits->has_i64 = physical->has_i64;
     limits->has_f16 = physical->has_f16;
+    limits->matrices = physical->matrices;
     limits->keeps_nan = (physical->controls.nan_preserve & 32) != 0;
 }
 
@@ -172,6 +173,7 @@ static hob_status open_parts(struct cvk_device *device, char **out_message)
                                                      &device->memory_types);
     if (device->options.cache_dir[0])
         device->cube.cache_dir = device->options.cache_dir;
+    device->cube.cache_limit = device->options.cache_limit;
     set_limits(device);
     cvk_compile_identify(device);
     status = cvk_memory_init(&device->memory, device, out_message);
@@ -193,10 +195,12 @@ static int read_options(struct cvk_device *device, const char *text,
     struct cvk_options *to = &device->options;
     const struct cube_option options[] = {
         {"cache_dir", CUBE_OPTION_FOLDER, to->cache_dir},
+        {"cache_limit", CUBE_OPTION_NUMBER, &to->cache_limit},
         {"dump_dir", CUBE_OPTION_FOLDER, to->dump_dir},
         {"validation", CUBE_OPTION_TRUTH, &to->is_validating},
     };
 
+    to->cache_limit = CUBE_CACHE_LIMIT;
     return !text ||
            cube_options_parse(text, options,
                               sizeof(options) / sizeof(options[0]), reason,

@@ -21,6 +21,7 @@ struct cvk_device {
     VkDevice handle;
     VkPhysicalDeviceMemoryProperties memory_types;
     struct cvk_options options;
+    atomic_uint is_dump_told; /* that dump_dir cannot be written */
     struct cvk_memory memory;
     struct cvk_queue queue;
     struct cvk_staging staging;

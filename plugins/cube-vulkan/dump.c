@@ -28,8 +28,8 @@ static void write_file(struct cvk_device *device, const char *path,
 
     if (file && fclose(file))
         is_written = 0;
-    if (!is_written && host->log_write)
-        host->log_write(host, 2, "%s: %s cannot be written: %s", device->name,
+    if (!is_written && host->log_write && !device->is_dump_told++)
+        host->log_write(host, 3, "%s: %s cannot be written: %s", device->name,
                         path, strerror(errno));
 }
 

@@ -32,8 +32,9 @@ static void generate(glslang_program_t *program,
                      struct cvk_glslang_result *result)
 {
     glslang_spv_options_t options = {
-        .disable_optimizer = true, /* the driver has its own */
-        .strip_debug_info = true,
+        /* The driver has its own. That of glslang, which is for stripping
+         * names too, may be older than the extensions that modules use. */
+        .disable_optimizer = true,
     };
     const char *messages;
     size_t words;

@@ -4,7 +4,9 @@
 #include "physical.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static const char validation_layer[] = "VK_LAYER_KHRONOS_validation";
 
@@ -113,11 +115,11 @@ static void find_devices(struct cvk_world *world)
                  "mesa-vulkan-drivers)");
 }
 
-static void open_world(struct cvk_instance *instance, struct cvk_world *world,
+static void open_world(struct cvk_world *world, PFN_vkGetInstanceProcAddr get,
                        int is_validating)
 {
-    world->is_open = 1;
-    if (!cvk_loader_open(&world->loader, instance->get, world->problem) ||
+    memset(world, 0, sizeof(*world));
+    if (!cvk_loader_open(&world->loader, get, world->problem) ||
         !create(world, is_validating))
         return;
     if (cvk_loader_instance(&world->loader, world->handle, &world->api,
@@ -128,6 +130,45 @@ static void open_world(struct cvk_instance *instance, struct cvk_world *world,
     if (world->api.DestroyInstance)
         world->api.DestroyInstance(world->handle, NULL);
     world->handle = VK_NULL_HANDLE;
+}
+
+static void close_world(struct cvk_world *world)
+{
+    if (world->handle)
+        world->api.DestroyInstance(world->handle, NULL);
+}
+
+/*
+ * process_shared's make. The one world of a process stays open: NVIDIA's driver
+ * takes thread-local storage each time that it is opened, which dlclose() does
+ * not give back, and after some thirty times there is none left. Opening it
+ * takes 80 ms besides.
+ */
+static void *make_world(void)
+{
+    struct cvk_world *world = malloc(sizeof(*world));
+
+    if (!world)
+        return NULL;
+    open_world(world, NULL, 0);
+    world->process = getpid();
+    if (world->count)
+        return world;
+    close_world(world);
+    free(world);
+    return NULL;
+}
+
+/* The process' world; NULL where there is none with a device, in a child that
+ * came of a fork after it was opened, and for tests. */
+static struct cvk_world *shared_world(const struct cvk_instance *instance)
+{
+    const struct hob_host *host = instance->host;
+    struct cvk_world *world = NULL;
+
+    if (!instance->get && host->process_shared)
+        world = host->process_shared("cube-vulkan.world", make_world);
+    return world && world->process == getpid() ? world : NULL;
 }
 
 struct cvk_instance *cvk_instance_new(const struct hob_host *host)
@@ -152,27 +193,37 @@ void cvk_instance_free(struct cvk_instance *instance)
     for (uint32_t i = 0; i < 2; i++) {
         struct cvk_world *world = instance->worlds[i];
 
-        if (world && world->handle)
-            world->api.DestroyInstance(world->handle, NULL);
+        if (!world || world->process)
+            continue;
+        close_world(world);
         instance->host->mem_free(instance->host, world);
     }
     pthread_mutex_destroy(&instance->lock);
     instance->host->mem_free(instance->host, instance);
 }
 
+static struct cvk_world *own_world(const struct cvk_instance *instance,
+                                   int is_validating)
+{
+    const struct hob_host *host = instance->host;
+    struct cvk_world *world = host->mem_alloc(host, sizeof(*world));
+
+    if (world)
+        open_world(world, instance->get, is_validating);
+    return world;
+}
+
 const struct cvk_world *cvk_instance_world(struct cvk_instance *instance,
                                            int is_validating)
 {
-    const struct hob_host *host = instance->host;
     struct cvk_world **world = &instance->worlds[is_validating != 0];
 
     pthread_mutex_lock(&instance->lock);
     if (!*world) {
-        *world = host->mem_alloc(host, sizeof(**world));
-        if (*world) {
-            memset(*world, 0, sizeof(**world));
-            open_world(instance, *world, is_validating);
-        }
+        /* A validating one is opened besides, so that drivers stay. */
+        *world = shared_world(instance);
+        if (!*world || is_validating)
+            *world = own_world(instance, is_validating);
     }
     pthread_mutex_unlock(&instance->lock);
     return *world;

@@ -11,11 +11,13 @@
 #define CVK_INSTANCE_H
 
 #include "loader.h"
+#include "matrices.h"
 
 #include <cube/spirv.h>
 #include <hob/ext/plugin.h>
 
 #include <pthread.h>
+#include <sys/types.h>
 
 enum { CVK_MAX_DEVICES = 64 };
 
@@ -29,6 +31,8 @@ struct cvk_physical {
     uint32_t has_size_control;          /* of subgroups, with whole ones */
     uint32_t has_sm_count;              /* the extension that tells it */
     uint32_t subgroup_size;             /* of every subgroup */
+    struct cvk_matrix_extensions matrix_extensions;
+    uint32_t matrices; /* as in struct cube_limits */
     uint32_t group_size, groups, shared_bytes, push_bytes;
     uint32_t processors;     /* 0: unknown */
     uint32_t driver_version; /* in the vendor's own form */
@@ -43,7 +47,7 @@ struct cvk_physical {
 
 /* One VkInstance and its devices. */
 struct cvk_world {
-    uint32_t is_open; /* it was tried, with or without success */
+    pid_t process; /* whose one world it is, which stays open; 0: it is not */
     uint32_t count;
     struct cvk_loader loader;
     struct cvk_instance_api api;
@@ -52,7 +56,8 @@ struct cvk_world {
     char problem[CVK_REASON]; /* why there is no device */
 };
 
-/* The plugin in one runtime. */
+/* The plugin in one runtime. All that is kept by the process is the world
+ * without validation. */
 struct cvk_instance {
     const struct hob_host *host;
     pthread_mutex_t lock; /* held while worlds and the compiler are opened */

@@ -66,6 +66,8 @@ int cvk_loader_instance(const struct cvk_loader *loader, VkInstance instance,
     out->name = (PFN_vk##name)loader->get(instance, "vk" #name);               \
     if (!out->name)                                                            \
         has_all = missing(#name, reason);
+#define CVK_EXTENSION(name)                                                    \
+    out->name = (PFN_vk##name)loader->get(instance, "vk" #name);
 #include "symbols.def"
     return has_all;
 }

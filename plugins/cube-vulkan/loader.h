@@ -10,8 +10,7 @@
 
 #include <stddef.h>
 
-#define VK_NO_PROTOTYPES
-#include <vulkan/vulkan.h>
+#include "vulkan_added.h"
 
 /* Room for a reason in words. */
 enum { CVK_REASON = 512 };
@@ -24,6 +23,7 @@ struct cvk_loader {
 
 struct cvk_instance_api {
 #define CVK_INSTANCE(name) PFN_vk##name name;
+#define CVK_EXTENSION(name) PFN_vk##name name; /* NULL: it is not there */
 #include "symbols.def"
 };
 

@@ -434,6 +434,7 @@ hob_status cvk_memory_init(struct cvk_memory *memory, struct cvk_device *device,
 
     memory->device = device;
     memory->stats.struct_size = sizeof(memory->stats);
+    memory->stats.block_most = device->cube.limits.alloc_bytes;
     if (pthread_mutex_init(&memory->lock, NULL))
         return HOB_ERR_MEMORY;
     memory->has_lock = 1;

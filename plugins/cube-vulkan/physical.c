@@ -23,6 +23,7 @@ struct features {
     VkPhysicalDeviceVulkan11Features v11;
     VkPhysicalDeviceVulkan12Features v12;
     VkPhysicalDeviceSubgroupSizeControlFeatures sizes;
+    struct cvk_matrix_features matrices;
 };
 
 struct properties {
@@ -33,15 +34,17 @@ struct properties {
     VkPhysicalDeviceShaderSMBuiltinsPropertiesNV sms;
 };
 
-static void chain_features(struct features *features, int has_sizes)
+static void chain_features(struct features *features,
+                           const struct cvk_physical *physical)
 {
     memset(features, 0, sizeof(*features));
     features->base.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2;
-    features->base.pNext = &features->v11;
+    features->base.pNext = cvk_matrices_chain(
+        &features->matrices, &physical->matrix_extensions, &features->v11);
     features->v11.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_1_FEATURES;
     features->v11.pNext = &features->v12;
     features->v12.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_FEATURES;
-    features->v12.pNext = has_sizes ? &features->sizes : NULL;
+    features->v12.pNext = physical->has_size_control ? &features->sizes : NULL;
     features->sizes.sType =
         VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SUBGROUP_SIZE_CONTROL_FEATURES;
 }
@@ -104,6 +107,7 @@ static void read_extensions(const struct cvk_instance_api *api,
             out->has_size_control = 1;
         if (!strcmp(name, VK_NV_SHADER_SM_BUILTINS_EXTENSION_NAME))
             out->has_sm_count = 1;
+        cvk_matrices_note(&out->matrix_extensions, name);
     }
 }
 
@@ -112,7 +116,7 @@ static void read_features(const struct cvk_instance_api *api,
 {
     struct features has;
 
-    chain_features(&has, (int)out->has_size_control);
+    chain_features(&has, out);
     api->GetPhysicalDeviceFeatures2(out->handle, &has.base);
     need(out, has.v12.bufferDeviceAddress, "bufferDeviceAddress");
     need(out, has.v12.timelineSemaphore, "timelineSemaphore");
@@ -126,6 +130,10 @@ static void read_features(const struct cvk_instance_api *api,
     out->has_size_control = out->has_size_control &&
                             has.sizes.subgroupSizeControl &&
                             has.sizes.computeFullSubgroups;
+    if (has.v12.vulkanMemoryModel)
+        out->matrices = cvk_matrices_read(api, out->handle, &has.matrices);
+    if (!out->has_f16)
+        out->matrices &= ~HOB_DTYPE_BIT(HOB_DTYPE_F16);
 }
 
 /* One size for all subgroups: the usual one, where it can be asked for. */
@@ -258,8 +266,8 @@ VkResult cvk_physical_create(const struct cvk_instance_api *api,
                              const struct cvk_physical *physical,
                              VkDevice *out_device)
 {
-    const char *const extensions[] = {
-        VK_EXT_SUBGROUP_SIZE_CONTROL_EXTENSION_NAME};
+    const char *extensions[3];
+    uint32_t extension_count = 0;
     const float priority = 1;
     struct features wanted;
     VkDeviceQueueCreateInfo queue = {
@@ -273,11 +281,19 @@ VkResult cvk_physical_create(const struct cvk_instance_api *api,
         .pNext = &wanted.base,
         .queueCreateInfoCount = 1,
         .pQueueCreateInfos = &queue,
-        .enabledExtensionCount = physical->has_size_control,
         .ppEnabledExtensionNames = extensions,
     };
 
-    chain_features(&wanted, (int)physical->has_size_control);
+    if (physical->has_size_control)
+        extensions[extension_count++] =
+            VK_EXT_SUBGROUP_SIZE_CONTROL_EXTENSION_NAME;
+    if (physical->matrix_extensions.matrices)
+        extensions[extension_count++] =
+            VK_KHR_COOPERATIVE_MATRIX_EXTENSION_NAME;
+    if (physical->matrix_extensions.bfloat16)
+        extensions[extension_count++] = VK_KHR_SHADER_BFLOAT16_EXTENSION_NAME;
+    info.enabledExtensionCount = extension_count;
+    chain_features(&wanted, physical);
     wanted.base.features.shaderFloat64 = physical->has_f64;
     wanted.base.features.shaderInt64 = physical->has_i64;
     wanted.base.features.shaderInt16 = physical->has_i16;
@@ -287,6 +303,11 @@ VkResult cvk_physical_create(const struct cvk_instance_api *api,
     wanted.v12.storageBuffer8BitAccess = VK_TRUE;
     wanted.v12.shaderFloat16 = physical->has_f16;
     wanted.v12.shaderInt8 = physical->has_i8;
+    wanted.v12.vulkanMemoryModel = physical->matrices != 0;
+    wanted.matrices.matrices.cooperativeMatrix = physical->matrices != 0;
+    wanted.matrices.bfloat16.shaderBFloat16Type =
+        wanted.matrices.bfloat16.shaderBFloat16CooperativeMatrix =
+            (physical->matrices & HOB_DTYPE_BIT(HOB_DTYPE_BF16)) != 0;
     wanted.sizes.subgroupSizeControl = VK_TRUE;
     wanted.sizes.computeFullSubgroups = VK_TRUE;
     *out_device = VK_NULL_HANDLE;

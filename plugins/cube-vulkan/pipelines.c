@@ -5,6 +5,7 @@
 #include "dump.h"
 
 #include <cube/cache.h>
+#include <cube/kernels.h>
 #include <cube/message.h>
 
 #include <inttypes.h>
@@ -159,8 +160,7 @@ static void open_cache(struct cvk_pipelines *pipelines)
     void *data;
 
     key_of(device, &key);
-    pipelines->disk =
-        cube_cache_open(cvk_runtime.selector, device->cube.cache_dir);
+    pipelines->disk = cube_cache_of(&device->cube);
     data = cube_cache_read(pipelines->disk, &key, &pipelines->disk_bytes);
     info.pInitialData = data;
     info.initialDataSize = data ? (size_t)pipelines->disk_bytes : 0;
@@ -191,7 +191,7 @@ static void save_cache(struct cvk_pipelines *pipelines)
     key_of(device, &key);
     if (!api->GetPipelineCacheData(device->handle, pipelines->cache, &size,
                                    data))
-        cube_cache_write(pipelines->disk, &key, data, size);
+        (void)!cube_cache_write(pipelines->disk, &key, data, size);
     free(data);
 }
 

@@ -323,6 +323,11 @@ static void add_vector_pairs(struct cube_text *text, const char *name,
             cube_text_addf(text, "    v[%u] = %s;\n", c * words + k, word);
         }
     }
+    if (count == 1 && words == 4)
+        cube_text_addf(text,
+                       "}\nFN uvec4 load_words_%s(INDEX i)\n{\n"
+                       "    return AT(cube_u32x4, 16, %s, i >> 3);\n",
+                       name, name);
     cube_text_addf(text,
                    "}\nFN void store_pairs_%s(INDEX i, IN_ARRAY(uint, v, %u))\n"
                    "{\n",

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cache.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdatomic.h>
@@ -8,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 /* What a file begins with. Raise the version with each change of the form, or
@@ -21,13 +23,22 @@ struct header {
     uint8_t checksum[CUBE_SHA256_BYTES]; /* of the data */
 };
 
-enum { VERSION = 1, NAME_BYTES = 2 * CUBE_SHA256_BYTES + 1 };
+enum {
+    VERSION = 1,
+    NAME_BYTES = 2 * CUBE_SHA256_BYTES + 1,
+    HOUR = 3600,
+    /* A folder is looked through when a process begins to write, and again
+     * when it has written such a part of what it may have. */
+    PARTS = 16
+};
 
 static const char magic[8] = "HOBCUBE";
 
 struct cube_cache {
     int folder;
     atomic_uint serial; /* of files that are being written */
+    uint64_t limit_bytes;
+    _Atomic uint64_t left_bytes; /* to write before the next look */
 };
 
 /* ---- the folder ---- */
@@ -54,6 +65,7 @@ static int folder_step(int parent, const char *name, int is_own)
     if (is_own && (fstat(folder, &info) < 0 || info.st_uid != geteuid() ||
                    (info.st_mode & 022))) {
         close(folder);
+        errno = EPERM;
         return -1;
     }
     return folder;
@@ -61,9 +73,10 @@ static int folder_step(int parent, const char *name, int is_own)
 
 static int open_root(const char *path)
 {
-    return path && path[0] == '/'
-               ? open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
-               : -1;
+    if (path && path[0] == '/')
+        return open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    errno = ENOENT;
+    return -1;
 }
 
 /* $XDG_CACHE_HOME, which may be yet to be made in a folder that is there. */
@@ -80,7 +93,8 @@ static int open_base(void)
     return folder_step(open_root(home), ".cache", 0);
 }
 
-struct cube_cache *cube_cache_open(const char *selector, const char *above)
+struct cube_cache *cube_cache_open(const char *selector, const char *above,
+                                   uint64_t limit_bytes)
 {
     struct cube_cache *cache;
     int folder = above ? open_root(above) : folder_step(open_base(), "hob", 1);
@@ -95,6 +109,8 @@ struct cube_cache *cube_cache_open(const char *selector, const char *above)
     }
     cache->folder = folder;
     atomic_init(&cache->serial, 0);
+    cache->limit_bytes = limit_bytes;
+    atomic_init(&cache->left_bytes, 0);
     return cache;
 }
 
@@ -176,6 +192,15 @@ static int write_all(int file, const void *data, uint64_t bytes)
     return 1;
 }
 
+/* Let FILE's time be that of this use. */
+static void note_use(int file)
+{
+    struct stat info;
+
+    if (fstat(file, &info) == 0 && info.st_mtime + HOUR < time(NULL))
+        (void)!futimens(file, NULL);
+}
+
 /* The data of FILE if all of it is as KEY's file should be. */
 static void *read_checked(int file, const struct cube_cache_key *key,
                           uint64_t *out_bytes)
@@ -224,13 +249,121 @@ void *cube_cache_read(struct cube_cache *cache,
     if (file < 0)
         return NULL;
     data = read_checked(file, key, out_bytes);
+    if (data)
+        note_use(file);
     close(file);
     return data;
 }
 
-void cube_cache_write(struct cube_cache *cache,
-                      const struct cube_cache_key *key, const void *data,
-                      uint64_t bytes)
+/* ---- the limit ---- */
+
+struct file {
+    char name[NAME_BYTES];
+    uint64_t bytes;
+    struct timespec used;
+};
+
+struct files {
+    struct file *all;
+    size_t count, room;
+    uint64_t bytes;
+};
+
+static int is_older(const void *a, const void *b)
+{
+    const struct timespec *x = &((const struct file *)a)->used;
+    const struct timespec *y = &((const struct file *)b)->used;
+
+    if (x->tv_sec != y->tv_sec)
+        return x->tv_sec < y->tv_sec ? -1 : 1;
+    return (x->tv_nsec > y->tv_nsec) - (x->tv_nsec < y->tv_nsec);
+}
+
+static void add_file(struct files *files, const char *name,
+                     const struct stat *info)
+{
+    struct file *file;
+
+    if (files->count == files->room) {
+        const size_t room = files->room ? 2 * files->room : 64;
+        struct file *all = realloc(files->all, room * sizeof(*all));
+
+        if (!all)
+            return;
+        files->all = all;
+        files->room = room;
+    }
+    file = &files->all[files->count++];
+    memcpy(file->name, name, NAME_BYTES);
+    file->bytes = (uint64_t)info->st_size;
+    file->used = info->st_mtim;
+    files->bytes += file->bytes;
+}
+
+/* What there is of whole files. What was left aside by a process that ended
+ * while it wrote goes. */
+static void list_files(int folder, DIR *list, struct files *out)
+{
+    const time_t now = time(NULL);
+    struct dirent *entry;
+    struct stat info;
+
+    while ((entry = readdir(list))) {
+        if (fstatat(folder, entry->d_name, &info, AT_SYMLINK_NOFOLLOW) < 0 ||
+            !S_ISREG(info.st_mode))
+            continue;
+        if (strlen(entry->d_name) == NAME_BYTES - 1)
+            add_file(out, entry->d_name, &info);
+        else if (info.st_mtime + HOUR < now)
+            unlinkat(folder, entry->d_name, 0);
+    }
+}
+
+static void shrink(struct cube_cache *cache)
+{
+    struct files files = {0};
+    DIR *list = NULL;
+    const int folder =
+        openat(cache->folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+    if (folder >= 0)
+        list = fdopendir(folder);
+    if (!list) {
+        if (folder >= 0)
+            close(folder);
+        return;
+    }
+    list_files(folder, list, &files);
+    if (files.bytes > cache->limit_bytes) {
+        qsort(files.all, files.count, sizeof(files.all[0]), is_older);
+        for (size_t i = 0;
+             i < files.count && files.bytes > cache->limit_bytes / 4 * 3; i++) {
+            unlinkat(folder, files.all[i].name, 0);
+            files.bytes -= files.all[i].bytes;
+        }
+    }
+    closedir(list);
+    free(files.all);
+}
+
+/* BYTES more were written. */
+static void keep_limit(struct cube_cache *cache, uint64_t bytes)
+{
+    uint64_t left = atomic_load(&cache->left_bytes), next;
+
+    if (!cache->limit_bytes)
+        return;
+    do
+        next = left > bytes ? left - bytes : cache->limit_bytes / PARTS;
+    while (!atomic_compare_exchange_weak(&cache->left_bytes, &left, next));
+    if (left <= bytes)
+        shrink(cache);
+}
+
+/* ---- writing ---- */
+
+int cube_cache_write(struct cube_cache *cache, const struct cube_cache_key *key,
+                     const void *data, uint64_t bytes)
 {
     struct header header = {.version = VERSION,
                             .header_bytes = sizeof(header),
@@ -239,7 +372,7 @@ void cube_cache_write(struct cube_cache *cache,
     int file, good;
 
     if (!cache || bytes == 0)
-        return;
+        return 1;
     memcpy(header.magic, magic, sizeof(magic));
     memcpy(header.key, key->bytes, sizeof(header.key));
     checksum_of(data, bytes, header.checksum);
@@ -249,10 +382,17 @@ void cube_cache_write(struct cube_cache *cache,
     file = openat(cache->folder, aside,
                   O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
     if (file < 0)
-        return;
+        return 0;
     good = write_all(file, &header, sizeof(header)) &&
            write_all(file, data, bytes);
     good = close(file) == 0 && good;
-    if (!good || renameat(cache->folder, aside, cache->folder, name) < 0)
+    if (!good || renameat(cache->folder, aside, cache->folder, name) < 0) {
+        const int problem = errno;
+
         unlinkat(cache->folder, aside, 0);
+        errno = problem;
+        return 0;
+    }
+    keep_limit(cache, sizeof(header) + bytes);
+    return 1;
 }

@@ -7,6 +7,11 @@
  * renamed, and holds its key and a checksum; whatever does not match is not
  * there. A folder that cannot be made, belongs to somebody else or may be
  * written by others is not used. Any thread, any number of processes.
+ *
+ * A file's time is that of its last use, to the hour. Where the files of a
+ * folder are more than its limit those that were used longest ago go, down to
+ * three quarters of it. Another process that reads one of them has it open; one
+ * that does not find it compiles.
  */
 #ifndef CUBE_CACHE_H
 #define CUBE_CACHE_H
@@ -22,8 +27,10 @@ struct cube_cache_key {
 };
 
 /* SELECTOR as in "cube-vulkan", a folder in FOLDER, which is there, or in the
- * one above where FOLDER is NULL. NULL: work without. */
-struct cube_cache *cube_cache_open(const char *selector, const char *folder);
+ * one above where FOLDER is NULL. Its files have at most LIMIT_BYTES; 0: any.
+ * NULL, with errno: work without. */
+struct cube_cache *cube_cache_open(const char *selector, const char *folder,
+                                   uint64_t limit_bytes);
 void cube_cache_close(struct cube_cache *cache); /* accepts NULL */
 
 /* IDENTITY is that of compiler and machine, TEXT_BYTES are of TEXT. */
@@ -35,8 +42,8 @@ void cube_cache_key_init(struct cube_cache_key *key, const char *identity,
  * CACHE may be NULL. */
 void *cube_cache_read(struct cube_cache *cache,
                       const struct cube_cache_key *key, uint64_t *out_bytes);
-void cube_cache_write(struct cube_cache *cache,
-                      const struct cube_cache_key *key, const void *data,
-                      uint64_t bytes);
+/* 0 where it is not there after that, with errno. CACHE may be NULL. */
+int cube_cache_write(struct cube_cache *cache, const struct cube_cache_key *key,
+                     const void *data, uint64_t bytes);
 
 #endif

@@ -230,17 +230,18 @@ static int needs_i64(const struct cube_variant *variant)
 static void add_needs(struct cube_text *text, const struct cube_target *target,
                       const struct cube_variant *variant)
 {
-    cube_text_addf(text,
-                   "#define CUBE_NEEDS_I64 %d\n#define CUBE_NEEDS_F64 %d\n"
-                   "#define CUBE_NEEDS_SUBGROUPS %d\n#define CUBE_WIDE %d\n"
-                   "#define CUBE_CUDA %d\n#define CUBE_KEEPS_NAN %d\n"
-                   "#define GROUP_SIZE %u\n#define SUBGROUP_SIZE %u\n",
-                   needs_i64(variant), needs_f64(variant),
-                   (variant->program->flags & (CUBE_SUBGROUPS | CUBE_GROUPS)) !=
-                       0,
-                   variant->is_wide != 0, target->language == CUBE_CUDA,
-                   target->keeps_nan != 0,
-                   variant->group_size, target->subgroup_size);
+    cube_text_addf(
+        text,
+        "#define CUBE_NEEDS_I64 %d\n#define CUBE_NEEDS_F64 %d\n"
+        "#define CUBE_NEEDS_SUBGROUPS %d\n#define CUBE_WIDE %d\n"
+        "#define CUBE_NEEDS_MATRICES %d\n"
+        "#define CUBE_CUDA %d\n#define CUBE_KEEPS_NAN %d\n"
+        "#define GROUP_SIZE %u\n#define SUBGROUP_SIZE %u\n",
+        needs_i64(variant), needs_f64(variant),
+        (variant->program->flags & (CUBE_SUBGROUPS | CUBE_GROUPS)) != 0,
+        variant->is_wide != 0, (variant->program->flags & CUBE_MATRICES) != 0,
+        target->language == CUBE_CUDA, target->keeps_nan != 0,
+        variant->group_size, target->subgroup_size);
 }
 
 /* Numbers and words that the program names. */
@@ -352,6 +353,8 @@ static void add_portable_text(struct cube_text *text,
             cube_buffer_names(text, variant, i);
     add_constants(text, variant);
     add_shared(text, target, program);
+    if (program->flags & CUBE_MATRICES)
+        add_file(text, target, cube_text_matrix);
     if (program->flags & CUBE_GROUPS) {
         cube_text_addf(text,
                        "%s ACCUM group_scratch[GROUP_SIZE / SUBGROUP_SIZE];\n",

@@ -30,7 +30,8 @@ enum {
 enum cube_buffer_flags {
     CUBE_WRITTEN = 1, /* the kernel stores to it; it may load from it too */
     CUBE_ATOMIC = 2,  /* ATOMIC_ADD and its like, on i32, u32 and f32 */
-    CUBE_PAIRS = 4    /* load_pairs_x() and store_pairs_x(), of 16 bits */
+    CUBE_PAIRS = 4    /* load_pairs_x() and store_pairs_x(), of 16 bits; with
+                         a width of 8 load_words_x(), which is a uvec4 */
 };
 
 /* Types of parameters; CUBE_VALUE_OF(i) is the type in which buffer number i
@@ -59,7 +60,9 @@ enum cube_program_flags {
     CUBE_USES_F64 = 16,
     CUBE_SPACES = 32,    /* unravel and OFFSET, see space.h */
     CUBE_FUNCTIONS = 64, /* map_add and its like, of the type of buffer a */
-    CUBE_TIED = 128      /* CUDA C for one architecture, as sm_90a is */
+    CUBE_TIED = 128,     /* CUDA C for one architecture, as sm_90a is */
+    CUBE_MATRICES = 256  /* MATRIX_A and so on, of elements of the constant
+                            MATRIX_DTYPE; limits.matrices has it */
 };
 
 /* What a program's text is. */

@@ -5,6 +5,7 @@
 #include "fuse/fuse.h"
 #include "message.h"
 
+#include <errno.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -28,6 +29,7 @@ struct cube_kernels {
     struct cube_described *described; /* a list */
     struct cube_cache *cache; /* opened with the first compilation */
     int is_cache_open;
+    atomic_int is_told; /* that there is no cache */
     struct cube_fusion *fusion;
 };
 
@@ -152,12 +154,36 @@ static const struct cube_kernel *insert(struct cube_kernels *kernels,
 
 /* ---- compiling ---- */
 
+/* Say once why binaries are not kept. Where nobody asked for a folder this is
+ * the machine's business. */
+static void say_uncached(struct cube_kernels *kernels, int problem)
+{
+    const struct cube_device *device = kernels->device;
+
+    if (atomic_exchange(&kernels->is_told, 1) || !device->host->log_write)
+        return;
+    device->host->log_write(
+        device->host, device->cache_dir ? 3 : 1,
+        "%s: compiled kernels are not kept, so each process compiles them: %s "
+        "cannot be used: %s",
+        device->name,
+        device->cache_dir ? device->cache_dir : "the folder of caches",
+        problem == EPERM ? "others may write to it" : strerror(problem));
+}
+
+struct cube_cache *cube_cache_of(const struct cube_device *device)
+{
+    return cube_cache_open(device->runtime->selector, device->cache_dir,
+                           (uint64_t)device->cache_limit << 20);
+}
+
 static struct cube_cache *cache_of(struct cube_kernels *kernels)
 {
     pthread_mutex_lock(&kernels->lock);
     if (!kernels->is_cache_open) {
-        kernels->cache = cube_cache_open(kernels->device->runtime->selector,
-                                         kernels->device->cache_dir);
+        kernels->cache = cube_cache_of(kernels->device);
+        if (!kernels->cache)
+            say_uncached(kernels, errno);
         kernels->is_cache_open = 1;
     }
     pthread_mutex_unlock(&kernels->lock);
@@ -208,7 +234,8 @@ static hob_status open_source(struct cube_kernels *kernels,
     st = runtime->compile(device, source, &binary, &bytes, out_message);
     if (st)
         return st;
-    cube_cache_write(cache_of(kernels), &key, binary, bytes);
+    if (!cube_cache_write(cache_of(kernels), &key, binary, bytes))
+        say_uncached(kernels, errno);
     st = runtime->kernel_open(device, source, binary, bytes, out_handle,
                               out_message);
     device->host->mem_free(device->host, binary);

@@ -10,6 +10,7 @@
 
 #include "described.h"
 
+struct cube_cache;
 struct cube_fusion;
 
 struct cube_kernel {
@@ -38,6 +39,9 @@ hob_status cube_kernel_make(struct cube_kernels *kernels,
                             char **out_message);
 void cube_kernel_close(struct cube_kernels *kernels,
                        struct cube_kernel *kernel); /* accepts NULL */
+
+/* The cache on disk of DEVICE, as cube_cache_open() has it. */
+struct cube_cache *cube_cache_of(const struct cube_device *device);
 
 /* What fuses groups of ops on the device, fuse/fuse.h. */
 struct cube_fusion *cube_kernels_fusion(struct cube_kernels *kernels);

@@ -2,6 +2,7 @@
 #include "options.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* Where it reads, and where it says why it cannot. */
@@ -54,6 +55,22 @@ static int read_folder(struct reader *reader, const struct cube_option *option)
     return 0;
 }
 
+static int read_number(struct reader *reader, const struct cube_option *option)
+{
+    uint32_t *out = option->value;
+    char digits[10];
+
+    if (read_string(reader, digits, sizeof(digits)) && digits[0] &&
+        strspn(digits, "0123456789") == strlen(digits)) {
+        *out = (uint32_t)strtoul(digits, NULL, 10);
+        return 1;
+    }
+    snprintf(reader->reason, reader->reason_size,
+             "option \"%s\" must be a number of at most 9 digits",
+             option->name);
+    return 0;
+}
+
 static int read_truth(struct reader *reader, const struct cube_option *option)
 {
     uint32_t *out = option->value;
@@ -84,6 +101,18 @@ static int unknown(struct reader *reader, const char *name,
     return 0;
 }
 
+static int read_value(struct reader *reader, const struct cube_option *option)
+{
+    switch (option->kind) {
+    case CUBE_OPTION_FOLDER:
+        return read_folder(reader, option);
+    case CUBE_OPTION_NUMBER:
+        return read_number(reader, option);
+    default:
+        return read_truth(reader, option);
+    }
+}
+
 static int read_member(struct reader *reader, const struct cube_option *options,
                        uint32_t count)
 {
@@ -104,9 +133,7 @@ static int read_member(struct reader *reader, const struct cube_option *options,
     skip_blanks(reader);
     for (uint32_t i = 0; i < count; i++)
         if (!strcmp(name, options[i].name))
-            return options[i].kind == CUBE_OPTION_FOLDER
-                       ? read_folder(reader, &options[i])
-                       : read_truth(reader, &options[i]);
+            return read_value(reader, &options[i]);
     return unknown(reader, name, options, count);
 }
 

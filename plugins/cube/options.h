@@ -15,6 +15,7 @@ enum { CUBE_PATH = 1024 };
 
 enum cube_option_kind {
     CUBE_OPTION_FOLDER, /* char[CUBE_PATH]: an absolute path, or "" */
+    CUBE_OPTION_NUMBER, /* uint32_t: a decimal number, as text */
     CUBE_OPTION_TRUTH   /* uint32_t: "yes" or "no" */
 };
 

@@ -22,6 +22,9 @@ struct cube_device;
 /* What a runtime compiles. */
 enum cube_language { CUBE_GLSL, CUBE_CUDA };
 
+/* MiB of compiled kernels on disk where nobody says how many. */
+enum { CUBE_CACHE_LIMIT = 1024 };
+
 struct cube_limits {
     uint64_t memory_bytes;     /* of the device */
     uint64_t alloc_bytes;      /* the largest block */
@@ -34,6 +37,8 @@ struct cube_limits {
                                   go through memory, which the prelude does */
     uint32_t has_f64, has_i64; /* 0 or 1: as dtypes of elements */
     uint32_t has_f16;          /* arithmetic; storage there is always */
+    uint32_t matrices;         /* dtypes, HOB_DTYPE_BIT, of which subgroups
+                                  multiply matrices, CUBE_MATRICES */
     uint32_t keeps_nan; /* compilers do not assume that no f32 is NaN */
 };
 
@@ -135,6 +140,8 @@ struct cube_device {
     struct cube_limits limits;
     const char *name; /* as in "cube-vulkan:0", for messages */
     const char *cache_dir; /* of compiled kernels; NULL: the usual place */
+    uint32_t cache_limit;  /* of all of them, in MiB; 0: none */
+    uint32_t reserved;
 };
 
 #endif

@@ -8,11 +8,15 @@
 enum {
     MAGIC = 0x07230203,
     HEADER_WORDS = 5,
+    OP_SOURCE_FIRST = 2, /* OpSourceContinued */
+    OP_SOURCE_LAST = 8,  /* OpLine; names are between */
+    OP_EXTENSION = 10,
     OP_EXT_INST = 12,
     OP_ENTRY_POINT = 15,
     OP_EXECUTION_MODE = 16,
     OP_CAPABILITY = 17,
     OP_TYPE_FIRST = 19, /* OpTypeVoid */
+    OP_TYPE_FLOAT = 22,
     OP_TYPE_LAST = 39,
     OP_DECORATE = 71,
     OP_F_NEGATE = 127,
@@ -26,12 +30,21 @@ enum {
     OP_DOT = 148,
     OP_F_COMPARE_FIRST = 180, /* OpFOrdEqual */
     OP_F_COMPARE_LAST = 191,
+    OP_TYPE_MATRIX = 4456, /* OpTypeCooperativeMatrixKHR */
     DECORATION_NO_CONTRACTION = 42,
     MODE_DENORM_PRESERVE = 4459,
     MODE_NAN_PRESERVE = 4461,
+    CAPABILITY_FLOAT16 = 9,
     CAPABILITY_DENORM_PRESERVE = 4464,
-    CAPABILITY_NAN_PRESERVE = 4466
+    CAPABILITY_NAN_PRESERVE = 4466,
+    CAPABILITY_BFLOAT16 = 5116,
+    CAPABILITY_BFLOAT16_MATRIX = 5118,
+    ENCODING_BFLOAT16 = 0,
+    BOUND_WORD = 3 /* of the header */
 };
+
+/* What the elements of matrices may be, by CUBE_SPIRV_... */
+enum { ELEMENT_KINDS = 3 };
 
 struct words {
     uint32_t *data;
@@ -78,13 +91,49 @@ static uint64_t next_of(const uint32_t *words, uint64_t count, uint64_t at)
     return length == 0 || length > count - at ? 0 : at + length;
 }
 
+/* The type of the elements of matrices. */
+struct element {
+    uint32_t is_used;
+    uint32_t id; /* 0: the module does not declare it yet */
+};
+
 /* Sections of the module by their first word, and what is to be added. */
 struct plan {
-    uint64_t modes; /* after the entry points */
-    uint64_t types; /* after the decorations */
+    uint64_t extensions; /* after the capabilities */
+    uint64_t modes;      /* after the entry points */
+    uint64_t types;      /* after the decorations */
     uint64_t float_ops;
     uint32_t entry; /* id of the entry point's function */
+    struct element elements[ELEMENT_KINDS];
 };
+
+/* The kind of the float type that the instruction at WORDS declares, or
+ * ELEMENT_KINDS. */
+static uint32_t kind_of_type(const uint32_t *words)
+{
+    const uint32_t plain = 3; /* words, of one without an encoding */
+
+    if (words[0] != (plain << 16 | OP_TYPE_FLOAT))
+        return ELEMENT_KINDS;
+    return words[2] == 16   ? CUBE_SPIRV_F16
+           : words[2] == 32 ? CUBE_SPIRV_F32
+                            : ELEMENT_KINDS;
+}
+
+static int plan_type(const uint32_t *words, struct plan *plan)
+{
+    const uint32_t op = words[0] & 0xffff;
+    const uint32_t kind = kind_of_type(words);
+
+    if (kind < ELEMENT_KINDS)
+        plan->elements[kind].id = words[1];
+    if (op != OP_TYPE_MATRIX)
+        return 1;
+    if (words[0] >> 16 < 3 || words[2] >= ELEMENT_KINDS)
+        return 0;
+    plan->elements[words[2]].is_used = 1;
+    return 1;
+}
 
 static int plan_module(const uint32_t *words, uint64_t count, struct plan *plan)
 {
@@ -97,8 +146,10 @@ static int plan_module(const uint32_t *words, uint64_t count, struct plan *plan)
         const uint32_t op = words[at] & 0xffff;
         const uint64_t next = next_of(words, count, at);
 
-        if (next == 0)
+        if (next == 0 || !plan_type(words + at, plan))
             return 0;
+        if (op == OP_CAPABILITY)
+            plan->extensions = next;
         if (op == OP_ENTRY_POINT && next - at >= 3)
             plan->entry = words[at + 2];
         if (op == OP_ENTRY_POINT || op == OP_EXECUTION_MODE)
@@ -109,19 +160,39 @@ static int plan_module(const uint32_t *words, uint64_t count, struct plan *plan)
             plan->float_ops++;
         at = next;
     }
-    return plan->modes != 0 && plan->types != 0;
+    return plan->extensions != 0 && plan->modes != 0 && plan->types != 0;
 }
 
-static void add_capabilities(struct words *out,
+static void add_capability(struct words *out, uint32_t capability)
+{
+    add_op(out, OP_CAPABILITY, 1, &capability);
+}
+
+static void add_capabilities(struct words *out, const struct plan *plan,
                              const struct cube_float_controls *controls)
 {
-    const uint32_t denorm = CAPABILITY_DENORM_PRESERVE;
-    const uint32_t nan = CAPABILITY_NAN_PRESERVE;
-
     if (controls->denorm_preserve & 32)
-        add_op(out, OP_CAPABILITY, 1, &denorm);
+        add_capability(out, CAPABILITY_DENORM_PRESERVE);
     if (controls->nan_preserve & (32 | 64))
-        add_op(out, OP_CAPABILITY, 1, &nan);
+        add_capability(out, CAPABILITY_NAN_PRESERVE);
+    if (plan->elements[CUBE_SPIRV_F16].is_used)
+        add_capability(out, CAPABILITY_FLOAT16);
+    if (plan->elements[CUBE_SPIRV_BF16].is_used) {
+        add_capability(out, CAPABILITY_BFLOAT16);
+        add_capability(out, CAPABILITY_BFLOAT16_MATRIX);
+    }
+}
+
+/* Extensions that came with the types of matrices' elements. */
+static void add_extensions(struct words *out, const struct plan *plan)
+{
+    static const char name[20] = "SPV_KHR_bfloat16";
+    uint32_t words[sizeof(name) / 4];
+
+    if (!plan->elements[CUBE_SPIRV_BF16].is_used)
+        return;
+    memcpy(words, name, sizeof(name));
+    add_op(out, OP_EXTENSION, sizeof(name) / 4, words);
 }
 
 static void add_modes(struct words *out, uint32_t entry,
@@ -155,6 +226,26 @@ static void add_decorations(struct words *out, const uint32_t *words,
     }
 }
 
+/* Types of elements come before those of matrices: what the module declares of
+ * them is moved to the front. */
+static void add_elements(struct words *out, struct plan *plan)
+{
+    static const uint32_t widths[ELEMENT_KINDS] = {
+        [CUBE_SPIRV_F32] = 32, [CUBE_SPIRV_F16] = 16, [CUBE_SPIRV_BF16] = 16};
+
+    for (uint32_t i = 0; i < ELEMENT_KINDS; i++) {
+        struct element *element = &plan->elements[i];
+        uint32_t operands[] = {0, widths[i], ENCODING_BFLOAT16};
+
+        if (!element->is_used)
+            continue;
+        if (!element->id)
+            element->id = out->data[BOUND_WORD]++;
+        operands[0] = element->id;
+        add_op(out, OP_TYPE_FLOAT, i == CUBE_SPIRV_BF16 ? 3 : 2, operands);
+    }
+}
+
 static void add_words(struct words *out, const uint32_t *words, uint64_t first,
                       uint64_t last)
 {
@@ -163,28 +254,66 @@ static void add_words(struct words *out, const uint32_t *words, uint64_t first,
     out->count += last - first;
 }
 
+/* Names and decorations, without the names. */
+static void add_decorated(struct words *out, const uint32_t *words,
+                          uint64_t first, uint64_t last)
+{
+    uint64_t next;
+
+    for (uint64_t at = first; at < last; at = next) {
+        const uint32_t op = words[at] & 0xffff;
+
+        next = next_of(words, last, at);
+        if (op < OP_SOURCE_FIRST || op > OP_SOURCE_LAST)
+            add_words(out, words, at, next);
+    }
+}
+
+/* The rest of the module from its types on: those of matrices get their
+ * elements' types. */
+static void add_rest(struct words *out, const struct plan *plan,
+                     const uint32_t *words, uint64_t count)
+{
+    uint64_t next;
+
+    for (uint64_t at = plan->types; at < count; at = next) {
+        const uint32_t kind = kind_of_type(words + at);
+
+        next = next_of(words, count, at);
+        if (kind < ELEMENT_KINDS && plan->elements[kind].is_used)
+            continue;
+        add_words(out, words, at, next);
+        if ((words[at] & 0xffff) == OP_TYPE_MATRIX)
+            out->data[out->count - (next - at) + 2] =
+                plan->elements[words[at + 2]].id;
+    }
+}
+
 uint32_t *cube_spirv_exact(const uint32_t *words, uint64_t word_count,
                            const struct cube_float_controls *controls,
                            uint64_t *out_word_count)
 {
-    enum { CONTROL_WORDS = 2 * 2 + 3 * 4 };
+    /* Capabilities, an extension, modes, types. */
+    enum { MORE_WORDS = 5 * 2 + 6 + 3 * 4 + 3 * 4 };
     struct words out = {NULL, 0};
     struct plan plan;
 
     if (!plan_module(words, word_count, &plan))
         return NULL;
-    out.data =
-        malloc((size_t)(word_count + CONTROL_WORDS + 3 * plan.float_ops) *
-               sizeof(*out.data));
+    out.data = malloc((size_t)(word_count + MORE_WORDS + 3 * plan.float_ops) *
+                      sizeof(*out.data));
     if (!out.data)
         return NULL;
     add_words(&out, words, 0, HEADER_WORDS);
-    add_capabilities(&out, controls);
-    add_words(&out, words, HEADER_WORDS, plan.modes);
+    add_capabilities(&out, &plan, controls);
+    add_words(&out, words, HEADER_WORDS, plan.extensions);
+    add_extensions(&out, &plan);
+    add_words(&out, words, plan.extensions, plan.modes);
     add_modes(&out, plan.entry, controls);
-    add_words(&out, words, plan.modes, plan.types);
+    add_decorated(&out, words, plan.modes, plan.types);
     add_decorations(&out, words, word_count);
-    add_words(&out, words, plan.types, word_count);
+    add_elements(&out, &plan);
+    add_rest(&out, &plan, words, word_count);
     *out_word_count = out.count;
     return out.data;
 }

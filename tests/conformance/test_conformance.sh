@@ -6,7 +6,7 @@
 # lists the latter: after a new op, "test_conformance.sh --list" prints
 # the list as it should be. The last line is "N passed, N failed, N skipped".
 # HOB_TEST_DEVICE is what they run on, if it is not flex. With --once each case
-# runs once there.
+# runs once there, and once fused.
 set -u
 
 here=${HOB_TEST_SRCDIR:-$(dirname "$0")/..}/conformance
@@ -98,6 +98,10 @@ if [ "${1-}" = --once ]; then
     run_cases autodiff.jsonl "autodiff($device)"
     run_cases quant.jsonl "$device"
     run_cases own.jsonl "autodiff($device)"
+    run_cases tensor.jsonl "fusion($device)"
+    run_cases autodiff.jsonl "autodiff(fusion($device))"
+    run_cases quant.jsonl "fusion($device)"
+    run_cases own.jsonl "autodiff(fusion($device))"
     finish
 fi
 run_cases tensor.jsonl "$device"

@@ -217,7 +217,7 @@ static uint32_t scheme_of(uint32_t value, int is_blocked)
 }
 
 void compile_calls_run(struct cube_device *device, struct fake_host *host,
-                       const char **asks)
+                       const char *only, const char **asks)
 {
     struct hob_entry *entries = calloc(cube_entry_count(), sizeof(*entries));
     char name[64];
@@ -230,6 +230,8 @@ void compile_calls_run(struct cube_device *device, struct fake_host *host,
         const uint32_t formats =
             strchr(calls[i].call, 'q') ? HOB_QUANT_VALUE_COUNT_ : 2;
 
+        if (only && strcmp(calls[i].op, only) != 0)
+            continue;
         ck_assert_msg(entry != NULL, "no entry of %s", calls[i].op);
         *asks = name;
         for (uint32_t dtype = 1; dtype <= HOB_DTYPE_BOOL; dtype++) {

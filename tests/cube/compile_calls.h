@@ -7,8 +7,9 @@
 
 #include <cube/cube.h>
 
-/* Run them all on DEVICE, whose host is HOST; *ASKS says which runs. */
+/* Run them, or those of the op ONLY, on DEVICE, whose host is HOST; *ASKS says
+ * which runs. */
 void compile_calls_run(struct cube_device *device, struct fake_host *host,
-                       const char **asks);
+                       const char *only, const char **asks);
 
 #endif

@@ -12,12 +12,15 @@
 #include <cube/message.h>
 #include <cube/spirv.h>
 
+#include <errno.h>
+#include <fcntl.h>
 #include <math.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 /* ---- SHA-256 ---- */
@@ -117,7 +120,7 @@ static void check_read(struct cube_cache *cache,
 
 START_TEST(test_cube_cache_keeps)
 {
-    struct cube_cache *cache = cube_cache_open("test", NULL);
+    struct cube_cache *cache = cube_cache_open("test", NULL, 0);
     const struct cube_cache_key key = key_of("compiler 1", "text");
     const struct cube_cache_key other = key_of("compiler 2", "text");
     struct stat info;
@@ -135,7 +138,7 @@ START_TEST(test_cube_cache_keeps)
     ck_assert_int_eq(stat(path, &info), 0);
     ck_assert_int_eq(info.st_mode & 0777, 0700);
     /* Another process finds it. */
-    cache = cube_cache_open("test", NULL);
+    cache = cube_cache_open("test", NULL, 0);
     check_read(cache, &key, "newer");
     cube_cache_close(cache);
     cube_cache_close(NULL);
@@ -185,7 +188,7 @@ static const struct {
 
 START_TEST(test_cube_cache_refuses_what_is_spoilt)
 {
-    struct cube_cache *cache = cube_cache_open("test", NULL);
+    struct cube_cache *cache = cube_cache_open("test", NULL, 0);
     const struct cube_cache_key key = key_of("compiler", "text");
     char path[PATH_BYTES];
 
@@ -202,7 +205,7 @@ END_TEST
 /* A file under another key's name is not that key's. */
 START_TEST(test_cube_cache_refuses_a_stranger)
 {
-    struct cube_cache *cache = cube_cache_open("test", NULL);
+    struct cube_cache *cache = cube_cache_open("test", NULL, 0);
     const struct cube_cache_key key = key_of("compiler", "text");
     const struct cube_cache_key other = key_of("compiler", "other");
     char from[PATH_BYTES], to[PATH_BYTES];
@@ -229,21 +232,110 @@ START_TEST(test_cube_cache_works_without)
     file = fopen(path, "w");
     ck_assert_ptr_nonnull(file);
     fclose(file);
-    ck_assert_ptr_null(cube_cache_open("test", NULL));
+    ck_assert_ptr_null(cube_cache_open("test", NULL, 0));
     /* Others may write to it. */
     ck_assert_int_eq(unlink(path), 0);
     ck_assert_int_eq(mkdir(path, 0700), 0);
     ck_assert_int_eq(chmod(path, 0777), 0);
-    ck_assert_ptr_null(cube_cache_open("test", NULL));
+    ck_assert_ptr_null(cube_cache_open("test", NULL, 0));
     ck_assert_int_eq(chmod(path, 0700), 0);
     /* Somebody's link. */
     snprintf(path, sizeof(path), "%s/hob/test", folder.path);
     ck_assert_int_eq(symlink("/tmp", path), 0);
-    ck_assert_ptr_null(cube_cache_open("test", NULL));
+    ck_assert_ptr_null(cube_cache_open("test", NULL, 0));
     /* No variable leads anywhere. */
     setenv("XDG_CACHE_HOME", "relative", 1);
     unsetenv("HOME");
-    ck_assert_ptr_null(cube_cache_open("test", NULL));
+    ck_assert_ptr_null(cube_cache_open("test", NULL, 0));
+}
+END_TEST
+
+/* Write a binary of 1000 bytes for TEXT. */
+static void write_new(struct cube_cache *cache, const char *text)
+{
+    static const char binary[1000] = "binary";
+    const struct cube_cache_key key = key_of("compiler", text);
+
+    ck_assert(cube_cache_write(cache, &key, binary, sizeof(binary)));
+}
+
+/* The same as if it had been HOURS ago. */
+static void write_old(struct cube_cache *cache, const char *text, int hours)
+{
+    const struct cube_cache_key key = key_of("compiler", text);
+    struct timespec times[2] = {{time(NULL) - hours * 3600, 0}};
+    char path[PATH_BYTES];
+
+    times[1] = times[0];
+    write_new(cache, text);
+    path_of(&key, path, sizeof(path));
+    ck_assert_int_eq(utimensat(AT_FDCWD, path, times, 0), 0);
+}
+
+static int is_kept(struct cube_cache *cache, const char *text)
+{
+    const struct cube_cache_key key = key_of("compiler", text);
+    uint64_t bytes;
+    void *data = cube_cache_read(cache, &key, &bytes);
+
+    free(data);
+    return data != NULL;
+}
+
+/* Of files of some 1100 bytes each. */
+START_TEST(test_cube_cache_has_a_limit)
+{
+    struct cube_cache *cache = cube_cache_open("test", NULL, 0);
+    struct stat info;
+    char path[PATH_BYTES], text[8];
+    int kept = 0;
+
+    write_old(cache, "a", 30);
+    write_old(cache, "b", 20);
+    write_old(cache, "c", 10);
+    write_old(cache, "d", 5);
+    ck_assert(is_kept(cache, "b")); /* it is used now */
+    cube_cache_close(cache);
+    snprintf(path, sizeof(path), "%s/hob/test/left.1", folder.path);
+    ck_assert_int_eq(mknod(path, S_IFREG | 0600, 0), 0);
+    ck_assert_int_eq(utimensat(AT_FDCWD, path,
+                               (const struct timespec[2]){{0, 0}, {0, 0}}, 0),
+                     0);
+    /* Five files are too many; three are three quarters. */
+    cache = cube_cache_open("test", NULL, 4800);
+    write_new(cache, "e");
+    ck_assert(!is_kept(cache, "a"));
+    ck_assert(!is_kept(cache, "c"));
+    ck_assert(is_kept(cache, "b"));
+    ck_assert(is_kept(cache, "d"));
+    ck_assert(is_kept(cache, "e"));
+    ck_assert_int_ne(stat(path, &info), 0);
+    /* It holds for as long as a process writes. */
+    for (int i = 0; i < 40; i++) {
+        snprintf(text, sizeof(text), "n%d", i);
+        write_new(cache, text);
+    }
+    for (int i = 0; i < 40; i++) {
+        snprintf(text, sizeof(text), "n%d", i);
+        kept += is_kept(cache, text);
+    }
+    ck_assert_int_ge(kept, 1);
+    ck_assert_int_le(kept, 4);
+    cube_cache_close(cache);
+}
+END_TEST
+
+START_TEST(test_cube_cache_says_what_it_cannot_write)
+{
+    const struct cube_cache_key key = key_of("compiler", "text");
+    struct cube_cache *cache = cube_cache_open("test", NULL, 0);
+    char path[PATH_BYTES];
+
+    snprintf(path, sizeof(path), "rm -r %s/hob", folder.path);
+    ck_assert_int_eq(system(path), 0);
+    ck_assert(!cube_cache_write(cache, &key, "binary", 6));
+    ck_assert_int_eq(errno, ENOENT);
+    cube_cache_close(cache);
 }
 END_TEST
 
@@ -779,6 +871,8 @@ int main(void)
                         sizeof(spoils) / sizeof(spoils[0]));
     tcase_add_test(cache, test_cube_cache_refuses_a_stranger);
     tcase_add_test(cache, test_cube_cache_works_without);
+    tcase_add_test(cache, test_cube_cache_has_a_limit);
+    tcase_add_test(cache, test_cube_cache_says_what_it_cannot_write);
     suite_add_tcase(suite, cache);
     tcase_add_checked_fixture(kernels, counting_setup, counting_teardown);
     tcase_add_test(kernels, test_cube_kernels_by_variant);

@@ -141,11 +141,32 @@ static const struct unary {
     {"sigmoid", hob_sigmoid, sigmoid_of, 2.2, 2.1},
 };
 
+/* Devices need not keep subnormal numbers of f32 (NVIDIA's has them only in
+ * CUDA): what is below this may be lost of a result, and of a step to it. */
+static double lost_f32(void)
+{
+    const int64_t one = 1;
+    const double x = FLT_MIN, half = 0.5;
+    hob_error error = HOB_ERROR_INIT;
+    hob_tensor *t;
+    double got;
+
+    t = hob_mul(scope,
+                hob_cast(scope, hob_from_f64(scope, device, &x, &one, 1),
+                         HOB_DTYPE_F32),
+                hob_cast(scope, hob_from_f64(scope, device, &half, &one, 1),
+                         HOB_DTYPE_F32));
+    ck_assert_hob_ok(hob_read_f64(t, &got, 1, &error));
+    ck_assert(got == 0 || got == x * half);
+    return got == 0 ? FLT_MIN : 0;
+}
+
 static void check_unary(const struct unary *unary, hob_dtype dtype,
                         const double *x, int64_t count)
 {
     double *got = malloc((size_t)count * sizeof(*got));
     const int is_single = dtype == HOB_DTYPE_F32;
+    const double lost = is_single ? lost_f32() : 0;
     hob_error error = HOB_ERROR_INIT;
     hob_tensor *t;
 
@@ -158,7 +179,8 @@ static void check_unary(const struct unary *unary, hob_dtype dtype,
         const long double off =
             is_single ? ulps_f32(got[i], truth) : ulps_f64(got[i], truth);
 
-        ck_assert_msg(off <= (is_single ? unary->f32 : unary->f64),
+        ck_assert_msg(off <= (is_single ? unary->f32 : unary->f64) ||
+                          fabsl(got[i] - truth) < lost,
                       "%s %s of %.17g is %.17g, not %.21Lg: %.3Lf ulp",
                       unary->name, hob_dtype_name(dtype), x[i], got[i], truth,
                       off);

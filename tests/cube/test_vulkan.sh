@@ -112,6 +112,20 @@ else
 fi
 expect "cases" "^[1-9][0-9]* passed, 0 failed, 0 skipped$"
 
+# What was asked for and cannot be is said once, and work goes on.
+none=/nonexistent
+"$hob" eval "$work/add.json" \
+    --device "cube-vulkan{cache_dir=$none,dump_dir=$none}:${device##*:}" \
+    >"$work/log" 2>&1
+expect "work without folders" "z: f32\[3\] = \[11,22,33\]"
+for what in "kernels are not kept.*$none cannot be used" "$none/.* cannot be written"; do
+    if [ "$(grep -c "$what" "$work/log")" -eq 1 ]; then
+        pass
+    else
+        fail "not once: $what"
+    fi
+done
+
 if command -v spirv-val >/dev/null; then
     before=$failed
     count=0

@@ -214,6 +214,8 @@ static const struct bad_options {
     {"[]", "not a JSON object"},
     {"{\"cache\": \"/tmp\"}", "unknown option \"cache\""},
     {"{\"cache_dir\": \"here\"}", "option \"cache_dir\" must be the absolute"},
+    {"{\"cache_limit\": \"some\"}", "\"cache_limit\" must be a number"},
+    {"{\"cache_limit\": \"1234567890\"}", "must be a number of at most 9"},
     {"{\"dump_dir\": 3}", "option \"dump_dir\" must be the absolute"},
     {"{\"validation\": \"maybe\"}", "must be \"yes\" or \"no\""},
     {"{\"validation\" \"yes\"}", "no \":\" after option"},
@@ -232,6 +234,66 @@ START_TEST(test_bad_options_are_named)
     ck_assert_ptr_null(opened);
     ck_assert_says(bad_options[_i].message);
     end();
+}
+END_TEST
+
+/* ---- cooperative matrices ---- */
+
+/* What the driver multiplies, of matrices of SIDES, and what comes of it. */
+static const struct matrices {
+    VkComponentTypeKHR factors, sums;
+    uint32_t m, n, k;
+    VkScopeKHR scope;
+    uint32_t dtypes;
+} matrices[] = {
+    {VK_COMPONENT_TYPE_FLOAT16_KHR, VK_COMPONENT_TYPE_FLOAT32_KHR, 16, 16, 16,
+     VK_SCOPE_SUBGROUP_KHR, HOB_DTYPE_BIT(HOB_DTYPE_F16)},
+    {VK_COMPONENT_TYPE_BFLOAT16_KHR, VK_COMPONENT_TYPE_FLOAT32_KHR, 16, 16, 16,
+     VK_SCOPE_SUBGROUP_KHR, HOB_DTYPE_BIT(HOB_DTYPE_BF16)},
+    {VK_COMPONENT_TYPE_FLOAT16_KHR, VK_COMPONENT_TYPE_FLOAT16_KHR, 16, 16, 16,
+     VK_SCOPE_SUBGROUP_KHR, 0},
+    {VK_COMPONENT_TYPE_FLOAT16_KHR, VK_COMPONENT_TYPE_FLOAT32_KHR, 16, 8, 16,
+     VK_SCOPE_SUBGROUP_KHR, 0},
+    {VK_COMPONENT_TYPE_FLOAT16_KHR, VK_COMPONENT_TYPE_FLOAT32_KHR, 16, 16, 16,
+     (VkScopeKHR)2, 0}, /* of a workgroup */
+};
+enum { MATRICES = sizeof(matrices) / sizeof(matrices[0]) };
+
+static VKAPI_ATTR VkResult VKAPI_CALL
+list_matrices(VkPhysicalDevice handle, uint32_t *count,
+              VkCooperativeMatrixPropertiesKHR *out)
+{
+    const struct matrices *one = (const struct matrices *)handle;
+
+    ck_assert_uint_ge(*count, 1);
+    ck_assert_int_eq(out[0].sType,
+                     VK_STRUCTURE_TYPE_COOPERATIVE_MATRIX_PROPERTIES_KHR);
+    *count = 1;
+    out[0].MSize = one->m;
+    out[0].NSize = one->n;
+    out[0].KSize = one->k;
+    out[0].AType = out[0].BType = one->factors;
+    out[0].CType = out[0].ResultType = one->sums;
+    out[0].scope = one->scope;
+    return VK_SUCCESS;
+}
+
+START_TEST(test_matrices_that_kernels_can_use)
+{
+    struct cvk_instance_api api = {0};
+    struct cvk_matrix_features features = {0};
+    VkPhysicalDevice handle = (VkPhysicalDevice)&matrices[_i];
+
+    ck_assert_uint_eq(cvk_matrices_read(&api, handle, &features), 0);
+    features.matrices.cooperativeMatrix = VK_TRUE;
+    features.bfloat16.shaderBFloat16Type = VK_TRUE;
+    ck_assert_uint_eq(cvk_matrices_read(&api, handle, &features), 0);
+    api.GetPhysicalDeviceCooperativeMatrixPropertiesKHR = list_matrices;
+    ck_assert_uint_eq(cvk_matrices_read(&api, handle, &features),
+                      matrices[_i].dtypes & ~HOB_DTYPE_BIT(HOB_DTYPE_BF16));
+    features.bfloat16.shaderBFloat16CooperativeMatrix = VK_TRUE;
+    ck_assert_uint_eq(cvk_matrices_read(&api, handle, &features),
+                      matrices[_i].dtypes);
 }
 END_TEST
 
@@ -561,6 +623,31 @@ START_TEST(test_memory_that_runs_out)
 }
 END_TEST
 
+/* More than the driver gives at a time is refused before it is asked, and the
+ * core can say how much that is. */
+START_TEST(test_the_most_of_a_block_is_told)
+{
+    struct hob_memory_stats stats = HOB_MEMORY_STATS_INIT;
+    void *data = NULL;
+    uint64_t asked;
+
+    begin(VK_PHYSICAL_DEVICE_TYPE_DISCRETE_GPU);
+    fake_vulkan.devices[0].alloc_bytes = 1 << 20;
+    ck_assert_int_eq(open_device(0), HOB_OK);
+    cvk_device_memory_stats(device, &stats);
+    ck_assert_uint_eq(stats.block_most, 1 << 20);
+    asked = stats.system_count;
+    ck_assert_int_eq(cvk_device_alloc(device, (1 << 20) + 1, &data),
+                     HOB_ERR_MEMORY);
+    ck_assert_ptr_null(data);
+    cvk_device_memory_stats(device, &stats);
+    ck_assert_uint_eq(stats.system_count, asked);
+    ck_assert_int_eq(cvk_device_alloc(device, 1 << 20, &data), HOB_OK);
+    cvk_device_free(device, data, 1 << 20);
+    end();
+}
+END_TEST
+
 START_TEST(test_memory_is_accounted_for)
 {
     enum { BLOCKS = 400, ROUNDS = 20000 };
@@ -873,12 +960,15 @@ int main(void)
     tcase_add_test(tc, test_validation_needs_its_layer);
     tcase_add_loop_test(tc, test_bad_options_are_named, 0,
                         COUNT_OF(bad_options));
+    tcase_add_loop_test(tc, test_matrices_that_kernels_can_use, 0, MATRICES);
     tcase_add_test(tc, test_what_the_driver_compiled_is_kept);
     tcase_add_loop_test(tc, test_a_missing_function_is_named, 0, FUNCTIONS);
     tcase_add_loop_test(tc, test_every_call_may_fail, 0, 6);
     tcase_add_loop_test(tc, test_every_block_may_be_refused, 0, 2);
     tcase_add_loop_test(tc, test_a_lost_device_names_the_op, 0, 3);
     tcase_add_loop_test(tc, test_memory_that_runs_out, 0, 2);
+    tcase_add_test(tc, test_the_most_of_a_block_is_told);
+    tcase_add_test(tc, test_the_most_of_a_block_is_told);
     tcase_add_test(tc, test_memory_is_accounted_for);
     tcase_add_loop_test(tc, test_work_is_in_order, 0, 4);
     tcase_add_test(tc, test_only_what_must_waits);

@@ -420,6 +420,54 @@ START_TEST(test_runtime_is_for_several_threads)
 }
 END_TEST
 
+/* ---- the process' one world ---- */
+
+/* As the core does it, for one key. */
+static void *once_a_process(const char *key, void *(*make)(void))
+{
+    static void *made;
+
+    (void)key;
+    if (!made)
+        made = make();
+    return made;
+}
+
+/* Each opening of a driver costs a process what closing does not give back, so
+ * there is one, whatever comes and goes. A child opens its own. */
+START_TEST(test_drivers_stay_open)
+{
+    struct fake_host other;
+    struct cvk_instance *instances[2];
+    const struct cvk_world *world;
+    int status = 0;
+    pid_t child;
+
+    fake_host_init(&other, 1);
+    other.table.process_shared = once_a_process;
+    instances[0] = cvk_instance_new(&other.table);
+    world = cvk_instance_world(instances[0], 0);
+    ck_assert_ptr_nonnull(world);
+    ck_assert_uint_ge(world->count, 1);
+    cvk_instance_free(instances[0]);
+    for (int i = 0; i < 2; i++) {
+        instances[i] = cvk_instance_new(&other.table);
+        ck_assert_ptr_eq(cvk_instance_world(instances[i], 0), world);
+    }
+    child = fork();
+    if (child == 0) {
+        struct cvk_instance *mine = cvk_instance_new(&other.table);
+
+        _exit(cvk_instance_world(mine, 0) == world);
+    }
+    ck_assert_int_eq(waitpid(child, &status, 0), child);
+    ck_assert(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    cvk_instance_free(instances[0]);
+    cvk_instance_free(instances[1]);
+    ck_assert_uint_eq(other.live_blocks, 0);
+}
+END_TEST
+
 /* ---- is there a device? ---- */
 
 /* In a process of its own: drivers start threads. */
@@ -467,6 +515,7 @@ int main(void)
     tcase_add_checked_fixture(order, setup, teardown);
     tcase_set_timeout(tc, 30);
     tcase_set_timeout(order, 30);
+    tcase_add_test(tc, test_drivers_stay_open);
     tcase_add_test(tc, test_runtime_adds);
     tcase_add_loop_test(order, test_runtime_keeps_order, 0, 2);
     tcase_add_loop_test(tc, test_runtime_uploads_in_order, 0, 5);

@@ -47,16 +47,25 @@ static void device_close(void *device)
     free(device);
 }
 
+enum { BLOCK_MOST = 1 << 30 };
+
 static hob_status calc_alloc(void *device, uint64_t bytes, void **out_data)
 {
     (void)device;
-    if (bytes > UINT64_C(1) << 30)
+    if (bytes > BLOCK_MOST)
         return HOB_ERR_MEMORY; /* a small machine, for the tests */
     *out_data = aligned_alloc(64, (bytes + 63) / 64 * 64);
     if (!*out_data)
         return HOB_ERR_MEMORY;
     atomic_fetch_add(&live_blocks, 1);
     return HOB_OK;
+}
+
+/* flat says what it gives at most, calc does not. */
+static void flat_stats(void *device, struct hob_memory_stats *out)
+{
+    (void)device;
+    out->block_most = BLOCK_MOST;
 }
 
 static void calc_free(void *device, void *data, uint64_t bytes)
@@ -185,6 +194,7 @@ static const struct hob_backend flat_backend = {
     .device_count = device_count,
     .device_open = device_open,
     .device_close = device_close,
+    .memory_stats = flat_stats,
     .alloc = calc_alloc,
     .free = calc_free,
     .upload = copy_in,

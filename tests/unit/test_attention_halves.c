@@ -8,6 +8,8 @@
 #include "hob_check.h"
 #include "op_fixture.h"
 
+#include <hob/ext/plugin.h>
+
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -243,6 +245,9 @@ START_TEST(test_attention_of_halves)
 {
     struct trial x;
 
+    /* Loops of 10^8 steps; a few of the shapes have each kind of mask. */
+    if (HOB_BUILD_SANITIZERS && _i % 3 != 2)
+        return;
     op_fixture_open(&f, 1);
     if (!f.device)
         return;

@@ -525,7 +525,16 @@ END_TEST
 START_TEST(test_error_of_too_much_memory_is_clear)
 {
     int64_t shape[] = {INT64_C(1) << 29};
+    hob_device *flat = open_device("flat");
+    hob_scope *child = hob_scope_child(scope);
+    static const float one = 1; /* memory comes before the elements are read */
 
+    ck_assert_hob_fails(
+        hob_tensor_status(hob_from_f32(child, flat, &one, shape, 1), &error),
+        HOB_ERR_MEMORY,
+        "f32[536870912] has 2147483648 bytes, and the driver of flat gives at "
+        "most 1073741824 at a time");
+    hob_scope_close(child);
     ck_assert_hob_fails(
         hob_tensor_status(hob_ones(scope, shape, 1, calc, HOB_DTYPE_F32),
                           &error),

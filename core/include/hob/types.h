@@ -99,11 +99,12 @@ struct hob_memory_stats {
     uint64_t reserved_bytes; /* held from the system, in use or free */
     uint64_t block_count;    /* blocks asked for so far */
     uint64_t system_count;   /* of them, those that the system had to give */
+    uint64_t block_most;     /* the most bytes of one block; 0: not known */
 };
 
 #define HOB_MEMORY_STATS_INIT                                                  \
     {                                                                          \
-        sizeof(struct hob_memory_stats), 0, 0, 0, 0, 0, 0, 0                   \
+        sizeof(struct hob_memory_stats), 0, 0, 0, 0, 0, 0, 0, 0                \
     }
 
 /* The tag of a value: what its payload is. */

@@ -10,6 +10,7 @@
  * on what else runs, so results repeat bit by bit on one kind of device.
  */
 #include "matmul.h"
+#include "product.h"
 
 #include "../lowest.h"
 #include "../splits.h"
@@ -24,39 +25,13 @@ enum {
     TILE_WIDTH = 4
 };
 
-/* OUT[m, n] = the sum over k of A[m, k] B[k, n], for all places of a batch. */
-struct product {
-    struct cube_space batch; /* operands a, b: their strides */
-    const struct hob_view *views[2];
-    int64_t rows[2], columns[2]; /* strides of A, then of B */
-    int64_t m, n, k;
-    int64_t out_row, out_column, out_batch, out_split;
-    void *out;
-    uint32_t dtype, out_dtype;
-    int64_t splits, split_k;
-};
-
 /* ---- kernels ---- */
-
-#define PRODUCT_PARAMS                                                         \
-    CUBE_SPACE_PARAMS, CUBE_OPERAND_PARAMS("a"), CUBE_OPERAND_PARAMS("b"),     \
-        {"m_size", CUBE_INDEX, 0}, {"n_size", CUBE_INDEX, 0},                  \
-        {"k_size", CUBE_INDEX, 0}, {"a_row", CUBE_INDEX, 0},                   \
-        {"a_column", CUBE_INDEX, 0}, {"b_row", CUBE_INDEX, 0},                 \
-        {"b_column", CUBE_INDEX, 0}, {"c_row", CUBE_INDEX, 0},                 \
-        {"c_column", CUBE_INDEX, 0}, {"c_batch", CUBE_INDEX, 0},               \
-        {"c_split", CUBE_INDEX, 0}, {"splits", CUBE_INDEX, 0},                 \
-        {"split_k", CUBE_INDEX, 0}, {"tiles_m", CUBE_INDEX, 0},                \
-        {"tiles_n", CUBE_INDEX, 0},                                            \
-    {                                                                          \
-        "items", CUBE_INDEX, 0                                                 \
-    }
 
 static const struct cube_program tiles_program = {
     .name = "matmul",
     .text = cube_text_matmul,
-    .buffers = {{"out", CUBE_WRITTEN}, {"a", 0}, {"b", 0}},
-    .params = {PRODUCT_PARAMS},
+    .buffers = {CUBE_PRODUCT_BUFFERS(0)},
+    .params = {CUBE_PRODUCT_PARAMS},
     .shared = {{"tile_a", "QUAD", "2 * TILE_K * TILE_M / 4"},
                {"tile_b", "QUAD", "2 * TILE_K * TILE_N / 4"}},
     .constants = {"RANK", "TILE_M", "TILE_N", "TILE_K", "THREAD_M", "THREAD_N",
@@ -68,8 +43,8 @@ static const struct cube_program tiles_program = {
 static const struct cube_program rows_program = {
     .name = "matmul_rows",
     .text = cube_text_matmul_rows,
-    .buffers = {{"out", CUBE_WRITTEN}, {"a", 0}, {"b", 0}},
-    .params = {PRODUCT_PARAMS},
+    .buffers = {CUBE_PRODUCT_BUFFERS(0)},
+    .params = {CUBE_PRODUCT_PARAMS},
     .shared = {{"partial", "ACCUM", "GROUP_SIZE"}},
     .constants = {"RANK", "ROWS", "ALONG_K"},
     .symbols = {"ACCUM"},
@@ -99,7 +74,7 @@ static const struct accum *accum_of(uint32_t dtype)
 
 /* Whether OPERAND can be read WIDTH elements at a time along a dimension of
  * SIZE, ACROSS being the other stride of its matrix. */
-static int is_vector(const struct product *product, uint32_t operand,
+static int is_vector(const struct cube_product *product, uint32_t operand,
                      int64_t size, int64_t across, uint32_t width)
 {
     const struct cube_space *batch = &product->batch;
@@ -116,22 +91,15 @@ static int is_vector(const struct product *product, uint32_t operand,
     return 1;
 }
 
-struct reading {
-    int along_k;
-    uint32_t width;
-};
-
-/* How OPERAND (0: a, 1: b) is read: along k or across it, and how many
- * elements at a time, MOST of them or fewer. */
-static struct reading reading_of(const struct product *product,
-                                 uint32_t operand, uint32_t most)
+struct cube_reading cube_product_reading(const struct cube_product *product,
+                                         uint32_t operand, uint32_t most)
 {
     const int64_t other = operand ? product->n : product->m;
     const int64_t step_k = operand ? product->rows[1] : product->columns[0];
     const int64_t step_other =
         operand ? product->columns[1] : product->rows[0];
     const uint32_t fits = 16 / hob_dtype_size(product->views[operand]->dtype);
-    struct reading reading = {0, fits < most ? fits : most};
+    struct cube_reading reading = {0, fits < most ? fits : most};
 
     reading.along_k = step_other != 1 && (step_k == 1 || step_other == 0 ||
                                           (step_k && step_k < step_other));
@@ -145,8 +113,9 @@ static struct reading reading_of(const struct product *product,
 
 /* ---- launches ---- */
 
-static void add_params(struct cube_job *job, const struct product *product,
-                       int64_t tiles_m, int64_t tiles_n, int64_t items)
+void cube_product_params(struct cube_job *job,
+                         const struct cube_product *product, int64_t tiles_m,
+                         int64_t tiles_n, int64_t items)
 {
     cube_job_space(job, &product->batch);
     for (uint32_t i = 0; i < 2; i++) {
@@ -173,7 +142,8 @@ static void add_params(struct cube_job *job, const struct product *product,
     cube_job_reach(job, product->k + product->split_k);
 }
 
-static void add_buffers(struct cube_job *job, const struct product *product)
+void cube_product_buffers(struct cube_job *job,
+                          const struct cube_product *product)
 {
     cube_job_memory(job, product->out, product->out_dtype,
                     product->batch.count * product->m * product->n *
@@ -182,23 +152,17 @@ static void add_buffers(struct cube_job *job, const struct product *product)
         cube_job_lowest(job, product->views[i]);
 }
 
-/* Sides of a tile of the result, of its inner dimension, of what one
- * invocation has of it. */
-struct tiling {
-    int32_t side, k, thread;
-};
-
 /* The largest tiles that are mostly full and enough for the device. */
-static struct tiling tiling_of(const struct cube_device *device,
-                               const struct product *product)
+static struct cube_tiling tiling_of(const struct cube_device *device,
+                                    const struct cube_product *product)
 {
-    static const struct tiling tilings[] = {
-        {128, 16, 8}, {64, 16, 4}, {32, 32, 4}};
+    static const struct cube_tiling tilings[] = {
+        {128, 128, 16, 8}, {64, 64, 16, 4}, {32, 32, 32, 4}};
     const uint32_t size = hob_dtype_size(accum_of(product->dtype)->dtype);
     uint32_t i = 0;
 
     for (; i < 2; i++) {
-        const int64_t side = tilings[i].side;
+        const int64_t side = tilings[i].m;
         const int64_t bytes = 4 * side * tilings[i].k * size;
         const int64_t tiles = cube_divide_up(product->m, side) *
                               cube_divide_up(product->n, side) *
@@ -212,14 +176,14 @@ static struct tiling tiling_of(const struct cube_device *device,
 }
 
 static hob_status run_tiles(struct cube_device *device, struct hob_call *call,
-                            const struct product *product,
-                            struct tiling tiling)
+                            const struct cube_product *product,
+                            struct cube_tiling tiling)
 {
     const struct accum *accum = accum_of(product->dtype);
-    const struct reading a = reading_of(product, 0, TILE_WIDTH);
-    const struct reading b = reading_of(product, 1, TILE_WIDTH);
-    const int64_t tiles_m = cube_divide_up(product->m, tiling.side);
-    const int64_t tiles_n = cube_divide_up(product->n, tiling.side);
+    const struct cube_reading a = cube_product_reading(product, 0, TILE_WIDTH);
+    const struct cube_reading b = cube_product_reading(product, 1, TILE_WIDTH);
+    const int64_t tiles_m = cube_divide_up(product->m, tiling.m);
+    const int64_t tiles_n = cube_divide_up(product->n, tiling.m);
     const int64_t items =
         tiles_m * tiles_n * product->splits * product->batch.count;
     const int is_vector_out =
@@ -227,54 +191,55 @@ static hob_status run_tiles(struct cube_device *device, struct hob_call *call,
     struct cube_job job;
 
     cube_job_init(&job, device, call, &tiles_program);
-    job.variant.group_size = (uint32_t)(tiling.side / tiling.thread) *
-                             (uint32_t)(tiling.side / tiling.thread);
-    add_buffers(&job, product);
+    job.variant.group_size =
+        (uint32_t)(tiling.m / tiling.part) * (uint32_t)(tiling.m / tiling.part);
+    cube_product_buffers(&job, product);
     job.variant.widths[0] = is_vector_out ? TILE_WIDTH : 1;
     job.variant.widths[1] = (uint8_t)a.width;
     job.variant.widths[2] = (uint8_t)b.width;
     cube_job_constant(&job, (int32_t)product->batch.rank);
-    cube_job_constant(&job, tiling.side);
-    cube_job_constant(&job, tiling.side);
+    cube_job_constant(&job, tiling.m);
+    cube_job_constant(&job, tiling.m);
     cube_job_constant(&job, tiling.k);
-    cube_job_constant(&job, tiling.thread);
-    cube_job_constant(&job, tiling.thread);
+    cube_job_constant(&job, tiling.part);
+    cube_job_constant(&job, tiling.part);
     cube_job_constant(&job, a.along_k);
     cube_job_constant(&job, b.along_k);
     cube_job_symbol(&job, accum->type);
     cube_job_symbol(&job, accum->quad);
-    add_params(&job, product, tiles_m, tiles_n, items);
+    cube_product_params(&job, product, tiles_m, tiles_n, items);
     return cube_job_run(&job, items);
 }
 
 /* Columns of a group of the kernel for few rows. */
-static int64_t rows_columns(struct reading b)
+static int64_t rows_columns(struct cube_reading b)
 {
     return b.along_k ? ROWS_GROUP / ROWS_LANES
                      : ROWS_LANES * (int64_t)b.width;
 }
 
 static hob_status run_rows(struct cube_device *device, struct hob_call *call,
-                           const struct product *product)
+                           const struct cube_product *product,
+                           struct cube_tiling tiling)
 {
-    const struct reading b = reading_of(product, 1, ROWS_WIDTH);
+    const struct cube_reading b = cube_product_reading(product, 1, ROWS_WIDTH);
     const int32_t rows = product->m <= 1   ? 1
                          : product->m <= 2 ? 2
                          : product->m <= 4 ? 4
                                            : 8;
-    const int64_t tiles_n = cube_divide_up(product->n, rows_columns(b));
+    const int64_t tiles_n = cube_divide_up(product->n, tiling.n);
     const int64_t items = tiles_n * product->splits * product->batch.count;
     struct cube_job job;
 
     cube_job_init(&job, device, call, &rows_program);
     job.variant.group_size = ROWS_GROUP;
-    add_buffers(&job, product);
+    cube_product_buffers(&job, product);
     job.variant.widths[2] = (uint8_t)b.width;
     cube_job_constant(&job, (int32_t)product->batch.rank);
     cube_job_constant(&job, rows);
     cube_job_constant(&job, b.along_k);
     cube_job_symbol(&job, accum_of(product->dtype)->type);
-    add_params(&job, product, 1, tiles_n, items);
+    cube_product_params(&job, product, 1, tiles_n, items);
     return cube_job_run(&job, items);
 }
 
@@ -289,7 +254,7 @@ static void swap(int64_t *x, int64_t *y)
 }
 
 /* The transposed product: B's transpose by A's. */
-static void transpose(struct product *product)
+static void transpose(struct cube_product *product)
 {
     struct cube_space *batch = &product->batch;
     const struct hob_view *view = product->views[0];
@@ -305,7 +270,7 @@ static void transpose(struct product *product)
 }
 
 /* Batches of A by one B whose rows follow each other: one tall product. */
-static void fold_rows(struct product *product)
+static void fold_rows(struct cube_product *product)
 {
     struct cube_space *batch = &product->batch;
 
@@ -326,8 +291,9 @@ static void fold_rows(struct product *product)
 
 /* Fill PRODUCT for LHS @ RHS into OUT, which has elements. The core has made
  * vectors into matrices. */
-static void product_init(struct product *product, const struct hob_view *lhs,
-                         const struct hob_view *rhs, const struct hob_view *out)
+static void product_init(struct cube_product *product,
+                         const struct hob_view *lhs, const struct hob_view *rhs,
+                         const struct hob_view *out)
 {
     const struct hob_view *views[] = {lhs, rhs};
 
@@ -354,17 +320,37 @@ static void product_init(struct product *product, const struct hob_view *lhs,
     product->out_batch = product->m * product->n;
 }
 
-static hob_status run_kernel(struct cube_device *device, struct hob_call *call,
-                             const struct product *product,
-                             struct tiling tiling)
+/* The kernel of PRODUCT, and its tiles. */
+struct plan {
+    hob_status (*run)(struct cube_device *device, struct hob_call *call,
+                      const struct cube_product *product,
+                      struct cube_tiling tiling);
+    struct cube_tiling tiling;
+};
+
+static struct plan plan_of(const struct cube_device *device,
+                           const struct cube_product *product)
 {
-    return product->m <= FEW_ROWS ? run_rows(device, call, product)
-                                  : run_tiles(device, call, product, tiling);
+    struct plan plan = {run_rows, {1, 0, ROWS_LANES * ROWS_WIDTH, 0}};
+
+    if (product->m <= FEW_ROWS) {
+        plan.tiling.m = (int32_t)product->m;
+        plan.tiling.n =
+            (int32_t)rows_columns(cube_product_reading(product, 1, ROWS_WIDTH));
+    } else if (cube_matrices_take(device, product)) {
+        plan.run = cube_matrices_run;
+        plan.tiling = cube_matrices_tiling(device, product);
+    } else {
+        plan.run = run_tiles;
+        plan.tiling = tiling_of(device, product);
+    }
+    return plan;
 }
 
 /* The splits of PRODUCT into memory of their own, then their sum. */
 static hob_status run_splits(struct cube_device *device, struct hob_call *call,
-                             struct product *product, struct tiling tiling,
+                             struct cube_product *product,
+                             const struct plan *plan,
                              const struct hob_view *out)
 {
     struct cube_parts parts;
@@ -378,7 +364,7 @@ static hob_status run_splits(struct cube_device *device, struct hob_call *call,
     product->out = parts.data;
     product->out_split = parts.count;
     return cube_parts_add(&parts, device, call,
-                          run_kernel(device, call, product, tiling));
+                          plan->run(device, call, product, plan->tiling));
 }
 
 hob_status cube_matmul_portable(struct cube_device *device,
@@ -387,29 +373,22 @@ hob_status cube_matmul_portable(struct cube_device *device,
                                 const struct hob_view *rhs,
                                 const struct hob_view *out)
 {
-    struct product product = {.splits = 1};
-    struct tiling tiling;
-    int64_t tiles, step;
+    struct cube_product product = {.splits = 1};
+    struct plan plan;
 
     if (hob_view_count(out) == 0)
         return HOB_OK;
     product_init(&product, lhs, rhs, out);
     if (product.n <= FEW_ROWS && product.n < product.m)
         transpose(&product);
-    tiling = tiling_of(device, &product);
-    if (product.m <= FEW_ROWS) {
-        tiles = cube_divide_up(
-            product.n, rows_columns(reading_of(&product, 1, ROWS_WIDTH)));
-        step = ROWS_LANES * ROWS_WIDTH;
-    } else {
-        tiles = cube_divide_up(product.m, tiling.side) *
-                cube_divide_up(product.n, tiling.side);
-        step = tiling.k;
-    }
-    cube_split(device, tiles * product.batch.count, product.k, step,
-               &product.splits, &product.split_k);
-    return product.splits > 1 ? run_splits(device, call, &product, tiling, out)
-                              : run_kernel(device, call, &product, tiling);
+    plan = plan_of(device, &product);
+    cube_split(device,
+               cube_divide_up(product.m, plan.tiling.m) *
+                   cube_divide_up(product.n, plan.tiling.n) *
+                   product.batch.count,
+               product.k, plan.tiling.k, &product.splits, &product.split_k);
+    return product.splits > 1 ? run_splits(device, call, &product, &plan, out)
+                              : plan.run(device, call, &product, plan.tiling);
 }
 
 hob_status cube_matmul(struct cube_device *device, struct hob_call *call,
