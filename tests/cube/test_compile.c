@@ -263,10 +263,11 @@ struct trial {
     enum layout layout;
 };
 
+/* Argument INDEX, which is tensor number TENSOR. */
 static void add_tensor(struct fake_call *fake, const struct trial *trial,
-                       uint32_t index)
+                       uint32_t index, uint32_t tensor_index)
 {
-    const uint32_t mask = trial->entry->dtypes[index];
+    const uint32_t mask = trial->entry->dtypes[tensor_index];
     struct fake_tensor *tensor = &fake->arg_tensors[index];
     const uint32_t dtype =
         mask >> trial->dtype & 1 ? trial->dtype : lowest_of(mask);
@@ -354,7 +355,7 @@ static void run_trial(const struct trial *trial)
     struct parameter parameter;
     struct fake_call fake;
     char asks[64];
-    uint32_t index = 0;
+    uint32_t index = 0, tensors = 0;
 
     snprintf(asks, sizeof(asks), "%s-%s-%s-%d", trial->entry->op,
              hob_dtype_name(trial->dtype), hob_dtype_name(trial->target),
@@ -363,7 +364,7 @@ static void run_trial(const struct trial *trial)
     fake_call_init(&fake, &recorder.host, trial->entry->op);
     while ((at = next_parameter(at, &parameter))) {
         if (is_tensor(parameter.type))
-            add_tensor(&fake, trial, index);
+            add_tensor(&fake, trial, index, tensors++);
         else
             add_attribute(&fake, trial, parameter.type);
         index++;

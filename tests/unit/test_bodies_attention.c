@@ -318,6 +318,14 @@ static void run_backward(const struct trial *x, hob_dtype dtype,
               tolerance);
 }
 
+/* Halves are for no options and all of them. A GPU's compiler takes a second
+ * for each kernel, so f16 and bf16 take turns there. */
+static int is_left_out(uint32_t shape, uint32_t options, uint32_t d)
+{
+    return d >= 2 && (options % (OPTIONS - 1) ||
+                      (!test_device_is_flex() && shape % 2 != d % 2));
+}
+
 /* Test number _i is a shape on one of the devices. */
 START_TEST(test_attention_equals_loops)
 {
@@ -334,8 +342,7 @@ START_TEST(test_attention_equals_loops)
             continue;
         trial_init(&x, shape, options);
         for (uint32_t d = 0; d < DTYPES; d++) {
-            /* A GPU's driver takes a second for each kernel. */
-            if (d >= 2 && options % (OPTIONS - 1))
+            if (is_left_out((uint32_t)_i % SHAPES, options, d))
                 continue;
             run_forward(&x, dtypes[d], options + d);
             run_backward(&x, dtypes[d], options + d + 1);
