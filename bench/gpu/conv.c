@@ -3,7 +3,7 @@
  * conv.c - convolutions of a ResNet and their gradients on one device:
  * conv DEVICE [PART-OF-A-NAME...].
  *
- * Each is first run with few images there and on flex, in f32 of the same
+ * Each is first run with fewer images there and on flex, in f32 of the same
  * numbers, and compared; what differs is not timed. Then as in gpu.c. Results
  * are TFLOP/s by the products of the convolution itself. peer_conv.py has the
  * same in PyTorch.
@@ -17,7 +17,7 @@
 #include <string.h>
 #include <time.h>
 
-enum { ROUNDS = 9, IMAGES = 32, FEW_IMAGES = 2 };
+enum { ROUNDS = 9, IMAGES = 32, FEW_IMAGES = 16 };
 
 /* What is computed. */
 enum part { Y, D_X, D_WEIGHT, PARTS };

@@ -188,9 +188,11 @@ static hob_status launch_product(struct ccu_conv_run *run,
     if (result)
         return ccu_check(run->device, "cuTensorMapEncode", result,
                          &run->message);
-    job.groups = (uint32_t)block->params.tasks;
-    if (job.groups > run->device->cube.limits.groups)
-        job.groups = run->device->cube.limits.groups;
+    /* Tiles of the next task are brought while one is stored. */
+    job.groups =
+        (uint32_t)(cube_processors(&run->device->cube) * tiling->blocks);
+    if (job.groups > (uint32_t)block->params.tasks)
+        job.groups = (uint32_t)block->params.tasks;
     variant->group_size = GROUP_SIZE;
     variant->constants[0] = tiling->rows;
     variant->constants[1] = tiling->columns;

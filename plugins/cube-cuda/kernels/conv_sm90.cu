@@ -105,6 +105,44 @@ INLINE void consume(const conv_params &job, float (&d)[COLUMNS / 2], u32 shared,
 
 // ---- results ----
 
+INLINE void read_bias(const conv_params &job, int row, float (&bias)[2])
+{
+#pragma unroll
+    for (int r = 0; r < 2; r++)
+        bias[r] =
+            job.bias && row + 8 * r < job.rows
+                ? load((const u16 *)job.bias + (row + 8 * r) * job.bias_step)
+                : 0;
+}
+
+INLINE i64 offset_of(const conv_params &job, const place &at)
+{
+    return job.out_first + at.image * job.out_image +
+           at.q[0] * job.out_step[0] + at.q[1] * job.out_step[1];
+}
+
+#if VECTOR == 1
+// The places of four lanes follow one another, so that they share sectors.
+INLINE void store(const conv_params &job, const float (&d)[COLUMNS / 2],
+                  int row, int column)
+{
+    const int end = places_of(job);
+    float bias[2];
+
+    read_bias(job, row, bias);
+#pragma unroll
+    for (int i = 0; i < COLUMNS / 4; i++) {
+        const int number = column + i / 2 * 8 + threadIdx.x % 4 * 2 + i % 2;
+        u16 *to = (u16 *)job.result + offset_of(job, place_of(job, number));
+
+#pragma unroll
+        for (int r = 0; r < 2; r++)
+            if (number < end && row + 8 * r < job.rows)
+                store(to + (row + 8 * r) * job.out_row,
+                      d[i / 2 * 4 + 2 * r + i % 2] + bias[r]);
+    }
+}
+#else
 // Of four lanes side by side lane t has V[i], number t of row i; it gets all of
 // row t.
 INLINE void turn(u32 (&v)[4])
@@ -142,10 +180,8 @@ INLINE void store_eight(const conv_params &job, const u32 (&v)[4], int row,
         *(uint4 *)at = make_uint4(v[0], v[1], v[2], v[3]);
 #elif VECTOR == 4
         *(uint2 *)at = make_uint2(v[2 * i], v[2 * i + 1]);
-#elif VECTOR == 2
-        *(u32 *)at = v[i];
 #else
-        *at = (u16)(v[i / 2] >> 16 * (i % 2));
+        *(u32 *)at = v[i];
 #endif
     }
 }
@@ -154,24 +190,17 @@ INLINE void store(const conv_params &job, const float (&d)[COLUMNS / 2],
                   int row, int column)
 {
     const int end = places_of(job);
-    float bias[2] = {0, 0};
+    float bias[2];
 
-    for (int r = 0; r < 2; r++)
-        if (job.bias && row + 8 * r < job.rows)
-            bias[r] =
-                load((const u16 *)job.bias + (row + 8 * r) * job.bias_step);
+    read_bias(job, row, bias);
 #pragma unroll
     for (int j = 0; j < COLUMNS / 32; j++) {
         const int first = column + 32 * j + 8 * (threadIdx.x % 4);
         i64 to[8 / VECTOR];
 
 #pragma unroll
-        for (int i = 0; i < 8 / VECTOR; i++) {
-            const place at = place_of(job, first + i * VECTOR);
-
-            to[i] = job.out_first + at.image * job.out_image +
-                    at.q[0] * job.out_step[0] + at.q[1] * job.out_step[1];
-        }
+        for (int i = 0; i < 8 / VECTOR; i++)
+            to[i] = offset_of(job, place_of(job, first + i * VECTOR));
 #pragma unroll
         for (int r = 0; r < 2; r++) {
             u32 v[4];
@@ -186,6 +215,7 @@ INLINE void store(const conv_params &job, const float (&d)[COLUMNS / 2],
         }
     }
 }
+#endif
 
 extern "C" __global__ void __launch_bounds__(GROUP_SIZE, BLOCKS)
     conv_sm90(const __grid_constant__ tensor_map rows,

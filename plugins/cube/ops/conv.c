@@ -24,9 +24,16 @@ enum {
     FEW_CHANNELS = 4,
     /* The longest sum of one invocation alone. */
     SHORT_SUM = 1024,
+    /* From so many on a library's matmul makes up for writing windows out. */
+    MANY_ROWS = 256,
     /* Places in a plane are counted in 32 bits, sums of three such. */
     MOST_PLACES = 1 << 28
 };
+
+/* Elements of windows that are written out: 16 MiB of f32, since less is not
+ * worth more launches, to 1 GiB. */
+#define WINDOWS_LEAST (INT64_C(1) << 22)
+#define WINDOWS_MOST (INT64_C(1) << 28)
 
 #define PRODUCT_PARAMS                                                         \
     {"m_size", CUBE_INDEX, 0}, {"n_size", CUBE_INDEX, 0},                      \
@@ -419,21 +426,44 @@ static hob_status conv2d_x_backward(void *device, struct hob_call *call)
     return st;
 }
 
+/* The elements of all windows as a body writes them out; WINDOWS_MOST + 1 if
+ * they are more than that. */
+static int64_t windows_of(const int64_t *weight, const int64_t *x,
+                          const int64_t *out)
+{
+    const int64_t sizes[] = {x[1],   weight[2], weight[3],
+                             out[0], out[2],    out[3]};
+    int64_t count = 1;
+
+    for (uint32_t i = 0; i < 6; i++) {
+        if (sizes[i] && count > WINDOWS_MOST / sizes[i])
+            return WINDOWS_MOST + 1;
+        count *= sizes[i];
+    }
+    return count;
+}
+
 /*
- * Planes are countable in 32 bits with all that is around them. Products of
- * halves have units of their own in CUDA's matmul, to which the bodies come;
- * not where channels are so few that there is no matrix to speak of.
+ * Whether matmul, which is a library's in CUDA, is so much faster that the body
+ * is: for halves, which have units of their own, and for long sums or many rows
+ * where the windows do not take too much memory. Not where channels are so few
+ * that there is no matrix to speak of.
  */
-static hob_status prepare(const struct cube_device *device,
-                          const struct hob_call *call, const int64_t *x,
-                          const int64_t *weight, uint32_t dtype)
+static int is_for_matmul(const struct cube_device *device, uint32_t dtype,
+                         const int64_t *weight, int64_t windows)
+{
+    return device->runtime->language == CUBE_CUDA && weight[1] > FEW_CHANNELS &&
+           (hob_dtype_size(dtype) == 2 ||
+            (windows >= WINDOWS_LEAST && windows <= WINDOWS_MOST));
+}
+
+/* Planes are countable in 32 bits with all that is around them. */
+static hob_status prepare(const struct hob_call *call, const int64_t *x,
+                          const int64_t *weight)
 {
     struct cube_conv g;
 
     cube_conv_init(&g, call);
-    if (device->runtime->language == CUBE_CUDA && hob_dtype_size(dtype) == 2 &&
-        weight[1] > FEW_CHANNELS)
-        return HOB_ERR_UNSUPPORTED;
     for (uint32_t i = 0; i < 2; i++) {
         if (x[2 + i] >= MOST_PLACES || g.padding[i] >= MOST_PLACES ||
             g.dilation[i] >= MOST_PLACES || weight[2 + i] >= MOST_PLACES ||
@@ -447,25 +477,42 @@ static hob_status prepare(const struct cube_device *device,
 static hob_status prepare_conv(void *device, const struct hob_call *call,
                                struct hob_prepare *out)
 {
+    const struct hob_view *x = hob_arg_view(call, 0);
+    const int64_t *weight = hob_arg_view(call, 1)->shape;
+    const int64_t windows =
+        weight[0] < MANY_ROWS
+            ? WINDOWS_MOST + 1
+            : windows_of(weight, x->shape, call->metas[0].shape);
+
     (void)out;
-    return prepare(device, call, hob_arg_view(call, 0)->shape,
-                   hob_arg_view(call, 1)->shape, hob_arg_view(call, 0)->dtype);
+    return is_for_matmul(device, x->dtype, weight, windows)
+               ? HOB_ERR_UNSUPPORTED
+               : prepare(call, x->shape, weight);
 }
 
 static hob_status prepare_x(void *device, const struct hob_call *call,
                             struct hob_prepare *out)
 {
+    const struct hob_view *weight = hob_arg_view(call, 1);
+
     (void)out;
-    return prepare(device, call, call->args[0].u.i64s,
-                   hob_arg_view(call, 1)->shape, hob_arg_view(call, 1)->dtype);
+    return is_for_matmul(device, weight->dtype, weight->shape, WINDOWS_MOST + 1)
+               ? HOB_ERR_UNSUPPORTED
+               : prepare(call, call->args[0].u.i64s, weight->shape);
 }
 
 static hob_status prepare_weight(void *device, const struct hob_call *call,
                                  struct hob_prepare *out)
 {
+    const struct hob_view *x = hob_arg_view(call, 0);
+    const int64_t *weight = call->args[1].u.i64s;
+    const int64_t windows =
+        windows_of(weight, x->shape, hob_arg_view(call, 2)->shape);
+
     (void)out;
-    return prepare(device, call, hob_arg_view(call, 0)->shape,
-                   call->args[1].u.i64s, hob_arg_view(call, 0)->dtype);
+    return is_for_matmul(device, x->dtype, weight, windows)
+               ? HOB_ERR_UNSUPPORTED
+               : prepare(call, x->shape, weight);
 }
 
 /* ---- entries ---- */
