@@ -136,7 +136,8 @@ static void read_features(const struct cvk_instance_api *api,
         out->matrices &= ~HOB_DTYPE_BIT(HOB_DTYPE_F16);
 }
 
-/* One size for all subgroups: the usual one, where it can be asked for. */
+/* One size for all subgroups: the usual one, which is asked for where there are
+ * others. Asking limits the subgroups of a group. */
 static void choose_subgroup_size(struct cvk_physical *out,
                                  const struct properties *has)
 {
@@ -149,6 +150,7 @@ static void choose_subgroup_size(struct cvk_physical *out,
         out->subgroup_size = has->sizes.minSubgroupSize;
     if (out->subgroup_size > has->sizes.maxSubgroupSize)
         out->subgroup_size = has->sizes.maxSubgroupSize;
+    out->asks_size = has->sizes.minSubgroupSize != has->sizes.maxSubgroupSize;
 }
 
 /* What can be promised about numbers, as sums of widths. */
@@ -190,7 +192,7 @@ static void read_properties(const struct cvk_instance_api *api,
     out->groups = smaller(limits->maxComputeWorkGroupCount[0], MAX_GROUPS);
     out->shared_bytes = limits->maxComputeSharedMemorySize;
     out->push_bytes = smaller(limits->maxPushConstantsSize, MAX_PUSH_BYTES);
-    if (out->has_size_control)
+    if (out->asks_size)
         out->group_size = smaller(out->group_size,
                                   out->subgroup_size *
                                       has.sizes.maxComputeWorkgroupSubgroups);

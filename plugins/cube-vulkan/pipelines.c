@@ -47,7 +47,7 @@ static VkResult make_pipeline(struct cvk_device *device,
         .stage =
             {
                 .sType = VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_CREATE_INFO,
-                .pNext = physical->has_size_control ? &size : NULL,
+                .pNext = physical->asks_size ? &size : NULL,
                 .stage = VK_SHADER_STAGE_COMPUTE_BIT,
                 .module = module,
                 .pName = "main",

@@ -14,9 +14,7 @@ if [ -n "${HOB_TEST_CFLAGS-}" ]; then
 fi
 
 # What takes longest on Mesa's driver for processors is to compile kernels that
-# then run for microseconds; with vectors of 128 bits it takes half as long. A
-# subgroup is of 4 then, and the driver takes more of them in a group than it
-# says; test_vulkan.sh, which has the validation layer, keeps to its own width.
+# then run for microseconds; with vectors of 128 bits it takes half as long.
 # One process for all tests of a program compiles each kernel once, and Mesa
 # keeps what it made in XDG_CACHE_HOME for the next. A few threads more do not
 # help kernels of a dozen elements. NVIDIA's driver opens about thirty times a
