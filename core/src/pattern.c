@@ -8,7 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_NODES = HOB_PATTERN_MAX_OPS * HOB_MAX_PARAMS };
+/* The two roots, and arguments of every op of the pattern and of what takes its
+ * place, those with defaults too. */
+enum { MAX_NODES = 2 + (HOB_PATTERN_MAX_OPS + 1) * HOB_MAX_PARAMS };
 
 /* A pattern and what it points at, in one block. */
 struct block {

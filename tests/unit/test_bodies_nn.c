@@ -3,6 +3,7 @@
 #include "op_fixture.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -574,6 +575,58 @@ START_TEST(test_bodies_nn_norms)
 }
 END_TEST
 
+/* Rows of one number, the greatest there are too, kept whole and in pieces: as
+ * many equal shares, and nothing beside the mean. */
+START_TEST(test_bodies_nn_equal_numbers)
+{
+    static const struct {
+        hob_dtype dtype;
+        double number, within;
+        int64_t length;
+    } rows[] = {{HOB_DTYPE_BF16, -3.3895313892515355e38, 0.02, 1000},
+                {HOB_DTYPE_BF16, -3.3895313892515355e38, 0.02, 50000},
+                {HOB_DTYPE_BF16, 3.3895313892515355e38, 0.02, 1000},
+                {HOB_DTYPE_BF16, 3.3895313892515355e38, 0.02, 50000},
+                {HOB_DTYPE_F16, 60000, 0.002, 1000},
+                {HOB_DTYPE_F32, -3.4028234663852886e38, 1e-5, 1000},
+                {HOB_DTYPE_F32, 1000, 1e-5, 1000}};
+
+    if (!on_device(_i))
+        return;
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        const int64_t length = rows[i].length, shape[] = {2, length};
+        double *expected = malloc((size_t)(2 * length) * sizeof(double));
+        hob_tensor *x = hob_cast(
+            f.scope,
+            hob_full(f.scope, shape, 2, hob_f64(rows[i].number), f.device,
+                     HOB_DTYPE_F64),
+            rows[i].dtype);
+
+        ck_assert_ptr_nonnull(expected);
+        for (int64_t k = 0; k < 2 * length; k++)
+            expected[k] = 1;
+        op_check(&f, "softmax",
+                 hob_mul_scalar(f.scope,
+                                hob_cast(f.scope, hob_softmax(f.scope, x, 1),
+                                         HOB_DTYPE_F64),
+                                hob_f64((double)length)),
+                 expected, 2 * length, rows[i].within);
+        for (int64_t k = 0; k < 2 * length; k++)
+            expected[k] = -log((double)length);
+        op_check(&f, "log_softmax", hob_log_softmax(f.scope, x, 1), expected,
+                 2 * length, rows[i].within);
+        if (fabs(rows[i].number) < 1e5) {
+            for (int64_t k = 0; k < 2 * length; k++)
+                expected[k] = 0;
+            op_check(&f, "layer_norm",
+                     hob_layer_norm(f.scope, x, NULL, NULL, 1e-5), expected,
+                     2 * length, 0);
+        }
+        free(expected);
+    }
+}
+END_TEST
+
 /* Numbers of an image [images, channels, places], and for each channel. */
 struct channels {
     int64_t images, channels, groups, places;
@@ -854,6 +907,7 @@ int main(void)
     tcase_add_loop_test(tc, test_bodies_nn_softmax_gradients, 0,
                         OP_DEVICE_COUNT);
     tcase_add_loop_test(tc, test_bodies_nn_norms, 0, OP_DEVICE_COUNT);
+    tcase_add_loop_test(tc, test_bodies_nn_equal_numbers, 0, OP_DEVICE_COUNT);
     tcase_add_loop_test(tc, test_bodies_nn_channels, 0, OP_DEVICE_COUNT);
     tcase_add_loop_test(tc, test_bodies_nn_norm_gradients, 0, OP_DEVICE_COUNT);
     tcase_add_loop_test(tc, test_bodies_nn_linear_and_embedding, 0,
