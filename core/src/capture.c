@@ -241,7 +241,8 @@ static hob_status open_capture(hob_device *device, hob_step_fn fn,
     capture->fn = fn;
     capture->context = context;
     capture->is_checked = is_checked;
-    say(capture, "it has not run yet");
+    if (is_checked)
+        say(capture, "it has not run yet");
     hob_device_ref(device);
     status = fill_state(capture, state, state_count, error);
     if (status)
@@ -317,7 +318,9 @@ static int try_replay(const struct run *run, struct hob__kind *kind,
     hob__kind_drop_recording(capture, kind);
     /* Whoever changes something each time is not to pay for a recording each
      * time. */
-    kind->gives_up = is_new || ++kind->misses == MOST_MISSES;
+    kind->gives_up = (is_new && status == HOB_ERR_UNSUPPORTED) ||
+                     ++kind->misses == MOST_MISSES;
+    memcpy(kind->reason, capture->reason, sizeof(kind->reason));
     return 0;
 }
 
@@ -339,7 +342,9 @@ static hob_status run_checked(const struct run *run, hob_error *error)
         return hob_error_set(error, HOB_ERR_MEMORY, "capture: no memory");
     if (!kind->has_run)
         say(capture, "it is the first of its kind");
-    else if (!kind->gives_up)
+    else if (kind->gives_up)
+        say(capture, kind->reason);
+    else
         is_replay = try_replay(run, kind, &status, error);
     if (!is_replay)
         status = run_as_it_is(run, error);

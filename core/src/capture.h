@@ -28,6 +28,9 @@ struct hob__operand {
 };
 
 /* Inputs that are alike, and what was recorded for them. */
+/* Room for the reason why a checked step was not replayed. */
+enum { HOB__CAPTURE_REASON = 256 };
+
 struct hob__kind {
     struct hob__kind *next; /* not used since this one was */
     int32_t level;          /* of the scope */
@@ -40,10 +43,8 @@ struct hob__kind {
     struct hob__recording recording; /* and what it holds */
     uint32_t misses;   /* checked: runs in a row that were not as recorded */
     uint32_t gives_up; /* checked: it is run as it is from now on */
+    char reason[HOB__CAPTURE_REASON]; /* why it gives up */
 };
-
-/* Room for the reason why a checked step was not replayed. */
-enum { HOB__CAPTURE_REASON = 256 };
 
 struct hob_capture {
     hob_runtime *runtime;

@@ -6,7 +6,8 @@
  * can hand it over as a step: a function that computes new state and results
  * from state and inputs. A capture calls the function twice for each kind of
  * inputs: it runs once, it is recorded once, and from then on the recording
- * is replayed, without a call on the host for each op.
+ * is replayed, without a call on the host for each op. (One that checks calls
+ * it in every run: see hob_capture_open_checked().)
  *
  * - The state are tensors that each step takes from the one before, such as
  *   weights. It belongs to the capture. Inputs and results are ordinary
@@ -84,7 +85,7 @@ HOB_API HOB_MUST_CHECK hob_status hob_capture_open(
  * the recording is replayed, which costs the host a call a kernel and no
  * launch. Else, and wherever a step cannot be recorded, it is run as it is:
  * results are the same. After three recordings in a row of which nothing could
- * be replayed, or a refusal, a kind of inputs is recorded no more.
+ * be replayed, or an op that refuses, a kind of inputs is recorded no more.
  *
  * FN may be called twice in a run and must come to the same, so it counts
  * nothing itself; what it reads it reads from inputs. Numbers that change in
@@ -98,8 +99,8 @@ HOB_API HOB_MUST_CHECK hob_status hob_capture_open_checked(
     uint32_t state_count, hob_capture **out_capture, hob_error *error);
 
 /* Why the latest run of a checked capture was no replay, with the op's name
- * where one was refused or not as recorded; NULL if it was one. The text is
- * CAPTURE's, until the next run. */
+ * where one was refused or not as recorded; NULL if it was one, and of a capture
+ * that does not check. The text is CAPTURE's, until the next run. */
 HOB_API const char *hob_capture_reason(const hob_capture *capture);
 
 /*
