@@ -234,13 +234,13 @@ struct fu_kernels;
 struct fu_kernels *fu_kernels_new(struct fu_layer *layer);
 void fu_kernels_free(struct fu_kernels *kernels); /* accepts NULL */
 
+struct fu_kernel;
+
 /*
  * The kernel for PROGRAM, compiled if there is none yet; NULL if the backend
  * does not want such a one, or without memory. It stays while it is in use:
  * give it back.
  */
-struct fu_kernel;
-
 struct fu_kernel *fu_kernel_get(struct fu_kernels *kernels,
                                 const struct hob_fused_program *program);
 /* How many programs were compiled, and found again. */

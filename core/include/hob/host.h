@@ -169,7 +169,10 @@ struct hob_host {
      * does. The topmost layer that has it answers. */
     const void *(*interface)(hob_device *device, const char *name,
                              uint32_t version, void **out_instance);
-    /* What is truly one a process: the first caller's MAKE makes it. */
+    /* What is truly one a process: the first caller's MAKE makes it. It is never
+     * freed, outlives the runtime and so points to nothing of it, and is there
+     * in a forked child too. NULL if MAKE gave that, in which case the next
+     * caller's is asked again, or without memory. */
     void *(*process_shared)(const char *key, void *(*make)(void));
 
     hob_runtime *runtime; /* whose table this is */

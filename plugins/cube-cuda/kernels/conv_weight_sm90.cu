@@ -3,7 +3,7 @@
 // conv_weight_sm90.cu - gradients of convolutions with respect to weights, as
 // products of gradients [place, row] and of places as each tap meets them, both
 // with channels last. Columns are slabs of 64 channels, tap after tap. The sum
-// over places is cut into splits; conv_layout adds their parts in order.
+// over places is cut into splits; conv_finish adds their parts in order.
 //
 // A group makes tiles of TILE_M rows by TILE_N columns over 64 places at a
 // time, with warpgroups as in conv_sm90.cu.
