@@ -16,9 +16,8 @@ static void depend(struct fu_window *window, uint32_t group, uint32_t other)
 
     fu_set_add(reach, other);
     fu_set_add_all(reach, window->groups[other].reach);
-    /* Nobody depends on the latest one yet. */
-    for (uint32_t i = 0;
-         group + 1 < window->group_count && i < window->group_count; i++)
+    /* The latest one too may have taken in what others depend on. */
+    for (uint32_t i = 0; i < window->group_count; i++)
         if (fu_set_has(window->groups[i].reach, group))
             fu_set_add_all(window->groups[i].reach, reach);
 }

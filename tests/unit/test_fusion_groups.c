@@ -365,6 +365,33 @@ START_TEST(test_fusion_programs_are_found_again)
 }
 END_TEST
 
+/* a and b go through ops that are no group's, and meet crosswise: no group may
+ * need what needs itself, also where one has taken in another. */
+START_TEST(test_fusion_groups_form_no_circle)
+{
+    const int64_t three = 3;
+    const double expected[3] = {60, 105, 162};
+    hob_error error = HOB_ERROR_INIT;
+    hob_tensor *a, *b, *c, *f, *g, *rows, *s, *t;
+    double got[3];
+
+    rows = hob_arange(scope, 0, 3, 1, lazy, HOB_DTYPE_I64);
+    a = hob_neg(
+        scope, hob_from_f64(scope, lazy, (const double[]){1, 2, 3}, &three, 1));
+    s = hob_select(scope, a, rows, 0);
+    b = hob_neg(
+        scope, hob_from_f64(scope, lazy, (const double[]){4, 5, 6}, &three, 1));
+    t = hob_select(scope, b, rows, 0);
+    c = hob_neg(
+        scope, hob_from_f64(scope, lazy, (const double[]){7, 8, 9}, &three, 1));
+    f = hob_add(scope, hob_add(scope, b, c), s);
+    g = hob_add(scope, t, a);
+    ck_assert_hob_ok(hob_read_f64(hob_mul(scope, f, g), got, 3, &error));
+    for (int i = 0; i < 3; i++)
+        ck_assert_double_eq(got[i], expected[i]);
+}
+END_TEST
+
 /* ---- more than a program has room for ---- */
 
 enum { VALUES = 20 };
@@ -601,6 +628,7 @@ int main(void)
     tcase_add_test(tc, test_fusion_computes_nothing_more_than_twice);
     tcase_add_test(tc, test_fusion_writes_over_what_is_dead);
     tcase_add_test(tc, test_fusion_programs_are_found_again);
+    tcase_add_test(tc, test_fusion_groups_form_no_circle);
     tcase_add_test(tc, test_fusion_splits_many_values);
     tcase_add_test(tc, test_fusion_splits_many_numbers);
     tcase_add_loop_test(tc, test_fusion_of_random_programs, 0, 10);
