@@ -140,28 +140,6 @@ struct parts {
     uint32_t dtype;
 };
 
-/* Sums of PARTS at DATA into VIEW. */
-static hob_status add_up(struct cube_device *device, struct hob_call *call,
-                         const struct parts *parts, void *data,
-                         const struct hob_view *view)
-{
-    struct cube_fold fold = {.device = device,
-                             .call = call,
-                             .dims = 1,
-                             .kind = CUBE_FOLD_SUM,
-                             .values = view};
-
-    fold.x.data = data;
-    fold.x.dtype = (uint8_t)parts->dtype;
-    fold.x.rank = 2;
-    fold.x.flags = HOB_VIEW_CONTIGUOUS | HOB_VIEW_INJECTIVE;
-    fold.x.shape[0] = parts->count;
-    fold.x.shape[1] = parts->channels;
-    fold.x.strides[0] = parts->channels;
-    fold.x.strides[1] = 1;
-    return cube_fold_run(&fold);
-}
-
 static hob_status launch_backward(struct cube_device *device,
                                   struct hob_call *call,
                                   const struct parts *parts, void *totals,
@@ -210,10 +188,11 @@ static hob_status batch_norm_backward(void *opened, struct hob_call *call)
                                 call->op_name, 2 * bytes);
     st = launch_backward(device, call, &parts, memory, memory + bytes);
     if (!st)
-        st = add_up(device, call, &parts, memory, hob_ret_view(call, 1));
+        st = cube_fold_parts(device, call, memory, parts.dtype, parts.count,
+                             hob_ret_view(call, 1));
     if (!st)
-        st =
-            add_up(device, call, &parts, memory + bytes, hob_ret_view(call, 2));
+        st = cube_fold_parts(device, call, memory + bytes, parts.dtype,
+                             parts.count, hob_ret_view(call, 2));
     device->runtime->free(device, memory, 2 * bytes);
     return st;
 }

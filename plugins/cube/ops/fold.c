@@ -353,3 +353,25 @@ hob_status cube_fold_run(struct cube_fold *fold)
     return pass.parts > 1 ? fold_twice(fold, &pass, &goal)
                           : launch(fold, &pass, &goal, NULL, 1);
 }
+
+hob_status cube_fold_parts(struct cube_device *device, struct hob_call *call,
+                           void *data, uint32_t dtype, int64_t parts,
+                           const struct hob_view *total)
+{
+    const int64_t columns = hob_view_count(total);
+    struct cube_fold fold = {.device = device,
+                             .call = call,
+                             .dims = 1,
+                             .kind = CUBE_FOLD_SUM,
+                             .values = total};
+
+    fold.x.data = data;
+    fold.x.dtype = (uint8_t)dtype;
+    fold.x.rank = 2;
+    fold.x.flags = HOB_VIEW_CONTIGUOUS | HOB_VIEW_INJECTIVE;
+    fold.x.shape[0] = parts;
+    fold.x.shape[1] = columns;
+    fold.x.strides[0] = columns;
+    fold.x.strides[1] = 1;
+    return cube_fold_run(&fold);
+}

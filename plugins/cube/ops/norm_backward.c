@@ -47,27 +47,6 @@ struct norm {
     int is_centred;
 };
 
-/* Sums of parts at DATA into VIEW. */
-static hob_status add_up(const struct norm *norm, void *data,
-                         const struct hob_view *view)
-{
-    struct cube_fold fold = {.device = norm->device,
-                             .call = norm->call,
-                             .dims = 1,
-                             .kind = CUBE_FOLD_SUM,
-                             .values = view};
-
-    fold.x.data = data;
-    fold.x.dtype = (uint8_t)norm->dtype;
-    fold.x.rank = 2;
-    fold.x.flags = HOB_VIEW_CONTIGUOUS | HOB_VIEW_INJECTIVE;
-    fold.x.shape[0] = norm->parts;
-    fold.x.shape[1] = norm->columns;
-    fold.x.strides[0] = norm->columns;
-    fold.x.strides[1] = 1;
-    return cube_fold_run(&fold);
-}
-
 static hob_status launch(const struct norm *norm, void *weights, void *biases)
 {
     const struct hob_view *weight = hob_arg_view(norm->call, 1);
@@ -137,9 +116,11 @@ static hob_status run(struct cube_device *device, struct hob_call *call,
                                 call->op_name, 2 * norm.parts);
     st = launch(&norm, memory, memory + bytes);
     if (!st)
-        st = add_up(&norm, memory, hob_ret_view(call, 1));
+        st = cube_fold_parts(device, call, memory, norm.dtype, norm.parts,
+                             hob_ret_view(call, 1));
     if (!st && is_centred)
-        st = add_up(&norm, memory + bytes, hob_ret_view(call, 2));
+        st = cube_fold_parts(device, call, memory + bytes, norm.dtype,
+                             norm.parts, hob_ret_view(call, 2));
     device->runtime->free(device, memory, 2 * bytes);
     return st;
 }
