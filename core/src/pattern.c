@@ -236,14 +236,6 @@ static hob_status read_text(struct reader *reader, const char *text,
 
 /* ---- blocks ---- */
 
-static void release_value(const hob_value *value)
-{
-    if (value->tag == HOB_TAG_STR)
-        free((void *)(uintptr_t)value->u.str);
-    else if (value->tag == HOB_TAG_I64S || value->tag == HOB_TAG_F64S)
-        free((void *)(uintptr_t)value->u.i64s);
-}
-
 static void release_reader(struct reader *reader)
 {
     for (uint16_t i = 0; i < reader->tensors.count; i++)
@@ -324,7 +316,7 @@ void hob__pattern_free(struct hob_pattern *pattern)
     struct block *block = (struct block *)(void *)pattern;
 
     for (uint32_t i = 0; block && i < pattern->node_count; i++)
-        release_value(&block->nodes[i].value);
+        hob__value_release(&block->nodes[i].value);
     free(block);
 }
 

@@ -269,6 +269,14 @@ static hob_status parse_params(struct hob__cursor *c,
 
 /* ---- the module's functions ---- */
 
+void hob__value_release(const hob_value *value)
+{
+    if (value->tag == HOB_TAG_STR)
+        free((void *)(uintptr_t)value->u.str);
+    else if (value->tag == HOB_TAG_I64S || value->tag == HOB_TAG_F64S)
+        free((void *)(uintptr_t)value->u.i64s);
+}
+
 void hob__param_release(struct hob__param *param)
 {
     for (uint32_t i = 0; i < param->enumerator_count; i++)
@@ -276,10 +284,7 @@ void hob__param_release(struct hob__param *param)
     free(param->enumerators);
     if (param->type == HOB__TYPE_NAMED)
         free((void *)(uintptr_t)param->kind);
-    if (param->value.tag == HOB_TAG_STR)
-        free((void *)(uintptr_t)param->value.u.str);
-    if (param->value.tag == HOB_TAG_I64S || param->value.tag == HOB_TAG_F64S)
-        free((void *)(uintptr_t)param->value.u.i64s);
+    hob__value_release(&param->value);
     free(param->default_text);
     free(param->name);
     memset(param, 0, sizeof(*param));

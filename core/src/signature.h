@@ -144,6 +144,8 @@ void hob__signature_release(struct hob__signature *signature);
 hob_status hob__signature_parse_type(const char *text, struct hob__param *out,
                                      int *out_column, const char **out_message);
 void hob__param_release(struct hob__param *param);
+/* Free the text or list of a VALUE that was read from a text. */
+void hob__value_release(const hob_value *value);
 
 /* SIGNATURE as flat text, without the defaults that the caller may leave out
  * being lost; NULL without memory. The caller frees it. */

@@ -65,7 +65,7 @@ struct hob__item *hob__scan_add_item(struct hob__item *items, uint16_t *count,
                                      uint32_t first);
 
 hob_status hob__scan_type(struct hob__cursor *c, struct hob__param *param);
-/* A value such as PARAM may have, into *OUT; what it points at is the caller's to free. */
+/* A value such as PARAM may have, into *OUT; see hob__value_release(). */
 hob_status hob__scan_value(struct hob__cursor *c,
                            const struct hob__param *param, hob_value *out);
 /* "= .." of PARAM, if it stands next. */
