@@ -349,14 +349,6 @@ static void run_many(hob_device *device, int64_t batch, int64_t length)
     }
 }
 
-static int is_asked_for(const char *name, int argc, char **argv)
-{
-    for (int i = 2; i < argc; i++)
-        if (strstr(name, argv[i]))
-            return 1;
-    return argc < 3;
-}
-
 int main(int argc, char **argv)
 {
     struct hob_runtime_options options = HOB_RUNTIME_OPTIONS_INIT;
@@ -377,7 +369,7 @@ int main(int argc, char **argv)
         return 1;
     }
     printf("%s\n", hob_device_name(device));
-    if (is_asked_for("check", argc, argv)) {
+    if (timing_is_asked_for("check", argc, argv)) {
         const double plain = off(device, 0), captured = off(device, 1);
 
         printf("gradients beside flex in f32: %.1e, captured %.1e\n", plain,
@@ -387,11 +379,11 @@ int main(int argc, char **argv)
             return 1;
         }
     }
-    if (is_asked_for("small", argc, argv))
+    if (timing_is_asked_for("small", argc, argv))
         run_one(device, 1, 128);
-    if (is_asked_for("large", argc, argv))
+    if (timing_is_asked_for("large", argc, argv))
         run_one(device, 8, 1024);
-    if (is_asked_for("many", argc, argv))
+    if (timing_is_asked_for("many", argc, argv))
         run_many(device, 8, 1024);
     hob_device_unref(device);
     return hob_runtime_close(runtime, NULL) != HOB_OK;

@@ -8,16 +8,14 @@
  * are TFLOP/s by the products of the convolution itself. peer_conv.py has the
  * same in PyTorch.
  */
+#include "timing.h"
+
 #include <hob/hob.h>
 #include <hob/ops.h>
 
-#include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <time.h>
 
-enum { ROUNDS = 9, IMAGES = 32, FEW_IMAGES = 16 };
+enum { IMAGES = 32, FEW_IMAGES = 16 };
 
 /* What is computed. */
 enum part { Y, D_X, D_WEIGHT, PARTS };
@@ -100,85 +98,35 @@ static hob_tensor *compute(const struct run *run, hob_scope *scope)
 
 /* ---- checking ---- */
 
-/* TENSOR's elements, or NULL. */
-static double *values_of(hob_tensor *tensor, int64_t *out_count)
-{
-    hob_error error = HOB_ERROR_INIT;
-    double *values;
-
-    *out_count = hob_tensor_count(tensor);
-    values = malloc((size_t)*out_count * sizeof(*values));
-    if (values && hob_read_f64(tensor, values, *out_count, &error)) {
-        fprintf(stderr, "%s\n", error.message);
-        free(values);
-        values = NULL;
-    }
-    hob_error_release(&error);
-    return values;
-}
-
 /* The norm of the difference of devices 0 and 1 by that of the latter, which
  * computes with the same numbers in f32; negative where there is none. */
 static double difference(hob_runtime *runtime, hob_device *devices[2],
                          struct run run)
 {
-    double *values[2] = {NULL, NULL}, up = 0, down = 0;
-    int64_t count = 0;
+    hob_scope *scope = hob_scope_open(runtime);
+    hob_tensor *results[2];
+    double off;
 
     for (int i = 0; i < 2; i++) {
-        hob_scope *scope = hob_scope_open(runtime);
-
         draw(&run, scope, devices[i]);
         if (i) {
             run.x = hob_cast(scope, run.x, HOB_DTYPE_F32);
             run.w = hob_cast(scope, run.w, HOB_DTYPE_F32);
             run.grad = hob_cast(scope, run.grad, HOB_DTYPE_F32);
         }
-        values[i] = values_of(compute(&run, scope), &count);
-        hob_scope_close(scope);
+        results[i] = compute(&run, scope);
     }
-    for (int64_t k = 0; k < count && values[0] && values[1]; k++) {
-        up += (values[0][k] - values[1][k]) * (values[0][k] - values[1][k]);
-        down += values[1][k] * values[1][k];
-    }
-    if (!values[0] || !values[1])
-        down = -1;
-    free(values[0]);
-    free(values[1]);
-    return down < 0 ? -1 : sqrt(up) / (sqrt(down) + 1e-30);
+    off = timing_difference(results);
+    hob_scope_close(scope);
+    return off;
 }
 
 /* ---- timing ---- */
 
-static double now(void)
+static hob_status compute_once(hob_scope *scope, void *run)
 {
-    struct timespec t;
-
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
-static double seconds(const struct run *run, hob_scope *root,
-                      hob_device *device, int times)
-{
-    const double begin = now();
-
-    for (int i = 0; i < times; i++) {
-        hob_scope *scope = hob_scope_child(root);
-
-        compute(run, scope);
-        hob_scope_close(scope);
-    }
-    if (hob_device_sync(device, NULL))
-        return -1;
-    return (now() - begin) / times;
-}
-
-static int ascending(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-
-    return (x > y) - (x < y);
+    (void)compute(run, scope);
+    return HOB_OK;
 }
 
 static void measure(hob_runtime *runtime, hob_device *device, struct run run,
@@ -186,19 +134,13 @@ static void measure(hob_runtime *runtime, hob_device *device, struct run run,
 {
     hob_scope *root = hob_scope_open(runtime);
     hob_error error = HOB_ERROR_INIT;
-    double samples[ROUNDS], once;
-    int times;
+    double once;
 
     draw(&run, root, device);
-    seconds(&run, root, device, 1);
-    once = seconds(&run, root, device, 3);
-    times = once > 0 ? (int)(0.02 / once) + 1 : 1;
-    for (int i = 0; i < ROUNDS; i++)
-        samples[i] = seconds(&run, root, device, times);
-    qsort(samples, ROUNDS, sizeof(samples[0]), ascending);
-    once = samples[ROUNDS / 2];
-    if (hob_scope_error(root, &error))
-        printf("%-44s failed: %s\n", name, error.message);
+    once = timing_of(root, device, compute_once, &run, NULL);
+    if (hob_scope_error(root, &error) || once < 0)
+        printf("%-44s failed: %s\n", name,
+               error.message ? error.message : "it cannot be timed");
     else
         printf("%-44s %10.4f ms %9.2f TFLOP/s\n", name, 1e3 * once,
                flops(&run) / once * 1e-12);
@@ -209,14 +151,6 @@ static void measure(hob_runtime *runtime, hob_device *device, struct run run,
 }
 
 /* ---- all of them ---- */
-
-static int is_asked_for(const char *name, int argc, char **argv)
-{
-    for (int i = 2; i < argc; i++)
-        if (strstr(name, argv[i]))
-            return 1;
-    return argc < 3;
-}
 
 /* One row; nonzero if it is wrong. */
 static int row(hob_runtime *runtime, hob_device *devices[2],
@@ -230,7 +164,7 @@ static int row(hob_runtime *runtime, hob_device *devices[2],
     snprintf(name, sizeof(name), "conv %s %dx%d, %d to %d, k%d s%d %s",
              hob_dtype_name(dtype), (int)of->size, (int)of->size, (int)of->in,
              (int)of->out, (int)of->taps, (int)of->step, part_names[part]);
-    if (!is_asked_for(name, argc, argv))
+    if (!timing_is_asked_for(name, argc, argv))
         return 0;
     run_init(&run, of, dtype, part, FEW_IMAGES);
     off = difference(runtime, devices, run);

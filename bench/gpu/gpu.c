@@ -7,6 +7,8 @@
  * together, as many as take a fiftieth of a second; the median of nine such
  * rounds is told. Inputs are random. peer.py prints the same table of PyTorch.
  */
+#include "timing.h"
+
 #include <hob/hob.h>
 #include <hob/ops.h>
 
@@ -14,9 +16,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
-enum { ROUNDS = 9, INPUTS = 3 };
+enum { INPUTS = 3 };
 
 /* What a case is about: bytes moved, or multiplications and additions. */
 enum unit { BYTES, FLOPS, CALLS };
@@ -413,82 +414,40 @@ static void make_inputs(hob_scope *scope, hob_device *device,
 
 /* ---- checking ---- */
 
-static double *values_of(hob_scope *scope, hob_tensor *tensor, int64_t *count)
-{
-    hob_error error = HOB_ERROR_INIT;
-    double *values;
-
-    *count = hob_tensor_count(tensor);
-    values = malloc((size_t)*count * sizeof(*values));
-    if (values && hob_read_f64(tensor, values, *count, &error)) {
-        fprintf(stderr, "%s\n", error.message);
-        free(values);
-        values = NULL;
-    }
-    hob_error_release(&error);
-    (void)scope;
-    return values;
-}
-
 /* The norm of the difference of two devices' results by that of one; both
  * draw the same inputs. Negative where there is none. */
 static double difference(hob_runtime *runtime, hob_device *devices[2],
                          const struct gpu_case *one)
 {
-    double *values[2] = {NULL, NULL}, up = 0, down = 0;
-    int64_t count = 0;
+    hob_scope *scope = hob_scope_open(runtime);
+    hob_tensor *results[2];
+    double off;
 
     for (int i = 0; i < 2; i++) {
-        hob_scope *scope = hob_scope_open(runtime);
         hob_tensor *in[INPUTS];
 
         hob_seed(scope, 7);
         make_inputs(scope, devices[i], one, one->small, in);
-        values[i] = values_of(scope, one->run(scope, in), &count);
-        hob_scope_close(scope);
+        results[i] = one->run(scope, in);
     }
-    for (int64_t k = 0; k < count && values[0] && values[1]; k++) {
-        up += (values[0][k] - values[1][k]) * (values[0][k] - values[1][k]);
-        down += values[1][k] * values[1][k];
-    }
-    if (!values[0] || !values[1])
-        down = -1;
-    free(values[0]);
-    free(values[1]);
-    return down < 0 ? -1 : sqrt(up) / (sqrt(down) + 1e-30);
+    off = timing_difference(results);
+    hob_scope_close(scope);
+    return off;
 }
 
 /* ---- timing ---- */
 
-static double now(void)
+struct work {
+    const struct gpu_case *of;
+    hob_tensor *in[INPUTS];
+};
+
+static hob_status run_work(hob_scope *scope, void *data)
 {
-    struct timespec t;
+    struct work *work = data;
 
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
-static double seconds(hob_scope *root, hob_device *device,
-                      const struct gpu_case *one, hob_tensor **in, int times)
-{
-    const double begin = now();
-
-    for (int i = 0; i < times; i++) {
-        hob_scope *scope = hob_scope_child(root);
-
-        one->run(scope, in);
-        hob_scope_close(scope);
-    }
-    if (hob_device_sync(device, NULL))
-        return -1;
-    return (now() - begin) / times;
-}
-
-static int ascending(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-
-    return (x > y) - (x < y);
+    (void)work->of->run(scope, work->in);
+    return HOB_OK;
 }
 
 static void measure(hob_runtime *runtime, hob_device *device,
@@ -496,38 +455,25 @@ static void measure(hob_runtime *runtime, hob_device *device,
 {
     hob_scope *root = hob_scope_open(runtime);
     hob_error error = HOB_ERROR_INIT;
-    hob_tensor *in[INPUTS];
-    double samples[ROUNDS], once;
-    int times;
+    struct work work = {.of = one};
+    double median;
 
-    make_inputs(root, device, one, 1, in);
-    seconds(root, device, one, in, 1);
-    once = seconds(root, device, one, in, 3);
-    times = once > 0 ? (int)(0.02 / once) + 1 : 1;
-    for (int i = 0; i < ROUNDS; i++)
-        samples[i] = seconds(root, device, one, in, times);
-    qsort(samples, ROUNDS, sizeof(samples[0]), ascending);
-    if (hob_scope_error(root, &error))
-        printf("%-34s failed: %s\n", one->id, error.message);
+    make_inputs(root, device, one, 1, work.in);
+    median = timing_of(root, device, run_work, &work, NULL);
+    if (hob_scope_error(root, &error) || median < 0)
+        printf("%-34s failed: %s\n", one->id,
+               error.message ? error.message : "it cannot be timed");
     else if (one->unit == CALLS)
         printf("%-34s %10.2f us a call\n", one->id,
-               1e6 * samples[ROUNDS / 2] / one->work);
+               1e6 * median / one->work);
     else
-        printf("%-34s %10.3f ms %9.2f %s\n", one->id, 1e3 * samples[ROUNDS / 2],
-               one->work / samples[ROUNDS / 2] * 1e-12,
+        printf("%-34s %10.3f ms %9.2f %s\n", one->id, 1e3 * median,
+               one->work / median * 1e-12,
                one->unit == BYTES ? "TB/s" : "TFLOP/s");
     fflush(stdout);
     hob_error_release(&error);
     hob_scope_close(root);
     (void)!hob_device_trim(device, NULL);
-}
-
-static int is_asked_for(const struct gpu_case *one, int argc, char **argv)
-{
-    for (int i = 2; i < argc; i++)
-        if (strstr(one->id, argv[i]))
-            return 1;
-    return argc < 3;
 }
 
 int main(int argc, char **argv)
@@ -554,7 +500,7 @@ int main(int argc, char **argv)
     for (int i = 0; i < CASES; i++) {
         double off;
 
-        if (!is_asked_for(&cases[i], argc, argv))
+        if (!timing_is_asked_for(cases[i].id, argc, argv))
             continue;
         off = difference(runtime, devices, &cases[i]);
         if (off >= 0 && off < (cases[i].dtype == BF16 ? 1e-2 : 1e-4)) {

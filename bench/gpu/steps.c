@@ -411,14 +411,6 @@ static void run_start(double begin)
     hob_scope_close(scope);
 }
 
-static int is_asked_for(const char *name, int argc, char **argv)
-{
-    for (int i = 2; i < argc; i++)
-        if (strstr(name, argv[i]))
-            return 1;
-    return argc < 3;
-}
-
 int main(int argc, char **argv)
 {
     struct hob_runtime_options options = HOB_RUNTIME_OPTIONS_INIT;
@@ -443,20 +435,20 @@ int main(int argc, char **argv)
         linear_relu = 0;
     printf("%s, %s nn.linear_relu\n", hob_device_name(device),
            linear_relu ? "with" : "without");
-    if (is_asked_for("start", argc, argv))
+    if (timing_is_asked_for("start", argc, argv))
         run_start(begin);
-    if (is_asked_for("launches", argc, argv))
+    if (timing_is_asked_for("launches", argc, argv))
         run_launches();
-    if (is_asked_for("training", argc, argv)) {
+    if (timing_is_asked_for("training", argc, argv)) {
         run_training(256);
         run_training(8192);
         run_memory();
     }
-    if (is_asked_for("epilogues", argc, argv)) {
+    if (timing_is_asked_for("epilogues", argc, argv)) {
         run_epilogues(4096);
         run_epilogues(8192);
     }
-    if (is_asked_for("copies", argc, argv))
+    if (timing_is_asked_for("copies", argc, argv))
         run_copies();
     hob_device_unref(device);
     hob_device_unref(tracked);

@@ -2,7 +2,10 @@
 /* timing.c - see timing.h. */
 #include "timing.h"
 
+#include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 enum { WARM_UPS = 4, ROUNDS = 9 };
@@ -60,4 +63,44 @@ double timing_of(hob_scope *root, hob_device *device,
     if (out_host)
         *out_host = median(host);
     return median(all);
+}
+
+/* TENSOR's elements, or NULL. */
+static double *values_of(hob_tensor *tensor)
+{
+    const int64_t count = hob_tensor_count(tensor);
+    hob_error error = HOB_ERROR_INIT;
+    double *values = malloc((size_t)count * sizeof(*values));
+
+    if (values && hob_read_f64(tensor, values, count, &error)) {
+        fprintf(stderr, "%s\n", error.message);
+        free(values);
+        values = NULL;
+    }
+    hob_error_release(&error);
+    return values;
+}
+
+double timing_difference(hob_tensor *const results[2])
+{
+    const int64_t count = hob_tensor_count(results[0]);
+    double *a = values_of(results[0]), *b = values_of(results[1]);
+    const int is_there = a && b && hob_tensor_count(results[1]) == count;
+    double up = 0, down = 0;
+
+    for (int64_t k = 0; is_there && k < count; k++) {
+        up += (a[k] - b[k]) * (a[k] - b[k]);
+        down += b[k] * b[k];
+    }
+    free(a);
+    free(b);
+    return is_there ? sqrt(up) / (sqrt(down) + 1e-30) : -1;
+}
+
+int timing_is_asked_for(const char *name, int argc, char **argv)
+{
+    for (int i = 2; i < argc; i++)
+        if (strstr(name, argv[i]))
+            return 1;
+    return argc < 3;
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* timing.h - how long calls on a device take, one after the other. */
+/* timing.h - what the programs of this folder share: how long calls on a device
+ * take, one after the other; how far off results are; which cases run. */
 #ifndef TIMING_H
 #define TIMING_H
 
@@ -16,5 +17,12 @@ double timing_now(void); /* seconds, of a clock that does not jump */
 double timing_of(hob_scope *root, hob_device *device,
                  hob_status (*run)(hob_scope *scope, void *work), void *work,
                  double *out_host);
+
+/* The norm of the difference of RESULTS[0] and RESULTS[1] by that of the
+ * latter; negative, and told, if they cannot be read or differ in number. */
+double timing_difference(hob_tensor *const results[2]);
+
+/* Whether NAME has one of ARGV's words from 2 on in it, or there are none. */
+int timing_is_asked_for(const char *name, int argc, char **argv);
 
 #endif

@@ -7,27 +7,20 @@
  * and leave it alone; an op that has tensors of both. peer_two.py prints
  * PyTorch's copies. The status says whether all was right.
  */
+#include "timing.h"
+
 #include <hob/hob.h>
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 enum { ROUNDS = 9, PARAMS = 4, STEPS = 20 };
 
 static hob_runtime *runtime;
 static hob_device *devices[2], *tracked[2];
 static int failures;
-
-static double now(void)
-{
-    struct timespec t;
-
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 static void check(int is_right, const char *what)
 {
@@ -141,7 +134,7 @@ static void time_copies(int64_t bytes)
         double all[ROUNDS];
 
         for (int i = -3; i < ROUNDS; i++) {
-            const double begin = now();
+            const double begin = timing_now();
 
             for (int k = 0; k < 10; k++) {
                 hob_scope *inner = hob_scope_child(scope);
@@ -152,7 +145,7 @@ static void time_copies(int64_t bytes)
             if (hob_device_sync(devices[!from], NULL))
                 break;
             if (i >= 0)
-                all[i] = (now() - begin) / 10;
+                all[i] = (timing_now() - begin) / 10;
         }
         qsort(all, ROUNDS, sizeof(all[0]), ascending);
         printf("copy of %" PRId64 " bytes from %d %*s%10.3f us %8.2f GB/s\n",
