@@ -124,6 +124,17 @@ static hob_status wrong_dtype(struct hob_call *call,
                           call->device->at[0]->name, call->op_name);
 }
 
+/* The kernel may turn down what it was said to serve: then the body. */
+static hob_status run_kernel(struct hob_call *call, struct hob__route *route)
+{
+    hob_status status = hob__run_entry(call, route);
+
+    if (status != HOB_ERR_UNSUPPORTED || !route->body)
+        return status;
+    hob_error_release(call->core->error);
+    return hob__run_body(call, route->body, 0);
+}
+
 hob_status hob__base(struct hob_call *call)
 {
     const struct hob__op *op = call->core->op;
@@ -141,6 +152,8 @@ hob_status hob__base(struct hob_call *call)
     if (!route->entry)
         return route->body ? hob__run_body(call, route->body, 0)
                            : hob__diagnose_unlisted(call, route);
+    if (call->core->served == HOB__SERVED)
+        return run_kernel(call, route);
     unknown = hob__unknown_argument(call, route);
     if (unknown >= 0 && !route->body)
         return hob__call_fail(
@@ -148,13 +161,8 @@ hob_status hob__base(struct hob_call *call)
             "the kernel on %s does not know %s, which has come later: leave "
             "it at its default, or install a newer version of the plugin",
             call->device->at[0]->name, op->signature.params[unknown].name);
-    if (unknown < 0 && hob__entry_serves(call, route->entry)) {
-        hob_status status = hob__run_entry(call, route);
-
-        if (status != HOB_ERR_UNSUPPORTED || !route->body)
-            return status;
-        hob_error_release(call->core->error);
-    }
+    if (unknown < 0 && hob__entry_serves(call, route->entry))
+        return run_kernel(call, route);
     if (route->body)
         return hob__run_body(call, route->body, 0);
     return wrong_dtype(call, route->entry);

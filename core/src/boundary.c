@@ -9,6 +9,7 @@
 #include "boundary.h"
 
 #include "error.h"
+#include "known.h"
 #include "lazy.h"
 #include "process.h"
 #include "recording.h"
@@ -67,6 +68,8 @@ static hob_status run(struct hob_call *call, const hob_value *args,
 {
     hob_scope *scope = call->scope;
     hob_status status = HOB_OK;
+    struct hob__known_key key;
+    int is_known = 0;
 
     if (scope->depth > HOB__CALL_DEPTH)
         return hob__call_fail(call, HOB_ERR_PLUGIN,
@@ -82,6 +85,8 @@ static hob_status run(struct hob_call *call, const hob_value *args,
             hob__settle_moves(call);
     }
     if (!status)
+        is_known = hob__known_find(call, &key);
+    if (!status && !is_known)
         status = hob__see_tensors(call);
     if (!status && call->core->quantized) /* other calls do the rest */
         return hob__call_quantized(call, out, out_capacity);
@@ -95,8 +100,11 @@ static hob_status run(struct hob_call *call, const hob_value *args,
         status = hob__recording_see(call);
     if (!status)
         status = hob__check_scalars(call);
-    if (!status)
+    if (!status && !is_known) {
         status = hob__infer(call, results);
+        if (!status)
+            hob__known_keep(call, &key);
+    }
     if (!status)
         status = check_room(call, out_capacity);
     if (status)
@@ -194,6 +202,7 @@ hob_status hob__call(hob_scope *scope, uint32_t id, const hob_value *args,
     state.quantized = 0;
     state.index = ++scope->calls;
     state.device_param = 0;
+    state.served = 0;
     call.host = &scope->runtime->host;
     call.op = id;
     call.flags = 0;
