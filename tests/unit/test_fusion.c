@@ -7,6 +7,7 @@
 #include "dlpack_layout.h"
 #include "hob_check.h"
 #include "mock/reference_backend.h"
+#include "runtime.h"
 #include "test_device.h"
 
 #include <hob/hob.h>
@@ -207,6 +208,26 @@ START_TEST(test_fusion_updates_in_place)
     check_ramp(slot, 1, 5);
     ck_assert_uint_eq(blocks(), before);
     ck_assert_uint_eq(in_use(), bytes);
+}
+END_TEST
+
+/* However often a tensor is an input, there is one more handle of it. */
+START_TEST(test_fusion_has_one_handle_of_an_input)
+{
+    hob_scope *first = hob_scope_open(runtime);
+    hob_scope *step = hob_scope_open(runtime);
+    const int64_t before = hob__slab_live(&runtime->tensors);
+    hob_tensor *x = ramp(first, lazy);
+    hob_tensor *sums[10];
+
+    for (int i = 0; i < 10; i++)
+        sums[i] = hob_add(step, x, x);
+    ck_assert_int_eq(hob__slab_live(&runtime->tensors), before + 12);
+    hob_scope_close(first); /* what is put off still has it */
+    check_ramp(sums[9], 2, 0);
+    check_ramp(hob_add(step, sums[9], sums[9]), 4, 0);
+    hob_scope_close(step);
+    ck_assert_int_eq(hob__slab_live(&runtime->tensors), before);
 }
 END_TEST
 
@@ -630,6 +651,7 @@ int main(void)
     tcase_add_test(tc, test_fusion_computes_what_outlives_its_scope);
     tcase_add_test(tc, test_fusion_computes_at_sync_and_eval);
     tcase_add_test(tc, test_fusion_updates_in_place);
+    tcase_add_test(tc, test_fusion_has_one_handle_of_an_input);
     tcase_add_test(tc, test_fusion_keeps_arguments);
     tcase_add_test(tc, test_fusion_tells_a_failure_once);
     tcase_add_test(tc, test_fusion_tells_at_the_call_what_can_be_told);
