@@ -496,6 +496,7 @@ enum { THREADS = 4, ROUNDS = 200 };
 
 struct shared {
     hob_tensor *tensors[ROUNDS];
+    hob_tensor *given[ROUNDS]; /* with elements from the beginning */
     int failed;
 };
 
@@ -508,11 +509,13 @@ static void *use(void *opaque)
 
     for (int i = 0; i < ROUNDS; i++) {
         hob_tensor *x = shared->tensors[i];
-        hob_tensor *y = hob_add(own, x, hob_mul_scalar(own, x, hob_i64(2)));
+        hob_tensor *y =
+            hob_add(own, shared->given[i], hob_mul_scalar(own, x, hob_i64(2)));
 
         if (i % 3 == 0 && hob_read_f64(x, data, COUNT, NULL))
             shared->failed = 1;
-        if (hob_read_f64(y, data, COUNT, NULL) || data[5] != 3 * (5 + i + 1.0))
+        if (hob_read_f64(y, data, COUNT, NULL) ||
+            data[5] != 5 + 2 * (5 + i + 1.0))
             shared->failed = 1;
     }
     hob_scope_close(own);
@@ -527,9 +530,13 @@ START_TEST(test_fusion_of_several_threads)
 
     memset(shared, 0, sizeof(shared));
     for (int i = 0; i < ROUNDS; i++) {
+        hob_tensor *given = ramp(scope, lazy);
+
         x = hob_add_scalar(scope, x, hob_i64(1));
-        for (int k = 0; k < THREADS; k++)
+        for (int k = 0; k < THREADS; k++) {
             shared[k].tensors[i] = x;
+            shared[k].given[i] = given;
+        }
     }
     for (int k = 0; k < THREADS; k++)
         ck_assert_int_eq(pthread_create(&threads[k], NULL, use, &shared[k]), 0);
