@@ -54,6 +54,11 @@ static const struct body *find_body(uint32_t op)
     return NULL;
 }
 
+int fu_has_body(uint32_t op)
+{
+    return find_body(op) != NULL;
+}
+
 static struct hob_fused_step make_step(const struct body_step *from,
                                        uint32_t dtype)
 {
