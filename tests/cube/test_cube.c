@@ -807,6 +807,35 @@ START_TEST(test_cube_scalar_integers)
 }
 END_TEST
 
+static const struct {
+    double number;
+    uint32_t dtype;
+    uint64_t bits;
+} scalar_bits[] = {
+    {1.5, HOB_DTYPE_F64, 0x3ff8000000000000},
+    {-1.5, HOB_DTYPE_F32, 0xbfc00000},
+    {1, HOB_DTYPE_F16, 0x3c00},
+    {-65504, HOB_DTYPE_F16, 0xfbff},
+    {0x1p-14, HOB_DTYPE_F16, 0x0400},
+    {0x3p-24, HOB_DTYPE_F16, 0x0003},
+    {-0.0, HOB_DTYPE_F16, 0x8000},
+    {1e9, HOB_DTYPE_F16, 0x7c00},
+    {NAN, HOB_DTYPE_F16, 0x7e00},
+    {1 + 0x1.8p-7, HOB_DTYPE_BF16, 0x3f82},
+    {-3.7, HOB_DTYPE_I8, 0xfd},
+    {-3.7, HOB_DTYPE_I64, UINT64_MAX - 2},
+    {0.5, HOB_DTYPE_BOOL, 1},
+};
+
+START_TEST(test_cube_scalar_bits)
+{
+    const hob_value value = hob_f64(scalar_bits[_i].number);
+
+    ck_assert_uint_eq(cube_scalar_bits(&value, scalar_bits[_i].dtype),
+                      scalar_bits[_i].bits);
+}
+END_TEST
+
 /* ---- SPIR-V ---- */
 
 /* A header, OpCapability, OpEntryPoint of %4, OpTypeVoid %1, OpFAdd to %9. */
@@ -862,6 +891,8 @@ int main(void)
     tcase_add_test(plain, test_cube_index_widens);
     tcase_add_test(plain, test_cube_round);
     tcase_add_test(plain, test_cube_scalar_integers);
+    tcase_add_loop_test(plain, test_cube_scalar_bits, 0,
+                        sizeof(scalar_bits) / sizeof(scalar_bits[0]));
     tcase_add_test(plain, test_cube_spirv_exact);
     suite_add_tcase(suite, plain);
     tcase_add_checked_fixture(cache, cache_setup, cache_teardown);
