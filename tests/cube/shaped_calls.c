@@ -208,6 +208,14 @@ static const struct shaped {
      {X2(40, 63), X2(70, 63), X2(70, 100), B2(40, 70), X2(40, 70), S2(40, 1),
       X2(40, 1), X2(40, 100), ABSENT, R(3), N(1), N(1)},
      {X2(40, 63), X2(70, 63), X2(70, 100), X2(40, 70)}},
+    {&cube_attention_entries,
+     "attention_delta",
+     {X3(64, 256, 64), X3(64, 256, 64)},
+     {S3(64, 256, 1)}},
+    {&cube_attention_entries,
+     "attention_delta",
+     {X2(40, 63), X2(40, 63)},
+     {S2(40, 1)}},
 };
 
 #undef X3
