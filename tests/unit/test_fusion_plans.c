@@ -49,19 +49,42 @@ static hob_tensor *matrix(hob_scope *scope, hob_device *device, int64_t rows,
     return hob_from_f32(scope, device, data, shape, 2);
 }
 
-/* Each is the first one but for one thing that a plan depends on. */
+/* Each is an earlier one but for one thing that a plan depends on. */
 enum variant {
     PLAIN,
     ROW,     /* the second input is broadcast */
     COLUMN,  /* likewise, the other way */
     SAME,    /* both inputs are one tensor */
-    HELD,    /* a value in the middle is held */
-    ASKED,   /* and asked for besides */
+    ASKED,   /* a value in the middle is asked for besides */
     OVER_0,  /* the reduction goes over another dimension */
     OTHER,   /* another op */
     WIDE,    /* of another dtype */
+    DROPPED, /* nobody has the value in the middle */
+    READ,    /* nobody, but what is put off reads it */
+    FOLD,    /* the reduction reads an input */
+    NARROW,  /* that has shorter rows */
     VARIANTS /* and numbers differ by the round */
 };
+
+/* The value in the middle of VARIANT, made in SCOPE. */
+static hob_tensor *make_middle(hob_scope *scope, hob_device *device,
+                               enum variant variant, double number)
+{
+    hob_tensor *a = matrix(scope, device, ROWS, variant == NARROW ? 5 : COLUMNS,
+                           (float)number);
+    hob_tensor *b = a;
+
+    if (variant == FOLD || variant == NARROW)
+        return a;
+    if (variant != SAME)
+        b = matrix(scope, device, variant == ROW ? 1 : ROWS,
+                   variant == COLUMN ? 1 : COLUMNS, 2);
+    if (variant == WIDE) {
+        a = hob_cast(scope, a, HOB_DTYPE_F64);
+        b = hob_cast(scope, b, HOB_DTYPE_F64);
+    }
+    return hob_mul_scalar(scope, hob_add(scope, a, b), hob_f64(number));
+}
 
 /* Compute VARIANT on DEVICE with NUMBER in it; what it gives goes to OUT. */
 static void compute(hob_device *device, enum variant variant, double number,
@@ -69,32 +92,27 @@ static void compute(hob_device *device, enum variant variant, double number,
 {
     hob_error error = HOB_ERROR_INIT;
     hob_scope *scope = hob_scope_open(runtime);
-    hob_tensor *a = matrix(scope, device, ROWS, COLUMNS, (float)number);
-    hob_tensor *b = variant == SAME
-                        ? a
-                        : matrix(scope, device, variant == ROW ? 1 : ROWS,
-                                 variant == COLUMN ? 1 : COLUMNS, 2);
-    hob_tensor *asked[2], *middle, *sum;
-    int64_t rest = variant == OVER_0 ? COLUMNS : ROWS;
+    hob_scope *first = hob_scope_child(scope);
+    hob_tensor *middle = make_middle(first, device, variant, number);
+    hob_tensor *sum = middle, *read = middle, *asked[2];
 
-    if (variant == WIDE) {
-        a = hob_cast(scope, a, HOB_DTYPE_F64);
-        b = hob_cast(scope, b, HOB_DTYPE_F64);
-    }
-    middle = hob_mul_scalar(scope, hob_add(scope, a, b), hob_f64(number));
-    if (variant == HELD || variant == ASKED)
-        hob_tensor_ref(middle);
-    sum = variant == OTHER ? hob_exp(scope, middle) : hob_relu(scope, middle);
+    if (variant != FOLD && variant != NARROW)
+        sum = variant == OTHER ? hob_exp(first, sum) : hob_relu(first, sum);
+    sum = hob_sum_dim(first, sum, variant == OVER_0 ? 0 : 1);
     sum = hob_add_scalar(scope, sum, hob_f64(0.25 * number));
-    sum = hob_sum_dim(scope, sum, variant == OVER_0 ? 0 : 1);
+    if (variant == READ)
+        read = hob_neg(scope, middle);
+    if (variant == DROPPED || variant == READ)
+        hob_scope_close(first);
     asked[0] = sum;
     asked[1] = middle;
     ck_assert_hob_ok(hob_eval(asked, variant == ASKED ? 2 : 1, &error));
     memset(out, 0, 2 * SIZE * sizeof(double));
-    ck_assert_hob_ok(hob_read_f64(sum, out, rest, &error));
-    ck_assert_hob_ok(hob_read_f64(middle, out + SIZE, SIZE, &error));
-    if (variant == HELD || variant == ASKED)
-        hob_tensor_unref(middle);
+    ck_assert_hob_ok(
+        hob_read_f64(sum, out, variant == OVER_0 ? COLUMNS : ROWS, &error));
+    if (variant != DROPPED)
+        ck_assert_hob_ok(
+            hob_read_f64(read, out + SIZE, hob_tensor_count(read), &error));
     hob_scope_close(scope);
 }
 
