@@ -33,6 +33,7 @@ extern const char cube_text_circular[];
 extern const char cube_text_circular64[];
 extern const char cube_text_conv[];
 extern const char cube_text_conv_direct[];
+extern const char cube_text_conv_few[];
 extern const char cube_text_cross_entropy[];
 extern const char cube_text_fill[];
 extern const char cube_text_group_norm[];
