@@ -93,7 +93,7 @@ static int run_locked(struct ccu_device *device, const struct ccu_plan *plan,
     static const double one64 = 1.0, zero64 = 0.0;
     const int is_double = product->dtype == HOB_DTYPE_F64;
     struct ccu_blas *blas = &device->blas;
-    const int result = ccu_plan_set_bias(blas, plan, product->bias);
+    const int result = ccu_plan_set_pointers(blas, plan, product);
 
     if (result)
         return result;

@@ -27,6 +27,7 @@ extern const char cube_text_pairs[];
 extern const char cube_text_adam[];
 extern const char cube_text_arange[];
 extern const char cube_text_attention[];
+extern const char cube_text_attention_delta[];
 extern const char cube_text_batch_norm[];
 extern const char cube_text_batch_norm_backward[];
 extern const char cube_text_circular[];

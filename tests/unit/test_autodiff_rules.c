@@ -475,7 +475,7 @@ static const char *const without_row[] = {
     "max_pool2d_backward", "avg_pool2d_backward",  /* the pools, twice */
     "max_pool2d_x_backward",                       /* likewise */
     "cross_entropy_backward",                      /* likewise */
-    "attention_backward",                          /* attention, twice */
+    "attention_backward", "attention_delta",       /* attention, twice */
     "layer_norm_backward",                         /* layer_norm, twice */
     "rms_norm_backward",                           /* likewise */
     "batch_norm_backward",                         /* batch_norm, twice */
