@@ -57,10 +57,10 @@ static int is_same_tensor(const struct fu_input *a, const struct fu_input *b)
 {
     const struct hob_view *x, *y;
 
-    if (a->value || b->value)
+    if (!fu_tensor_of(a) || !fu_tensor_of(b))
         return a->value == b->value;
-    x = hob_tensor_view(a->tensor);
-    y = hob_tensor_view(b->tensor);
+    x = hob_tensor_view(fu_tensor_of(a));
+    y = hob_tensor_view(fu_tensor_of(b));
     return x->data == y->data && x->dtype == y->dtype && x->rank == y->rank &&
            x->scheme == y->scheme &&
            !memcmp(x->shape, y->shape, x->rank * sizeof(int64_t)) &&
@@ -163,8 +163,7 @@ static void make_args(const struct binding *b, hob_value *args,
             const struct fu_seen seen = fu_see(input);
 
             args[i] = hob_value_make(HOB_TAG_TENSOR, 1);
-            args[i].u.tensor =
-                input->value ? input->value->tensor : input->tensor;
+            args[i].u.tensor = fu_tensor_of(input);
             if (!metas)
                 continue;
             memset(metas, 0, sizeof(*metas));

@@ -49,8 +49,9 @@ struct fu_item *fu_maker_of(const struct fu_window *window,
 
 const void *fu_key_of(const struct fu_input *input)
 {
-    return input->value ? (const void *)input->value
-                        : hob_tensor_view(input->tensor)->data;
+    hob_tensor *tensor = fu_tensor_of(input);
+
+    return tensor ? hob_tensor_view(tensor)->data : (const void *)input->value;
 }
 
 void fu_window_fill(struct fu_window *window, struct fu_node *const *nodes,

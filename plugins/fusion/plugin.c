@@ -181,7 +181,9 @@ static void state_release(void *opaque, void *word)
 
     fu_garbage_init(&garbage, layer->host);
     pthread_mutex_lock(&layer->lock);
-    if (!fu_is_settled(word))
+    if (fu_is_settled(word))
+        fu_value_forget_locked(value, &garbage);
+    else
         fu_value_leave_locked(layer, value, &garbage);
     fu_node_unref_locked(layer, value->node);
     pthread_mutex_unlock(&layer->lock);

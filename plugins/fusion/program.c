@@ -109,7 +109,7 @@ static uint8_t operand_of(const struct fu_window *window, uint32_t index,
 {
     const struct fu_group *group = &window->groups[index];
     const struct fu_item *maker = maker_in(window, index, input);
-    hob_tensor *tensor = input->value ? input->value->tensor : input->tensor;
+    hob_tensor *tensor = fu_tensor_of(input);
 
     if (maker && maker->class == FU_CONSTANT)
         return add_constant(window->layer, group, scope, p, maker->node);
