@@ -277,10 +277,10 @@ hob_status cube_kernel_make(struct cube_kernels *kernels,
                             char **out_message)
 {
     struct cube_device *device = kernels->device;
-    const struct cube_target target = {device->runtime->language,
-                                       device->limits.subgroup_size,
-                                       device->limits.param_bytes,
-                                       device->limits.keeps_nan};
+    const struct cube_target target = {
+        device->runtime->language, device->limits.subgroup_size,
+        device->limits.param_bytes, device->limits.keeps_nan,
+        device->limits.converts};
     const struct cube_program *program = variant->program;
     struct cube_kernel *kernel = malloc(sizeof(*kernel));
     struct cube_source source = {
