@@ -19,7 +19,7 @@ enum fu_class {
     FU_OTHER,   /* runs as it is */
     FU_STEP,    /* an element of the result follows from one of each operand */
     FU_FOLD,    /* of all elements along the last dimensions */
-    FU_BODY,    /* several steps that go along the last dimension */
+    FU_BODY,    /* along the last dimension: an op, or the steps of its body */
     FU_CONSTANT /* the same number everywhere */
 };
 
@@ -52,7 +52,7 @@ struct fu_group {
     uint8_t is_gone;  /* joined with another */
     uint16_t first, last;
     uint16_t count;
-    uint16_t match; /* whose op takes the place of its members; 0: none's */
+    uint16_t match;   /* whose op takes the place of its members; 0: none's */
     uint16_t product; /* item, from 1: a product that its program finishes */
     uint16_t key_count;
     const void *keys[HOB_FUSED_MAX_INPUTS]; /* what it reads: values, data */
@@ -119,8 +119,8 @@ static inline int fu_is_fused(const struct fu_item *item)
 
 /* ---- body.c ---- */
 
-/* Whether ITEM's node is a body that the backend may have in a program; then
- * ITEM says so. */
+/* Whether ITEM's node goes along rows and the backend may have it in a program,
+ * as one step or several; then ITEM says so. */
 int fu_classify_body(const struct fu_layer *layer, struct fu_item *item);
 /* Of a program that has ITEM. */
 uint32_t fu_step_count(const struct fu_item *item);

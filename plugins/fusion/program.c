@@ -183,7 +183,7 @@ static int add_own_steps(struct fu_program *p, const struct fu_item *item,
     struct hob_fused_step *step = &p->steps[p->program.step_count];
 
     if (item->class == FU_BODY)
-        return fu_add_body(p, item, args[0], STEP_MARK);
+        return fu_add_body(p, item, args, STEP_MARK);
     if (p->program.step_count == HOB_FUSED_MAX_STEPS)
         return 1;
     *step = item->step;

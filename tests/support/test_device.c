@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "test_device.h"
 
+#include <hob/ext/fusion.h>
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -35,6 +37,16 @@ hob_status test_device_open(hob_runtime *runtime, const char *spec,
     if (used >= sizeof(text))
         return HOB_ERR_ARGUMENT;
     return hob_device_open(runtime, text, out_device, error);
+}
+
+void test_device_wait(hob_scope *scope, hob_device *device)
+{
+    void *instance = NULL;
+    const struct hob_fused_compute *fused = hob_scope_host(scope)->interface(
+        device, HOB_FUSED_COMPUTE, HOB_FUSED_COMPUTE_VERSION, &instance);
+
+    if (fused && fused->set_waits)
+        fused->set_waits(instance, 1);
 }
 
 const char *const *test_device_paths(uint32_t *out_count)

@@ -69,6 +69,7 @@ static void setup(void)
     ck_assert_hob_ok(test_device_open(runtime, "fusion(flex)", &lazy, &error));
     ck_assert_hob_ok(hob_fusion_watch(lazy, watch, NULL, &error));
     scope = hob_scope_open(runtime);
+    test_device_wait(scope, lazy);
     forget();
 }
 
@@ -198,11 +199,12 @@ START_TEST(test_fusion_softmax_alone_is_the_backends)
 }
 END_TEST
 
-/* flex has a better kernel for longer rows. */
+/* Longer rows fill no block of flex. */
 START_TEST(test_fusion_softmax_stays_out_where_it_costs)
 {
+    const int64_t shape[] = {3, 5000};
     hob_error error = HOB_ERROR_INIT;
-    hob_tensor *x = numbers(scope, lazy, matrix, 2, 1);
+    hob_tensor *x = numbers(scope, lazy, shape, 2, 1);
     hob_tensor *y = hob_softmax(
         scope, hob_mul_scalar(scope, hob_neg(scope, x), hob_f64(5)), -1);
 
@@ -211,6 +213,83 @@ START_TEST(test_fusion_softmax_stays_out_where_it_costs)
         ck_assert_str_eq(seen.name[0], "neg+mul_scalar");
         ck_assert_int_eq(seen.singles, 1);
     }
+}
+END_TEST
+
+/* The op that ROUND chooses on X, with WEIGHT and BIAS, between two others. */
+static hob_tensor *along_rows(int round, hob_tensor *x, hob_tensor *weight,
+                              hob_tensor *bias)
+{
+    hob_tensor *h = hob_add(scope, x, hob_square(scope, x));
+
+    switch (round % 4) {
+    case 0:
+        h = hob_layer_norm(scope, h, weight, bias, 1e-3);
+        break;
+    case 1:
+        h = hob_rms_norm(scope, h, weight, 1e-3);
+        break;
+    case 2:
+        h = hob_layer_norm(scope, h, NULL, bias, 1e-3);
+        break;
+    default:
+        h = hob_log_softmax(scope, h, -1);
+        break;
+    }
+    return hob_mul(scope, hob_move(scope, h), x);
+}
+
+/* What goes along rows is in the kernel of what is before and after, and reads
+ * its vectors once. flex has its own kernel there, and gives its bits; the
+ * steps of GPUs add up in another order, and they leave halves alone. */
+START_TEST(test_fusion_norms_join_others)
+{
+    const int64_t lengths[] = {130, 13, 257}, length = lengths[_i % 3];
+    const int64_t shape[] = {3, 11, length}, count = 33 * length;
+    const int is_half = _i >= 12, is_bits = test_device_is_flex();
+    const uint64_t size = is_half ? 2 : 4;
+    const uint64_t vectors = (uint64_t[]){2, 1, 1, 0}[_i % 4];
+    float *out[2];
+    hob_error error = HOB_ERROR_INIT;
+
+    for (int i = 0; i < 2; i++) {
+        hob_device *device = i ? plain : lazy;
+        const hob_dtype dtype = is_half ? HOB_DTYPE_BF16 : HOB_DTYPE_F32;
+        hob_tensor *x =
+            hob_cast(scope, numbers(scope, device, shape, 3, 1), dtype);
+        hob_tensor *w =
+            hob_cast(scope, numbers(scope, device, &length, 1, 2), dtype);
+        hob_tensor *b =
+            hob_cast(scope, numbers(scope, device, &length, 1, 3), dtype);
+        hob_tensor *there[] = {x, w, b};
+
+        ck_assert_hob_ok(hob_eval(there, 3, &error));
+        forget();
+        out[i] = malloc((size_t)count * sizeof(float));
+        ck_assert_ptr_nonnull(out[i]);
+        x = along_rows(_i, x, w, b);
+        ck_assert_hob_ok(hob_eval(&x, 1, &error));
+        if (i == 0 && (is_bits || !is_half)) {
+            ck_assert_int_eq(seen.singles, 0);
+            ck_assert_int_eq(seen.groups, 1);
+            ck_assert_uint_eq(seen.ops[0], 4);
+            ck_assert_uint_eq(seen.inputs[0], 1 + vectors);
+            ck_assert_uint_eq(seen.values[0], 1);
+            ck_assert_uint_eq(
+                seen.read[0],
+                size * (uint64_t)(count + (int64_t)vectors * length));
+            ck_assert_uint_eq(seen.written[0], size * (uint64_t)count);
+        }
+        ck_assert_hob_ok(hob_read_f32(x, out[i], count, &error));
+    }
+    if (is_bits && length > 16)
+        ck_assert_mem_eq(out[0], out[1], (size_t)count * sizeof(float));
+    for (int64_t i = 0; i < count; i++)
+        ck_assert_float_eq_tol(out[0][i], out[1][i],
+                               (is_half ? 0x1p-7F : 0x1p-18F) *
+                                   fmaxf(1, fabsf(out[1][i])));
+    free(out[0]);
+    free(out[1]);
 }
 END_TEST
 
@@ -621,6 +700,7 @@ int main(void)
     tcase_add_test(tc, test_fusion_softmax_joins_others);
     tcase_add_test(tc, test_fusion_softmax_alone_is_the_backends);
     tcase_add_test(tc, test_fusion_softmax_stays_out_where_it_costs);
+    tcase_add_loop_test(tc, test_fusion_norms_join_others, 0, 24);
     tcase_add_test(tc, test_fusion_lone_ops_run_as_they_are);
     tcase_add_test(tc, test_fusion_stores_what_others_read);
     tcase_add_test(tc, test_fusion_constants_are_no_tensors);
@@ -631,6 +711,10 @@ int main(void)
     tcase_add_test(tc, test_fusion_groups_form_no_circle);
     tcase_add_test(tc, test_fusion_splits_many_values);
     tcase_add_test(tc, test_fusion_splits_many_numbers);
+    suite_add_tcase(suite, tc);
+    tc = tcase_create("random");
+    tcase_add_checked_fixture(tc, setup, teardown);
+    tcase_set_timeout(tc, 60);
     tcase_add_loop_test(tc, test_fusion_of_random_programs, 0, 10);
     suite_add_tcase(suite, tc);
     return hob_check_main(suite);
