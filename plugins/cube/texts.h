@@ -33,6 +33,7 @@ extern const char cube_text_batch_norm[];
 extern const char cube_text_batch_norm_backward[];
 extern const char cube_text_circular[];
 extern const char cube_text_circular64[];
+extern const char cube_text_column_sums[];
 extern const char cube_text_columns[];
 extern const char cube_text_conv[];
 extern const char cube_text_conv_direct[];
