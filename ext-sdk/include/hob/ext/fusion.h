@@ -272,6 +272,36 @@ struct hob_pattern {
     const char *replace, *with_text;
 };
 
+static inline int hob_pattern_is_number(const hob_value *value)
+{
+    return value->tag == HOB_TAG_F64 || value->tag == HOB_TAG_I64 ||
+           value->tag == HOB_TAG_U64;
+}
+
+static inline double hob_pattern_number(const hob_value *value)
+{
+    return value->tag == HOB_TAG_F64   ? value->u.f64
+           : value->tag == HOB_TAG_I64 ? (double)value->u.i64
+                                       : (double)value->u.u64;
+}
+
+/* Nonzero if a pattern's attribute A is met by B: all bits are equal, but that
+ * a number may be written 2 and given as 2.0. */
+static inline int hob_pattern_is_same_value(const hob_value *a,
+                                            const hob_value *b)
+{
+    if (a->tag == b->tag && (a->tag == HOB_TAG_I64S || a->tag == HOB_TAG_F64S))
+        return a->count == b->count &&
+               !memcmp(a->u.i64s, b->u.i64s, a->count * sizeof(int64_t));
+    if (a->tag == b->tag && a->tag == HOB_TAG_STR)
+        return a->count == b->count && !memcmp(a->u.str, b->u.str, a->count);
+    if (hob_pattern_is_number(a) && hob_pattern_is_number(b) &&
+        a->tag != b->tag)
+        return hob_pattern_number(a) == hob_pattern_number(b);
+    return a->tag == b->tag &&
+           (a->tag == HOB_TAG_ABSENT || a->u.u64 == b->u.u64);
+}
+
 /* ---- what the decorator tells of itself ---- */
 
 #define HOB_FUSION_INSPECT "fusion.inspect"
