@@ -16,11 +16,12 @@
 enum { FU_WINDOW = 256, FU_WORDS = FU_WINDOW / 64 };
 
 enum fu_class {
-    FU_OTHER,   /* runs as it is */
-    FU_STEP,    /* an element of the result follows from one of each operand */
-    FU_FOLD,    /* of all elements along the last dimensions */
-    FU_BODY,    /* along the last dimension: an op, or the steps of its body */
-    FU_CONSTANT /* the same number everywhere */
+    FU_OTHER,    /* runs as it is */
+    FU_STEP,     /* an element of the result follows from one of each operand */
+    FU_FOLD,     /* of all elements along the last dimensions */
+    FU_BODY,     /* along the last dimension: an op, or the steps of its body */
+    FU_CONSTANT, /* the same number everywhere */
+    FU_VIEW      /* between members of its group: nothing to compute */
 };
 
 /* A node of the window. */
@@ -36,6 +37,10 @@ struct fu_item {
     uint8_t stays;              /* not stored, and wanted: it stays pending */
     uint8_t is_needed_again;    /* by a member that stays */
     uint8_t reg;
+    /* Of a member that lies otherwise over the group's space: which of that's
+     * dimensions each of its own is, HOB_MAX_RANK: none. 0: as they are. */
+    uint8_t frame_rank;
+    uint8_t frame[HOB_MAX_RANK];
     uint16_t readers; /* inputs of its group that are its value */
     uint16_t group;
     uint16_t next;  /* member of its group; FU_WINDOW: none */
