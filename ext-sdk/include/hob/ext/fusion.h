@@ -50,6 +50,8 @@
 #include <hob/ext/plugin.h>
 #include <hob/fusion.h>
 
+#include <string.h>
+
 HOB_BEGIN_DECLS
 
 #define HOB_FUSED_COMPUTE "fused.compute"
