@@ -27,21 +27,22 @@ enum {
 #define PROGRAM(name_, shared_)                                                \
     {                                                                          \
         .name = name_, .text = cube_text_scan,                                 \
-        .buffers = {{"out", CUBE_WRITTEN}, {"x", 0}, {"totals", CUBE_WRITTEN}},\
-        .params = {{"n", CUBE_INDEX, 0},                                       \
-                   {"lines", CUBE_INDEX, 0},                                   \
-                   {"chunks", CUBE_INDEX, 0},                                  \
-                   {"chunk_size", CUBE_INDEX, 0},                              \
-                   {"out_step", CUBE_INDEX, 0},                                \
-                   {"x_step", CUBE_INDEX, 0},                                  \
-                   CUBE_SPACE_PARAMS,                                          \
-                   CUBE_OPERAND_PARAMS("out"),                                 \
+        .buffers = {{"out", CUBE_WRITTEN},                                     \
+                    {"x", 0},                                                  \
+                    {"totals", CUBE_WRITTEN}},                                 \
+        .params = {{"n", CUBE_INDEX, 0},        {"lines", CUBE_INDEX, 0},      \
+                   {"chunks", CUBE_INDEX, 0},   {"chunk_size", CUBE_INDEX, 0}, \
+                   {"out_step", CUBE_INDEX, 0}, {"x_step", CUBE_INDEX, 0},     \
+                   CUBE_SPACE_PARAMS,           CUBE_OPERAND_PARAMS("out"),    \
                    CUBE_OPERAND_PARAMS("x")},                                  \
         .shared = {shared_},                                                   \
         .constants = {"RANK", "COLUMNS", "TOTALS", "HAS_CARRY", "ITEMS"},      \
         .symbols = {"SCAN", "IDENTITY"}, .flags = CUBE_SPACES,                 \
     }
-#define SCRATCH {"scratch", "VALUE_x", "2 * GROUP_SIZE"}
+#define SCRATCH                                                                \
+    {                                                                          \
+        "scratch", "VALUE_x", "2 * GROUP_SIZE"                                 \
+    }
 
 static const struct cube_program rows_program = PROGRAM("scan", SCRATCH);
 static const struct cube_program columns_program =
