@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * groups.c - groups with a softmax or a norm in them, on a device as it is and
- * under fusion: groups DEVICE [CASE...].
+ * groups.c - groups with a softmax, a norm or a view in them, on a device as it
+ * is and under fusion: groups DEVICE [CASE...].
  *
  * Results are compared at first. Bytes are those that have to be read and
  * written if nothing in between is, so TB/s is to be seen beside that of neg,
@@ -73,12 +73,21 @@ static void masked(hob_scope *scope, hob_tensor *const *in, hob_tensor **out)
         -1);
 }
 
+static void turned(hob_scope *scope, hob_tensor *const *in, hob_tensor **out)
+{
+    hob_tensor *y = hob_swap_dims(scope, hob_relu(scope, in[0]), 0, 1);
+
+    out[0] =
+        hob_add(scope, hob_move(scope, y), hob_swap_dims(scope, in[1], 0, 1));
+}
+
 static const struct group groups[] = {
     {"neg", one, 2, 1},
     {"residual add, layer norm", residual, 4, 2},
     {"layer norm, gelu", norm_gelu, 2, 1},
     {"rms norm times silu", rms_gate, 3, 1},
     {"scale, add, softmax", masked, 3, 1},
+    {"relu, turn, add", turned, 3, 1},
 };
 enum { GROUPS = sizeof(groups) / sizeof(groups[0]) };
 

@@ -99,6 +99,11 @@ static const struct body *find_body(uint32_t op)
     return NULL;
 }
 
+int fu_has_body(uint32_t op)
+{
+    return find_body(op) != NULL;
+}
+
 /* ---- the op's arguments ---- */
 
 /* Which of NODE's inputs are the op's tensors: NONE where one is absent. */

@@ -121,7 +121,8 @@ struct fu_layer {
     uint64_t held;        /* by nodes, as far as they say */
     uint64_t held_still;  /* after the latest flush for that reason */
     struct fu_pool pool;
-    struct fu_window *spare; /* for the next evaluation */
+    struct fu_window *windows; /* with their plans, the latest first */
+    uint32_t window_count;
     struct fu_node *pending[FU_LISTS];
     /* What the base offers, if the layer is right above it; else NULL. */
     const struct hob_fused_compute *fused;

@@ -45,7 +45,12 @@ static void layer_close(void *opaque)
     struct fu_layer *layer = (struct fu_layer *)opaque;
 
     fu_kernels_free(layer->kernels);
-    fu_window_free(layer->spare);
+    while (layer->windows) {
+        struct fu_window *window = layer->windows;
+
+        layer->windows = window->next;
+        fu_window_free(window);
+    }
     free(layer->patterns);
     fu_pool_release(&layer->pool);
     pthread_cond_destroy(&layer->ran);

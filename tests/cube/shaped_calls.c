@@ -184,6 +184,10 @@ static const struct shaped {
      "conv2d_weight_backward",
      {X4(8, 8, 30, 30), L4(8, 1, 3, 3), X4(8, 8, 30, 30), L0, L1(1), L0, N(8)},
      {X4(8, 1, 3, 3)}},
+    /* rows that no group keeps */
+    {&cube_rows_entries, "softmax", {X2(3, 65536), N(1)}, {X2(3, 65536)}},
+    {&cube_rows_entries, "layer_norm",
+     {X2(3, 65536), ABSENT, ABSENT, R(1)}, {X2(3, 65536)}},
     /* large and small tiles, narrow and wide rows, all options */
     {&cube_attention_entries,
      "attention",

@@ -293,6 +293,101 @@ START_TEST(test_fusion_norms_join_others)
 }
 END_TEST
 
+/* Views that part elementwise ops, by ROUND: X is [33, 130], and what comes of
+ * it has as many elements. *OUT_OPS is how many ops there are. */
+static hob_tensor *across_views(int round, hob_tensor *x, uint32_t *out_ops)
+{
+    const int64_t with_ones[] = {33, 1, 130, 1}, turned[] = {130, 1, 33};
+    const int64_t axes[] = {2, 3, 0, -3}, dims[] = {3};
+    hob_tensor *h = hob_mul_scalar(scope, hob_exp(scope, x), hob_f64(0.25));
+
+    *out_ops = 4;
+    switch (round) {
+    case 0:
+        h = hob_swap_dims(scope, h, 0, -1);
+        break;
+    case 1:
+        h = hob_reshape(scope, h, with_ones, 4);
+        break;
+    case 2: /* several views */
+        h = hob_permute(scope, hob_reshape(scope, h, with_ones, 4), axes, 4);
+        h = hob_squeeze(scope, h, dims, 1);
+        h = hob_add(scope, h,
+                    numbers(scope, hob_tensor_device(x), turned, 3, 9));
+        *out_ops = 7;
+        break;
+    case 3: /* there and back, with something in between */
+        h = hob_sub(scope, hob_swap_dims(scope, h, 0, 1),
+                    numbers(scope, hob_tensor_device(x), turned + 1, 1, 9));
+        h = hob_swap_dims(scope, hob_relu(scope, h), 1, 0);
+        *out_ops = 7;
+        break;
+    default:
+        h = hob_unsqueeze(scope, hob_swap_dims(scope, h, 0, 1), 1);
+        *out_ops = 5;
+        break;
+    }
+    return hob_neg(scope, h);
+}
+
+/* They are strides of what is read: nothing is computed for them or stored. */
+START_TEST(test_fusion_views_are_strides)
+{
+    double got[BYTES / 4], want[BYTES / 4];
+    hob_error error = HOB_ERROR_INIT;
+    uint32_t ops;
+    hob_tensor *y = across_views(_i, numbers(scope, lazy, matrix, 2, 1), &ops);
+
+    ck_assert_hob_ok(hob_eval(&y, 1, &error));
+    ck_assert_int_eq(seen.groups, 1);
+    ck_assert_int_eq(seen.singles, 0);
+    ck_assert_uint_eq(seen.ops[0], ops);
+    ck_assert_uint_eq(seen.values[0], 1);
+    ck_assert_uint_eq(seen.written[0], BYTES);
+    ck_assert_hob_ok(hob_read_f64(y, got, BYTES / 4, &error));
+    y = across_views(_i, numbers(scope, plain, matrix, 2, 1), &ops);
+    ck_assert_hob_ok(hob_read_f64(y, want, BYTES / 4, &error));
+    ck_assert_mem_eq(got, want, sizeof(got));
+}
+END_TEST
+
+/* Not where the value is read otherwise too, by the shape alone alike; nor
+ * where two values would be read across memory in its place. What is held stays
+ * to be had. */
+START_TEST(test_fusion_views_that_stay)
+{
+    const int64_t square[] = {40, 40};
+    double got[1600], want[1600];
+    hob_error error = HOB_ERROR_INIT;
+
+    for (int i = 0; i < 2; i++) {
+        hob_device *device = i ? plain : lazy;
+        hob_tensor *x = numbers(scope, device, square, 2, 1);
+        hob_tensor *y = numbers(scope, device, square, 2, 2);
+        hob_tensor *h = hob_square(scope, x);
+        hob_tensor *both = hob_add(scope, h, hob_swap_dims(scope, h, 0, 1));
+        hob_tensor *two =
+            hob_neg(scope, hob_swap_dims(scope, hob_mul(scope, x, y), 0, 1));
+        hob_tensor *turned = hob_swap_dims(scope, hob_tanh(scope, y), 0, 1);
+        hob_tensor *all =
+            hob_add(scope, hob_add(scope, both, two),
+                    hob_sub(scope, hob_mul_scalar(scope, turned, hob_f64(3)),
+                            hob_select(scope, x,
+                                       hob_arange(scope, 0, 40, 1, device,
+                                                  HOB_DTYPE_I64),
+                                       0)));
+
+        ck_assert_hob_ok(hob_read_f64(all, i ? want : got, 1600, &error));
+        all = hob_abs(scope, turned);
+        ck_assert_hob_ok(hob_read_f64(all, i ? want : got, 1600, &error));
+        ck_assert_hob_ok(hob_read_f64(both, i ? want : got, 1600, &error));
+        ck_assert_hob_ok(hob_read_f64(two, i ? want : got, 1600, &error));
+        if (i)
+            ck_assert_mem_eq(got, want, sizeof(got));
+    }
+}
+END_TEST
+
 START_TEST(test_fusion_lone_ops_run_as_they_are)
 {
     hob_error error = HOB_ERROR_INIT;
@@ -614,8 +709,15 @@ static hob_tensor *random_op(hob_scope *where, hob_tensor **values, int count,
         return hob_prelu(
             where, x,
             numbers(where, hob_tensor_device(x), (const int64_t[]){1}, 1, 4));
-    default:
+    case 24:
+        x = hob_permute(where, hob_mul_scalar(where, x, hob_f64(0.5)),
+                        (const int64_t[]){2, 0, 1}, 3);
+        x = hob_permute(where, hob_tanh(where, x), (const int64_t[]){1, 2, 0},
+                        3);
         return hob_abs(where, x);
+    default:
+        x = hob_unsqueeze(where, hob_relu(where, x), 1);
+        return hob_squeeze(where, hob_neg(where, x), (const int64_t[]){1}, 1);
     }
 }
 
@@ -701,6 +803,8 @@ int main(void)
     tcase_add_test(tc, test_fusion_softmax_alone_is_the_backends);
     tcase_add_test(tc, test_fusion_softmax_stays_out_where_it_costs);
     tcase_add_loop_test(tc, test_fusion_norms_join_others, 0, 24);
+    tcase_add_loop_test(tc, test_fusion_views_are_strides, 0, 5);
+    tcase_add_test(tc, test_fusion_views_that_stay);
     tcase_add_test(tc, test_fusion_lone_ops_run_as_they_are);
     tcase_add_test(tc, test_fusion_stores_what_others_read);
     tcase_add_test(tc, test_fusion_constants_are_no_tensors);

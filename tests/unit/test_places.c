@@ -2,8 +2,8 @@
 /*
  * Ops that put elements in other places, read planes at any place, or
  * transform rows, on any device against loops in double: im2col and back,
- * grid_sample and its gradients, rfft and irfft. test_differential has pad,
- * roll, triu and tril.
+ * grid_sample and its gradients, interpolate where it moves nothing, rfft and
+ * irfft. test_differential has pad, roll, triu and tril.
  */
 #include "hob_check.h"
 #include "op_fixture.h"
@@ -333,6 +333,32 @@ START_TEST(test_places_grid)
 }
 END_TEST
 
+/* Where all places are elements, Lanczos's filter reads them as they are and
+ * nothing else, and so does its gradient. */
+START_TEST(test_places_resize_of_whole_places)
+{
+    const int64_t shape[4] = {1, 2, 4, 5};
+    const hob_dtype dtype = open_for(_i);
+
+    fill(data, 40, 4);
+    if (_i % OP_DEVICE_COUNT) /* a body multiplies matrices */
+        data[7] = INFINITY;
+    for (int corners = 0; corners < 2 && f.device; corners++) {
+        hob_tensor *x = made(dtype, data, shape, 4, 1);
+
+        op_check(&f, "interpolate",
+                 hob_interpolate(f.scope, x, shape + 2, 2,
+                                 HOB_INTERPOLATE_MODE_LANCZOS3, corners),
+                 data, 40, 0);
+        op_check(&f, "interpolate_backward",
+                 hob_interpolate_backward(
+                     f.scope, x, shape + 2, 2,
+                     HOB_INTERPOLATE_BACKWARD_MODE_LANCZOS3, corners),
+                 data, 40, 0);
+    }
+}
+END_TEST
+
 /* ---- transforms ---- */
 
 static const struct transform {
@@ -460,6 +486,7 @@ int main(void)
     tcase_add_checked_fixture(tc, NULL, teardown);
     tcase_add_loop_test(tc, test_places_columns, 0, LOOPS);
     tcase_add_loop_test(tc, test_places_grid, 0, LOOPS);
+    tcase_add_loop_test(tc, test_places_resize_of_whole_places, 0, LOOPS);
     tcase_add_loop_test(tc, test_places_transforms, 0, LOOPS);
     tcase_add_test(tc, test_places_long_transforms);
     suite_add_tcase(suite, tc);

@@ -223,7 +223,7 @@ template <int COUNT> INLINE void pin(u32 (&values)[COUNT])
 // multiply(): d = a b or, if it ADDS, d += a b, over 16 of K; a and b are tiles
 // with K along the rows. multiply_turned(): d += a b, four registers of a from
 // what d of another product is when packed, b a tile whose rows are of K.
-// multiply_columns(): d += a b, of both the rows are of K.
+// multiply_columns(): the same as multiply() where the rows of both are of K.
 //
 template <int N> struct product;
 
@@ -252,13 +252,18 @@ template <> struct product<64> {
                      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b));
     }
 
-    static __device__ __forceinline__ void multiply_columns(float (&d)[32],
-                                                            u64 a, u64 b)
+    static __device__ __forceinline__ void
+    multiply_columns(float (&d)[32], u64 a, u64 b, u32 adds)
     {
-        asm volatile("wgmma.mma_async.sync.aligned.m64n64k16.f32." ELEMENT
-                     "." ELEMENT " {" NUMBERS_32 "}, %32, %33, 1, 1, 1, 1, 1;"
+        asm volatile("{\n"
+                     ".reg .pred adds;\n"
+                     "setp.ne.b32 adds, %34, 0;\n"
+                     "wgmma.mma_async.sync.aligned.m64n64k16.f32." ELEMENT
+                     "." ELEMENT " {" NUMBERS_32 "}, %32, %33, adds, 1, 1, "
+                     "1, 1;\n"
+                     "}"
                      : PLACES_32(d)
-                     : "l"(a), "l"(b));
+                     : "l"(a), "l"(b), "r"(adds));
     }
 };
 
@@ -287,13 +292,18 @@ template <> struct product<128> {
                      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b));
     }
 
-    static __device__ __forceinline__ void multiply_columns(float (&d)[64],
-                                                            u64 a, u64 b)
+    static __device__ __forceinline__ void
+    multiply_columns(float (&d)[64], u64 a, u64 b, u32 adds)
     {
-        asm volatile("wgmma.mma_async.sync.aligned.m64n128k16.f32." ELEMENT
-                     "." ELEMENT " {" NUMBERS_64 "}, %64, %65, 1, 1, 1, 1, 1;"
+        asm volatile("{\n"
+                     ".reg .pred adds;\n"
+                     "setp.ne.b32 adds, %66, 0;\n"
+                     "wgmma.mma_async.sync.aligned.m64n128k16.f32." ELEMENT
+                     "." ELEMENT " {" NUMBERS_64 "}, %64, %65, adds, 1, 1, "
+                     "1, 1;\n"
+                     "}"
                      : PLACES_64(d)
-                     : "l"(a), "l"(b));
+                     : "l"(a), "l"(b), "r"(adds));
     }
 };
 
@@ -312,14 +322,18 @@ template <> struct product<256> {
                      : "l"(a), "l"(b), "r"(adds));
     }
 
-    static __device__ __forceinline__ void multiply_columns(float (&d)[128],
-                                                            u64 a, u64 b)
+    static __device__ __forceinline__ void
+    multiply_columns(float (&d)[128], u64 a, u64 b, u32 adds)
     {
-        asm volatile("wgmma.mma_async.sync.aligned.m64n256k16.f32." ELEMENT
-                     "." ELEMENT " {" NUMBERS_128
-                     "}, %128, %129, 1, 1, 1, 1, 1;"
+        asm volatile("{\n"
+                     ".reg .pred adds;\n"
+                     "setp.ne.b32 adds, %130, 0;\n"
+                     "wgmma.mma_async.sync.aligned.m64n256k16.f32." ELEMENT
+                     "." ELEMENT " {" NUMBERS_128 "}, %128, %129, adds, 1, 1, "
+                     "1, 1;\n"
+                     "}"
                      : PLACES_128(d)
-                     : "l"(a), "l"(b));
+                     : "l"(a), "l"(b), "r"(adds));
     }
 };
 
