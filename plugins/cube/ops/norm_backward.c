@@ -15,7 +15,8 @@ enum {
     MINE_MOST = 16, /* elements of a row that an invocation keeps */
     LANES_MOST = 512,
     GROUP_LEAST = 64,
-    BUSY = 512,  /* invocations for each processor */
+    BUSY = 512, /* invocations for each processor */
+    SUMS_WIDE = 4,
     FEW_MOST = 4 /* sums that invocations tell each other at a time */
 };
 
@@ -109,9 +110,10 @@ static hob_status launch(const struct norm *norm, void *weights, void *biases)
     else
         cube_job_absent(&job);
     cube_job_view(&job, hob_arg_view(norm->call, 2));
-    job.variant.widths[0] = (uint8_t)norm->wide;
-    for (uint32_t i = 3; i < 6; i++)
+    for (uint32_t i = 0; i < 6; i++)
         job.variant.widths[i] = (uint8_t)norm->wide;
+    if (norm->wide > SUMS_WIDE) /* f32 beside halves */
+        job.variant.widths[1] = job.variant.widths[2] = SUMS_WIDE;
     cube_job_i64(&job, norm->rows);
     cube_job_i64(&job, norm->columns);
     cube_job_i64(&job, norm->parts);
