@@ -16,7 +16,7 @@
 static const struct hob_fused_step *step_at(const struct builder *b,
                                             uint32_t index)
 {
-    return fused_step(b->program, index);
+    return hob_fused_step_at(b->program, index);
 }
 
 static uint32_t inputs_of(const struct builder *b)
