@@ -18,7 +18,8 @@ int test_device_is_flex(void);
 hob_status test_device_open(hob_runtime *runtime, const char *spec,
                             hob_device **out_device, hob_error *error);
 
-/* Let programs on DEVICE wait for compilers: groups are fused the first time. */
+/* Let programs on DEVICE wait for compilers, so that groups are fused the first
+ * time. */
 void test_device_wait(hob_scope *scope, hob_device *device);
 
 /* Whether it opens, and offers that interface. */
