@@ -173,22 +173,26 @@ static hob_status check_variants(struct hob_call *call)
 hob_status hob__bind(struct hob_call *call, const hob_value *args,
                      uint32_t arg_count)
 {
-    const struct hob__signature *signature = &call->core->op->signature;
+    const struct hob__param *params = call->core->op->signature.params;
+    const uint32_t count = call->core->op->signature.param_count;
     hob_status status = HOB_OK;
 
-    if (arg_count > signature->param_count)
+    if (arg_count > count)
         status = hob__call_fail(call, HOB_ERR_ARGUMENT,
-                                "%" PRIu32 " arguments were given, it takes %u",
-                                arg_count, (unsigned)signature->param_count);
+                                "%" PRIu32 " arguments were given, it takes "
+                                "%" PRIu32,
+                                arg_count, count);
     /* To the end in any case: what is moved is consumed on failure too. */
-    for (uint32_t i = 0; i < signature->param_count; i++) {
-        call->args[i] = i < arg_count ? args[i] : hob_none();
+    for (uint32_t i = 0; i < count; i++) {
+        hob_value *value = &call->args[i];
+
+        *value = i < arg_count ? args[i] : hob_none();
         /* The common case first: a tensor where one is due. */
-        if (signature->params[i].type == HOB__TYPE_TENSOR &&
-            call->args[i].tag == HOB_TAG_TENSOR && call->args[i].u.tensor)
+        if (value->tag == HOB_TAG_TENSOR && value->u.tensor &&
+            params[i].type == HOB__TYPE_TENSOR)
             continue;
         if (!status)
-            status = bind_one(call, &signature->params[i], &call->args[i]);
+            status = bind_one(call, &params[i], value);
     }
     if (!status && call->core->op->has_variants)
         status = check_variants(call);

@@ -19,6 +19,38 @@ hob_status hob__check_scalars(struct hob_call *call);
 /* bind.c: the dtype that VALUE, a tensor, a list or a dtype, stands for. */
 uint32_t hob__value_dtype(const hob_value *value);
 
+/* arguments.c: look at the tensors of CALL, which is bound: none may be an
+ * error or gone, each must be of a dtype that its parameter takes, and the
+ * device that they have in common is the call's. */
+hob_status hob__see_tensors(struct hob_call *call);
+
+/* arguments.c: whether TENSOR's dtype is one for parameter INDEX, beside those
+ * of the parameters before it. */
+hob_status hob__check_dtype(struct hob_call *call, uint32_t index,
+                            const hob_tensor *tensor);
+
+/* arguments.c: the device of CALL, which has no tensors. */
+hob_status hob__place(struct hob_call *call);
+
+/*
+ * Where the results of a call are described. There is room for what any
+ * signature can name; a list may need more.
+ */
+struct hob__results {
+    hob_value rets[HOB_MAX_RESULTS];
+    struct hob_meta metas[HOB_MAX_RESULTS];
+    uint64_t bytes[HOB_MAX_RESULTS];
+    hob_value plains[HOB_MAX_RESULTS];
+    void *heap; /* NULL: the arrays above were enough */
+};
+
+/* results.c: none is there yet. */
+void hob__blank_rets(struct hob_call *call);
+
+/* results.c: fill in the metadata of CALL's results, which are described in
+ * RESULTS, and their sizes. */
+hob_status hob__infer(struct hob_call *call, struct hob__results *results);
+
 /*
  * moves.c: decide, for each argument that was said to be used for the last
  * time, whether that holds. The arguments may be those of a call that fails,
@@ -45,7 +77,7 @@ int hob__quantized_move(hob_scope *scope, const struct hob_call *call,
                         int64_t *first, hob_tensor **out_scales,
                         uint32_t *out_blocks);
 
-/* For host->foresee, see hob/host.h. */
+/* foresee.c: for host->foresee, see hob/host.h. */
 hob_status hob__foresee(hob_device *device, uint32_t op, const hob_value *args,
                         uint32_t arg_count, const struct hob_meta *metas,
                         struct hob_meta *out);

@@ -301,6 +301,7 @@ hob_status hob__walk(struct hob_call *call, int32_t level)
         int32_t verdict;
 
         call->level = level;
+        call->core->served = 0; /* it may put other tensors in */
         if (route->status) {
             status = hob__call_fail(call, route->status, "%s", route->message);
             goto out;

@@ -25,6 +25,7 @@ struct hob_call_state {
     uint8_t may_reuse;    /* some argument's memory may take a result */
     uint8_t quantized;    /* a quantized argument must be dequantized first */
     uint8_t device_param; /* whose tensor the device of the call is from */
+    uint8_t served;       /* enum hob__served: of the call as it came */
 };
 
 /*

@@ -200,6 +200,7 @@ static void runtime_free(hob_runtime *runtime)
     if (runtime->registry.by_name_size) /* its lock was made */
         hob__registry_release(&runtime->registry);
     hob__tensor_unref(runtime->no_memory);
+    hob__known_release(&runtime->known);
     hob__slab_release(&runtime->tensors);
     hob__pool_free(runtime->pool);
     if (runtime->generator)
@@ -254,6 +255,7 @@ hob_status hob_runtime_open(const struct hob_runtime_options *given,
     runtime->on_panic_context = options.on_panic_context;
     hob__slab_init(&runtime->tensors, sizeof(struct hob_tensor),
                    runtime->debug != 0);
+    hob__known_init(&runtime->known);
     hob__host_init(runtime);
     status = make_parts(runtime, &options, error);
     if (!status)

@@ -6,6 +6,7 @@
 #define HOB__RUNTIME_H
 
 #include "device.h"
+#include "known.h"
 #include "loader.h"
 #include "pool.h"
 #include "random.h"
@@ -36,6 +37,7 @@ struct hob_runtime {
     void *on_panic_context;
     struct hob__loader *loader;
     struct hob__registry registry;
+    struct hob__known known;
     struct hob__pool *pool;
     struct hob__generator *generator; /* of scopes without their own */
     hob_tensor *no_memory; /* the error tensor when there is none to make */

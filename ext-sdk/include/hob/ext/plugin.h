@@ -106,7 +106,9 @@ static inline int hob_arg_is_consumed(const struct hob_call *call,
  * writes rank and shape, and a dtype where it is another. It leaves the dtype
  * of a result that is absent HOB_DTYPE_NONE, and writes the payload of each
  * of call->plains, whose tags are set. It sees metadata only: elements must
- * not be read. Failures go through host->fail.
+ * not be read. What it says follows from the op, the device, the attributes and
+ * the dtypes and shapes of the tensors alone: of a call that is like an earlier
+ * one it may not be asked. Failures go through host->fail.
  *
  * An op whose results are a list is asked twice: with OUT NULL it says how
  * long the list is by setting call->ret_count, then it fills as many metas.
