@@ -161,6 +161,7 @@ struct cube_target {
     uint32_t subgroup_size;
     uint32_t param_bytes; /* more go through memory */
     uint32_t keeps_nan;   /* as in struct cube_limits */
+    uint32_t keeps_loops; /* the same */
 };
 
 /*

@@ -40,6 +40,8 @@ struct cube_limits {
     uint32_t matrices;         /* dtypes, HOB_DTYPE_BIT, of which subgroups
                                   multiply matrices, CUBE_MATRICES */
     uint32_t keeps_nan; /* compilers do not assume that no f32 is NaN */
+    uint32_t keeps_loops; /* UNROLL is LOOP: a processor gains little by it, and
+                             its compiler takes several times as long */
 };
 
 /* One kernel as text in the runtime's own language. */

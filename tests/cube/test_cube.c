@@ -608,7 +608,7 @@ END_TEST
 START_TEST(test_cube_source_text)
 {
     const struct cube_variant variant = variant_of(HOB_DTYPE_BF16, 2);
-    struct cube_target target = {CUBE_GLSL, 32, 128, 1};
+    struct cube_target target = {CUBE_GLSL, 32, 128, 1, 1};
     uint64_t bytes;
     char *text = cube_source_text(&variant, &target, &bytes);
 
@@ -617,6 +617,7 @@ START_TEST(test_cube_source_text)
     ck_assert_int_eq(strncmp(text, "#version 460\n", 13), 0);
     ck_assert_ptr_nonnull(strstr(text, "#define SUBGROUP_SIZE 32\n"));
     ck_assert_ptr_nonnull(strstr(text, "#define CUBE_NEEDS_F64 0\n"));
+    ck_assert_ptr_nonnull(strstr(text, "#define CUBE_KEEPS_LOOPS 1\n"));
     ck_assert_ptr_nonnull(strstr(text, "shared VALUE_x tile[RANK + 1];"));
     ck_assert_ptr_null(strstr(text, "load_z"));
     ck_assert_ptr_null(strstr(text, "cube_push"));
