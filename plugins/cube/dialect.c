@@ -242,7 +242,8 @@ static void add_needs(struct cube_text *text, const struct cube_target *target,
         (variant->program->flags & (CUBE_SUBGROUPS | CUBE_GROUPS)) != 0,
         variant->is_wide != 0, (variant->program->flags & CUBE_MATRICES) != 0,
         target->language == CUBE_CUDA, target->keeps_nan != 0,
-        target->keeps_loops != 0, variant->group_size, target->subgroup_size);
+        target->keeps_loops && (variant->program->flags & CUBE_TILES),
+        variant->group_size, target->subgroup_size);
 }
 
 /* Numbers and words that the program names. */

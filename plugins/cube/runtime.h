@@ -40,8 +40,9 @@ struct cube_limits {
     uint32_t matrices;         /* dtypes, HOB_DTYPE_BIT, of which subgroups
                                   multiply matrices, CUBE_MATRICES */
     uint32_t keeps_nan; /* compilers do not assume that no f32 is NaN */
-    uint32_t keeps_loops; /* UNROLL is LOOP: a processor gains little by it, and
-                             its compiler takes several times as long */
+    uint32_t keeps_loops; /* 0 or 1: a processor, which gains little by tiles
+                             laid out straight, and whose compiler takes
+                             several times as long over them */
 };
 
 /* One kernel as text in the runtime's own language. */
