@@ -7,6 +7,7 @@
 #include <hob/install.h>
 
 #include <stdio.h>
+#include <string.h>
 
 /* Take --user and --system out of ARGV; -1 if both are there. */
 static int take_where(int *argc, char **argv)
@@ -32,6 +33,7 @@ static void print_done(const char *verb, char *text, int as_json)
 {
     cJSON *json = cJSON_Parse(text);
     const cJSON *file = cJSON_GetObjectItemCaseSensitive(json, "disabled_by");
+    const char *hidden;
 
     hob_text_free(text);
     if (as_json) {
@@ -44,6 +46,11 @@ static void print_done(const char *verb, char *text, int as_json)
     if (cJSON_IsString(file))
         printf("but %s disables it: hob enable %s\n", file->valuestring,
                text_of(json, "id"));
+    hidden = text_of(json, "hidden_by");
+    if (strcmp(hidden, "-") != 0)
+        printf("but %s names other folders to look in: unset it, or add "
+               "this one\n",
+               hidden);
     cJSON_Delete(json);
 }
 

@@ -5,8 +5,9 @@
  *
  * Each is first run with fewer images there and on flex, in f32 of the same
  * numbers, and compared; what differs is not timed. Then as in gpu.c. Results
- * are TFLOP/s by the products of the convolution itself. peer_conv.py has the
- * same in PyTorch.
+ * are TFLOP/s by the products of the convolution itself, and how far off they
+ * were. peer_conv.py has the same in PyTorch; its rows of tf32 are those of f32
+ * on a device with tf32=yes.
  */
 #include "timing.h"
 
@@ -130,7 +131,7 @@ static hob_status compute_once(hob_scope *scope, void *run)
 }
 
 static void measure(hob_runtime *runtime, hob_device *device, struct run run,
-                    const char *name)
+                    const char *name, double off)
 {
     hob_scope *root = hob_scope_open(runtime);
     hob_error error = HOB_ERROR_INIT;
@@ -142,8 +143,8 @@ static void measure(hob_runtime *runtime, hob_device *device, struct run run,
         printf("%-44s failed: %s\n", name,
                error.message ? error.message : "it cannot be timed");
     else
-        printf("%-44s %10.4f ms %9.2f TFLOP/s\n", name, 1e3 * once,
-               flops(&run) / once * 1e-12);
+        printf("%-44s %10.4f ms %9.2f TFLOP/s, off by %.1e\n", name, 1e3 * once,
+               flops(&run) / once * 1e-12, off);
     fflush(stdout);
     hob_error_release(&error);
     hob_scope_close(root);
@@ -173,7 +174,7 @@ static int row(hob_runtime *runtime, hob_device *devices[2],
         return 1;
     }
     run_init(&run, of, dtype, part, IMAGES);
-    measure(runtime, devices[0], run, name);
+    measure(runtime, devices[0], run, name, off);
     return 0;
 }
 

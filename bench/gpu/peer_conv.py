@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The rows of conv.c in PyTorch, of cuDNN's fastest: with channels second, as
-they are by default, and with channels last."""
+they are by default, and with channels last. tf32 is what f32 does where PyTorch
+may round, as it does by default."""
 import sys
 import time
 
@@ -8,8 +9,6 @@ import torch
 import torch.nn.functional as F
 
 torch.backends.cudnn.benchmark = True
-torch.backends.cudnn.allow_tf32 = False
-torch.backends.cuda.matmul.allow_tf32 = False
 IMAGES = 32
 # channels, places along each axis, channels of the result, taps, stride
 LAYERS = [
@@ -55,7 +54,10 @@ def parts(x, w, step, padding):
 
 
 print("torch", torch.__version__, torch.cuda.get_device_name())
-for text, dtype in (("bf16", torch.bfloat16), ("f32", torch.float32)):
+for text, dtype in (("bf16", torch.bfloat16), ("f32", torch.float32),
+                    ("tf32", torch.float32)):
+    torch.backends.cudnn.allow_tf32 = text == "tf32"
+    torch.backends.cuda.matmul.allow_tf32 = text == "tf32"
     for inside, size, out, taps, step in LAYERS:
         for suffix, memory in FORMATS:
             name = (f"conv {text} {size}x{size}, {inside} to {out}, "

@@ -258,6 +258,32 @@ static hob_status declared_options(const struct hob__spec_part *part,
     return HOB_OK;
 }
 
+/* Which of two values would count is nothing to guess. */
+static hob_status check_once(const struct hob__spec_part *part,
+                             const struct hob__manifest *manifest,
+                             hob_error *error)
+{
+    const char *at = part->options;
+    struct option option;
+
+    while ((option = next_option(part, &at)).name) {
+        const char *rest = at;
+        struct option other;
+
+        while ((other = next_option(part, &rest)).name)
+            if (option.name_size == other.name_size &&
+                !memcmp(option.name, other.name, other.name_size))
+                return hob_error_set(
+                    error, HOB_ERR_ARGUMENT,
+                    "%s: option %.*s is given twice, as \"%.*s\" and "
+                    "\"%.*s\": leave one of them out",
+                    manifest->id, (int)option.name_size, option.name,
+                    (int)option.value_size, option.value,
+                    (int)other.value_size, other.value);
+    }
+    return HOB_OK;
+}
+
 static int is_declared(const struct hob__manifest *manifest,
                        const struct option *option)
 {
@@ -280,8 +306,10 @@ hob_status hob__spec_options(const struct hob__spec_part *part,
     hob_status status;
 
     hob__text_puts(json, "{");
-    status =
-        declared_options(part, conf, manifest, json, &written, name, error);
+    status = check_once(part, manifest, error);
+    if (!status)
+        status =
+            declared_options(part, conf, manifest, json, &written, name, error);
     if (status)
         return status;
     while ((option = next_option(part, &at)).name) {

@@ -560,9 +560,47 @@ static hob_status write_all(struct job *job)
     return st;
 }
 
+/* Whether HOB_PLUGIN_PATH, which replaces all folders, leaves out the one that
+ * the manifest goes to. As in discovery, a path of which nothing is there
+ * replaces none. */
+static hob_status find_hidden(struct job *job, bool *out_hidden)
+{
+    const struct hob_os_ops *os = job->os;
+    struct hob__arena *arena = &job->loader.arena;
+    const char *list = job->loader.env.plugin_path;
+    const char *dir = hob__path_dir(arena, job->manifest_path);
+    struct hob_os_stat home, stat;
+    struct hob__strings items;
+    bool is_home_there, any = false;
+
+    *out_hidden = false;
+    if (!list)
+        return HOB_OK;
+    if (!dir ||
+        hob__env_split(arena, list, os->path_list_separator, &items) != HOB_OK)
+        return no_memory(job);
+    is_home_there = !os->path_stat(os->self, dir, true, &home);
+    for (uint32_t i = 0; i < items.count; i++) {
+        const char *item = items.items[i];
+
+        if (!strcmp(item, dir) || !strcmp(item, job->manifest_path))
+            return HOB_OK;
+        if (!hob__path_is_absolute(os, item) ||
+            os->path_stat(os->self, item, true, &stat))
+            continue;
+        any = true;
+        if (is_home_there && stat.device == home.device &&
+            stat.inode == home.inode)
+            return HOB_OK;
+    }
+    *out_hidden = any;
+    return HOB_OK;
+}
+
 /* DISABLED_BY: the config file that switches it off, or NULL. */
 static hob_status describe(const struct job *job, const char *id,
-                           const char *disabled_by, char **out_json)
+                           const char *disabled_by, bool is_hidden,
+                           char **out_json)
 {
     const struct hob__manifest *manifest = job->found.manifest;
     struct hob__text text = HOB__TEXT_INIT;
@@ -588,6 +626,8 @@ static hob_status describe(const struct job *job, const char *id,
         hob__text_puts(&text, ", \"disabled_by\": ");
         hob__text_json(&text, disabled_by);
     }
+    if (is_hidden)
+        hob__text_puts(&text, ", \"hidden_by\": \"HOB_PLUGIN_PATH\"");
     hob__text_puts(&text, "}");
     *out_json = hob__text_take(&text);
     return *out_json ? HOB_OK : no_memory(job);
@@ -599,6 +639,7 @@ hob_status hob__install(const struct hob_os_ops *os, const char *data_dir,
 {
     struct job job;
     char *json = NULL, *disabled_by = NULL;
+    bool is_hidden = false;
     hob_status st = begin(&job, os, data_dir, where, error);
 
     if (out_json)
@@ -613,7 +654,10 @@ hob_status hob__install(const struct hob_os_ops *os, const char *data_dir,
         st = hob__disabled_by(os, NULL, job.found.manifest->id, &disabled_by,
                               error);
     if (!st)
-        st = describe(&job, job.found.manifest->id, disabled_by, &json);
+        st = find_hidden(&job, &is_hidden);
+    if (!st)
+        st = describe(&job, job.found.manifest->id, disabled_by, is_hidden,
+                      &json);
     if (!st)
         st = write_all(&job);
     end(&job);
@@ -714,7 +758,7 @@ hob_status hob__remove(const struct hob_os_ops *os, const char *data_dir,
     if (!st)
         st = ask_manifest(&job, id);
     if (!st)
-        st = describe(&job, id, NULL, &json);
+        st = describe(&job, id, NULL, false, &json);
     if (!st) {
         code = job.os->remove(job.os->self, job.manifest_path);
         st = code == -ENOENT ? not_installed(&job, id)

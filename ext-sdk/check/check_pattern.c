@@ -18,18 +18,6 @@ struct names {
     const hob_value *attributes[HOB_PATTERN_MAX_NAMES];
 };
 
-static int is_value(const hob_value *a, const hob_value *b)
-{
-    if (a->tag == HOB_TAG_I64S || a->tag == HOB_TAG_F64S)
-        return a->tag == b->tag && a->count == b->count &&
-               !memcmp(a->u.i64s, b->u.i64s, a->count * sizeof(int64_t));
-    if (a->tag == HOB_TAG_STR)
-        return a->tag == b->tag && a->count == b->count &&
-               !memcmp(a->u.str, b->u.str, a->count);
-    return a->tag == b->tag &&
-           (a->tag == HOB_TAG_ABSENT || a->u.u64 == b->u.u64);
-}
-
 /* Nonzero if ARGS, of the op, are such as PATTERN hands it. */
 static int bind(const struct hob_pattern *pattern,
                 const struct check_args *args, struct names *names)
@@ -45,7 +33,7 @@ static int bind(const struct hob_pattern *pattern,
                                      : &names->attributes[at->number];
 
         if (at->kind == HOB_PATTERN_VALUE) {
-            if (!is_value(&at->value, value))
+            if (!hob_pattern_is_same_value(&at->value, value))
                 return 0;
             continue;
         }
@@ -53,7 +41,7 @@ static int bind(const struct hob_pattern *pattern,
             return 0;
         if (!*name)
             *name = value;
-        if (!is_value(*name, value))
+        if (!hob_pattern_is_same_value(*name, value))
             return 0;
     }
     for (uint32_t i = 0; i < pattern->tensors; i++)

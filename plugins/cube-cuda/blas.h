@@ -51,7 +51,14 @@ enum ccu_epilogue {
     CCU_BIAS = 1, /* a bias is added to each row */
     CCU_RELU = 2,
     CCU_GELU_TANH = 4, /* the approximation by tanh, which the op gelu is not */
-    CCU_SUM_B = 8 /* alone: the sum of b's rows is written to bias besides */
+    CCU_SUM_B = 8, /* alone: the sum of b's rows is written to bias besides */
+    CCU_KEEP = 16, /* aux is written, with RELU or GELU_TANH */
+    CCU_RELU_SLOPE = 32, /* times the slope of what aux was kept of */
+    CCU_GELU_TANH_SLOPE = 64,
+    CCU_SUM_C = 128, /* with a slope: c's sum of rows is written to bias */
+
+    CCU_WITH_BIAS = CCU_BIAS | CCU_SUM_B | CCU_SUM_C,
+    CCU_WITH_AUX = CCU_KEEP | CCU_RELU_SLOPE | CCU_GELU_TANH_SLOPE
 };
 
 /* c (m x n, row-major, ldc = n) = a (m x k) b (k x n), COUNT times. */
@@ -59,6 +66,8 @@ struct ccu_product {
     uint32_t dtype;    /* F32, F16, BF16 or F64 */
     uint32_t epilogue; /* enum ccu_epilogue, or'ed; COUNT is 1 then */
     const void *bias;  /* n elements one after the other */
+    const void *aux;
+    int64_t aux_stride; /* from row to row: elements, of relu bits */
     int64_t m, n, k, count;
     struct ccu_matrix a, b;
     void *c;

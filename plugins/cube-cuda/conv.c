@@ -9,7 +9,10 @@
 
 #include <string.h>
 
-enum { ALIGNMENT = 256 /* of what is packed */ };
+enum {
+    ALIGNMENT = 256, /* of what is packed */
+    PAIRS_MOST = 100 /* paddings and taps with strides of 2 */
+};
 
 static const char forward_op[] = "conv2d";
 static const char x_op[] = "conv2d_x_backward";
@@ -92,6 +95,48 @@ static hob_status run_forward(struct ccu_conv_run *run,
     return status;
 }
 
+/* PARAMS for the places of x that leave REST; their neighbours leave others. */
+static void phase_init(struct conv_params *params, const struct ccu_conv *conv,
+                       const struct hob_view *out, const int64_t rest[2])
+{
+    const int64_t *step = conv->of.step;
+
+    memset(params, 0, sizeof(*params));
+    result_init(params, out);
+    params->out_first = rest[0] * out->shape[3] + rest[1];
+    params->out_step[0] *= step[0];
+    params->out_step[1] *= step[1];
+    ccu_conv_meet_grad(params, conv, rest);
+}
+
+/* Whether four products are one launch: with one place more, copies by im2col
+ * still take what they meet. */
+static int are_pairs(const struct ccu_conv *conv)
+{
+    for (uint32_t i = 0; i < 2; i++)
+        if (conv->of.step[i] != 2 || conv->of.padding[i] > PAIRS_MOST ||
+            conv->of.dilation[i] * conv->weight[2 + i] > PAIRS_MOST)
+            return 0;
+    return 1;
+}
+
+static hob_status run_pairs(struct ccu_conv_run *run,
+                            const struct ccu_conv *conv,
+                            const struct hob_view *out,
+                            const struct ccu_planes *weight,
+                            const struct ccu_planes *grad)
+{
+    struct conv_pairs jobs;
+
+    for (int64_t i = 0; i < 4; i++) {
+        const int64_t rest[2] = {i / 2, i % 2};
+
+        phase_init(&jobs.of[i], conv, out, rest);
+        memcpy(jobs.of[i].sizes, jobs.of[0].sizes, sizeof(jobs.of[i].sizes));
+    }
+    return ccu_conv_multiply_pairs(run, &jobs, weight, grad);
+}
+
 /* One product for each remainder of places of x modulo the stride: those of one
  * meet the same taps. */
 static hob_status run_phases(struct ccu_conv_run *run,
@@ -101,18 +146,16 @@ static hob_status run_phases(struct ccu_conv_run *run,
                              const struct ccu_planes *grad)
 {
     const int64_t *step = conv->of.step;
-    struct conv_params params = {0};
+    struct conv_params params;
     hob_status status = HOB_OK;
 
+    if (are_pairs(conv))
+        return run_pairs(run, conv, out, weight, grad);
     for (int64_t y = 0; y < step[0] && y < out->shape[2] && !status; y++)
         for (int64_t x = 0; x < step[1] && x < out->shape[3] && !status; x++) {
             const int64_t rest[2] = {y, x};
 
-            result_init(&params, out);
-            params.out_first = y * out->shape[3] + x;
-            params.out_step[0] *= step[0];
-            params.out_step[1] *= step[1];
-            ccu_conv_meet_grad(&params, conv, rest);
+            phase_init(&params, conv, out, rest);
             status = ccu_conv_multiply(run, &params, weight, grad);
         }
     return status;
@@ -125,7 +168,7 @@ static hob_status run_x(struct ccu_conv_run *run, const struct ccu_conv *conv,
     struct work work;
     hob_status status;
 
-    ccu_planes_of_grad(&grad, hob_arg_view(call, 2));
+    ccu_planes_of_grad(&grad, conv, hob_arg_view(call, 2));
     ccu_planes_of_weight(&weight, hob_arg_view(call, 1), 1, &grad);
     status = work_take(&work, run->device, packed, 2, 0, NULL);
     if (status)
@@ -174,7 +217,7 @@ static hob_status run_weight(struct ccu_conv_run *run,
         params.image_steps = (int)cube_divide_up((int64_t)x.sizes[0], 64);
     } else {
         ccu_planes_of_x(&x, conv, hob_arg_view(call, 0));
-        ccu_planes_of_grad(&grad, hob_arg_view(call, 2));
+        ccu_planes_of_grad(&grad, conv, hob_arg_view(call, 2));
     }
     ccu_conv_meet_x(&params, conv, &x);
     ccu_conv_split(run, &params);
@@ -224,6 +267,7 @@ static hob_status execute(struct ccu_device *device, struct hob_call *call,
     if (!ccu_conv_take(&conv, device, call))
         return cube_entry_find(call->op_name)->execute(device, call);
     state.dtype = conv.dtype;
+    state.parts = conv.parts;
     status = run(&state, &conv, call);
     return status ? cube_fail(&device->cube, call, status, state.message)
                   : HOB_OK;

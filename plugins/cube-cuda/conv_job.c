@@ -3,6 +3,7 @@
 
 #include <cube/cube.h>
 #include <cube/launch.h>
+#include <cube/splits.h>
 
 #include <string.h>
 
@@ -17,8 +18,16 @@ enum {
     OFFSET_MOST = 255,
     /* Channels of a row of taps are together where there are no more. */
     WIDE_MOST = 32,
-    TURNED_TILE = 64 /* as in conv_pack.cu */
+    TURNED_TILE = 64, /* as in conv_pack.cu */
+    /* Parts of f32, with all their bits or as tf32 has them at least. */
+    PARTS_WHOLE = 3,
+    PARTS_ROUNDED = 2,
+    /* So many processors without a tile for each that has one are too many. */
+    FEW_TILES = 6
 };
+
+/* Products of f32 that make up for packing their parts. */
+#define WORK_LEAST (INT64_C(1) << 21)
 
 /* More than anybody has, and little enough that no index overflows. */
 #define COUNT_MOST (INT64_C(1) << 30)
@@ -94,6 +103,37 @@ static const int64_t *shape_of(const struct hob_call *call, uint32_t index)
                                       : hob_arg_view(call, index)->shape;
 }
 
+/* Whether products of f32 are enough, and enough at a time: sums over channels
+ * are not split, and the portable kernels split them. */
+static int is_worth_parts(const struct ccu_conv *conv,
+                          const struct ccu_device *device,
+                          const struct hob_meta *result, int is_weight)
+{
+    const int64_t *out = conv->out, *weight = conv->weight;
+    const int64_t *shape = result->shape;
+    const int64_t tiles = cube_divide_up(shape[1], 64) *
+                          cube_divide_up(shape[0] * shape[2] * shape[3], 128);
+
+    if ((double)(out[0] * out[2] * out[3]) *
+            (double)(weight[0] * weight[1] * weight[2] * weight[3]) <
+        (double)WORK_LEAST)
+        return 0;
+    return is_weight || tiles >= cube_processors(&device->cube) / FEW_TILES;
+}
+
+/* Into how many parts numbers are taken; 0: they are not. */
+static int32_t parts_of(const struct ccu_conv *conv,
+                        const struct ccu_device *device,
+                        const struct hob_meta *result, int is_weight)
+{
+    if (conv->dtype == HOB_DTYPE_F16 || conv->dtype == HOB_DTYPE_BF16)
+        return 1;
+    if (conv->dtype != HOB_DTYPE_F32 ||
+        !is_worth_parts(conv, device, result, is_weight))
+        return 0;
+    return device->options.has_tf32 ? PARTS_ROUNDED : PARTS_WHOLE;
+}
+
 int ccu_conv_take(struct ccu_conv *conv, struct ccu_device *device,
                   const struct hob_call *call)
 {
@@ -112,14 +152,16 @@ int ccu_conv_take(struct ccu_conv *conv, struct ccu_device *device,
         !device->driver->tensor_map || !device->driver->tensor_map_im2col ||
         !ccu_compiler_is_from(device, 12))
         return 0;
-    return (conv->dtype == HOB_DTYPE_F16 || conv->dtype == HOB_DTYPE_BF16) &&
-           conv->of.groups == 1 &&
-           conv->weight[is_grad_x ? 1 : 0] >= ROWS_LEAST &&
-           is_countable(conv->x) && is_countable(conv->weight) &&
-           is_countable(conv->out) && conv->x[1] <= COUNT_MOST / CHUNK &&
-           conv->weight[1] * conv->weight[2] * conv->weight[3] <=
-               COUNT_MOST / CHUNK &&
-           (is_grad_x ? grad_fits(conv) : x_fits(conv));
+    if (conv->of.groups != 1 || conv->weight[is_grad_x ? 1 : 0] < ROWS_LEAST ||
+        !is_countable(conv->x) || !is_countable(conv->weight) ||
+        !is_countable(conv->out) || conv->x[1] > COUNT_MOST / CHUNK ||
+        conv->weight[1] * conv->weight[2] * conv->weight[3] >
+            COUNT_MOST / CHUNK ||
+        !(is_grad_x ? grad_fits(conv) : x_fits(conv)))
+        return 0;
+    conv->parts =
+        parts_of(conv, device, &call->metas[0], !is_grad_x && !is_forward);
+    return conv->parts != 0;
 }
 
 /* ---- operands ---- */
@@ -140,7 +182,8 @@ static int has_channels_last(const struct hob_view *view)
 static int vector_of(const struct hob_view *view)
 {
     const int64_t plane = view->shape[2] * view->shape[3];
-    int vector = VECTOR;
+    const int size = (int)hob_dtype_size(view->dtype);
+    int vector = 2 * VECTOR / size;
 
     if ((view->strides[3] != 1 && view->shape[3] != 1) ||
         (view->strides[2] != view->shape[3] && view->shape[2] != 1) ||
@@ -148,7 +191,7 @@ static int vector_of(const struct hob_view *view)
         return 0;
     while (vector > 1 &&
            ((plane | view->strides[0] | view->strides[1]) % vector != 0 ||
-            (uintptr_t)view->data % ((uintptr_t)vector * 2) != 0))
+            (uintptr_t)view->data % (uintptr_t)(vector * size) != 0))
         vector /= 2;
     return vector;
 }
@@ -176,7 +219,8 @@ static void pack_finish(struct ccu_planes *planes)
     const int64_t plane = (int64_t)pack->sizes[0] * pack->sizes[1];
     const int64_t count = pack->images * plane * pack->pitch;
 
-    planes->bytes = (uint64_t)count * 2;
+    planes->bytes = (uint64_t)(count * planes->parts) * 2;
+    pack->part = count;
     if (pack->vector) {
         pack->tiles_channels = (int)cube_divide_up(pack->pitch, TURNED_TILE);
         pack->tiles_places = (int)cube_divide_up(plane, TURNED_TILE);
@@ -200,12 +244,14 @@ static void set_sizes(struct ccu_planes *planes, const struct hob_view *view,
     planes->strides[2] = planes->strides[1] * planes->sizes[2];
 }
 
-void ccu_planes_of_grad(struct ccu_planes *planes, const struct hob_view *view)
+void ccu_planes_of_grad(struct ccu_planes *planes, const struct ccu_conv *conv,
+                        const struct hob_view *view)
 {
     struct conv_pack *pack = &planes->pack;
 
     memset(planes, 0, sizeof(*planes));
-    if (has_channels_last(view)) {
+    planes->parts = conv->parts;
+    if (conv->parts == 1 && has_channels_last(view)) {
         pack->to = view->data;
         set_sizes(planes, view, view->strides[3]);
         return;
@@ -231,6 +277,7 @@ int ccu_planes_of_points(struct ccu_planes *planes, const struct hob_view *view)
     if (vector_of(view) != VECTOR || view->strides[1] < VECTOR)
         return 0;
     memset(planes, 0, sizeof(*planes));
+    planes->parts = 1;
     planes->pack.to = view->data;
     planes->chunks = (int32_t)cube_divide_up(view->shape[1], CHUNK);
     planes->sizes[0] = (uint64_t)(view->shape[2] * view->shape[3]);
@@ -261,7 +308,7 @@ void ccu_planes_of_x(struct ccu_planes *planes, const struct ccu_conv *conv,
     const int64_t taps = conv->weight[3];
     int64_t pitch, width;
 
-    ccu_planes_of_grad(planes, view);
+    ccu_planes_of_grad(planes, conv, view);
     if (conv->x[1] > WIDE_MOST || conv->of.dilation[1] != 1 || taps == 1)
         return;
     pitch = wide_pitch(conv);
@@ -271,6 +318,7 @@ void ccu_planes_of_x(struct ccu_planes *planes, const struct ccu_conv *conv,
     width = (conv->out[3] - 1) * conv->of.step[1] + taps;
     width = round_up(width, VECTOR);
     memset(planes, 0, sizeof(*planes));
+    planes->parts = conv->parts;
     pack_init(pack, view, 0, 1);
     pack->pitch = (int)pitch;
     pack->sizes[1] = (int)width;
@@ -294,6 +342,7 @@ void ccu_planes_of_weight(struct ccu_planes *weight,
     struct conv_pack *pack = &weight->pack;
 
     memset(weight, 0, sizeof(*weight));
+    weight->parts = planes->parts;
     pack_init(pack, view, row, 1 - row);
     pack->pitch = planes->chunks * CHUNK;
     if (planes->is_wide) {
@@ -304,7 +353,8 @@ void ccu_planes_of_weight(struct ccu_planes *weight,
     weight->sizes[0] =
         (uint64_t)(pack->sizes[0] * (int64_t)pack->sizes[1] * pack->pitch);
     weight->sizes[1] = (uint64_t)pack->images;
-    weight->sizes[2] = weight->sizes[3] = 1;
+    weight->sizes[2] = (uint64_t)weight->parts;
+    weight->sizes[3] = 1;
     weight->strides[0] = weight->sizes[0] * 2;
     weight->strides[1] = weight->strides[2] =
         weight->strides[0] * weight->sizes[1];
@@ -318,7 +368,7 @@ void ccu_conv_meet_x(struct conv_params *params, const struct ccu_conv *conv,
     params->images = (int)conv->x[0];
     params->chunks = planes->chunks;
     for (uint32_t i = 0; i < 2; i++) {
-        params->sizes[i] = (int)conv->out[2 + i];
+        params->sizes[i] = params->kept[i] = (int)conv->out[2 + i];
         params->first[i] = (int)-conv->of.padding[i];
         params->step[i] = (int)conv->of.step[i];
         params->taps[i] = (int)conv->weight[2 + i];
@@ -349,7 +399,7 @@ void ccu_conv_meet_grad(struct conv_params *params, const struct ccu_conv *conv,
         const int unit = i ? 1 : row;
 
         /* From the last tap on, so that they go up. */
-        params->sizes[i] = (int)phase.places;
+        params->sizes[i] = params->kept[i] = (int)phase.places;
         params->first[i] = (int)(phase.start + last * phase.pace);
         params->step[i] = 1;
         params->taps[i] = (int)phase.count;

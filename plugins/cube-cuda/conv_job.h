@@ -15,6 +15,7 @@
 struct ccu_conv {
     struct cube_conv of;
     uint32_t dtype;
+    int32_t parts; /* of bf16 that make a number; 1: it is a half */
     const int64_t *x, *weight, *out; /* shapes */
 };
 
@@ -22,10 +23,12 @@ struct ccu_conv {
 struct ccu_planes {
     struct conv_pack pack;
     uint64_t bytes;      /* of what is packed; 0: it lies so already */
-    uint64_t sizes[4];   /* as copies see them: channels, x, y, image */
+    uint64_t sizes[4];   /* as copies see them: channels, x, y, image; of rows
+                            channels, rows, parts */
     uint64_t strides[3]; /* between x, y, image, in bytes */
     int32_t chunks;      /* of 64 channels */
     int32_t is_wide;     /* a row of taps is so many more channels of a place */
+    int32_t parts;       /* as in struct ccu_conv */
 };
 
 /*
@@ -39,7 +42,8 @@ int ccu_conv_take(struct ccu_conv *conv, struct ccu_device *device,
 void ccu_planes_of_x(struct ccu_planes *planes, const struct ccu_conv *conv,
                      const struct hob_view *view);
 /* VIEW, a gradient of the result. */
-void ccu_planes_of_grad(struct ccu_planes *planes, const struct hob_view *view);
+void ccu_planes_of_grad(struct ccu_planes *planes, const struct ccu_conv *conv,
+                        const struct hob_view *view);
 /* VIEW of planes [image, channel, place] as they are, for single taps that meet
  * each place. Returns 0 where they do not lie so. */
 int ccu_planes_of_points(struct ccu_planes *planes,

@@ -15,7 +15,11 @@
 _Static_assert((int)HOB_CUBE_BIAS == (int)CCU_BIAS &&
                    (int)HOB_CUBE_RELU == (int)CCU_RELU &&
                    (int)HOB_CUBE_GELU_TANH == (int)CCU_GELU_TANH &&
-                   (int)HOB_CUBE_SUM_B == (int)CCU_SUM_B,
+                   (int)HOB_CUBE_SUM_B == (int)CCU_SUM_B &&
+                   (int)HOB_CUBE_KEEP == (int)CCU_KEEP &&
+                   (int)HOB_CUBE_RELU_SLOPE == (int)CCU_RELU_SLOPE &&
+                   (int)HOB_CUBE_GELU_TANH_SLOPE == (int)CCU_GELU_TANH_SLOPE &&
+                   (int)HOB_CUBE_SUM_C == (int)CCU_SUM_C,
                "enum ccu_epilogue is enum hob_cube_epilogue");
 
 /* GEMM for cuBLASLt; 0 where that does not take it. */
@@ -34,6 +38,12 @@ static int product_init(struct ccu_product *product,
     product->c = gemm->c->data;
     product->c_batch = product->m * product->n;
     product->bias = gemm->bias ? gemm->bias->data : NULL;
+    if (gemm->epilogue & CCU_WITH_AUX) {
+        product->aux = gemm->aux->data;
+        product->aux_stride = gemm->aux->strides[0];
+        if (gemm->aux->dtype == HOB_DTYPE_U8) /* eight bits a byte */
+            product->aux_stride *= 8;
+    }
     return ccu_blas_takes_dtype(product->dtype) &&
            ccu_blas_takes(&product->a, product->m, product->k) &&
            ccu_blas_takes(&product->b, product->k, product->n);

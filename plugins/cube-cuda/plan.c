@@ -21,6 +21,8 @@ enum {
     DESC_TRANSB = 4,
     DESC_EPILOGUE = 7,
     DESC_BIAS_POINTER = 8,
+    DESC_AUX_POINTER = 11,
+    DESC_AUX_STRIDE = 12,
     LAYOUT_BATCH_COUNT = 5,
     LAYOUT_BATCH_OFFSET = 6,
     PREFERENCE_WORKSPACE = 1,
@@ -105,31 +107,52 @@ static int plan_layouts(struct ccu_blas *blas, struct ccu_plan *plan)
  * takes a bias to lie. */
 static int32_t epilogue_of(uint32_t epilogue)
 {
-    enum { DEFAULT = 1, RELU = 2, BIAS = 4, GELU = 32, BIAS_GRAD_A = 256 };
+    enum {
+        DEFAULT = 1,
+        RELU = 2,
+        BIAS = 4,
+        RELU_SLOPE = 8,
+        BIAS_GRAD = 16,
+        GELU = 32,
+        GELU_SLOPE = 64,
+        AUX = 128,
+        BIAS_GRAD_A = 256
+    };
+    static const int32_t numbers[][2] = {
+        {CCU_BIAS, BIAS},
+        {CCU_RELU, RELU},
+        {CCU_GELU_TANH, GELU},
+        {CCU_SUM_B, BIAS_GRAD_A},
+        {CCU_KEEP, AUX},
+        {CCU_RELU_SLOPE, RELU_SLOPE | AUX},
+        {CCU_GELU_TANH_SLOPE, GELU_SLOPE | AUX},
+        {CCU_SUM_C, BIAS_GRAD},
+    };
     int32_t number = 0;
 
-    if (epilogue & CCU_SUM_B)
-        return BIAS_GRAD_A;
-    if (epilogue & CCU_BIAS)
-        number |= BIAS;
-    if (epilogue & CCU_RELU)
-        number |= RELU;
-    if (epilogue & CCU_GELU_TANH)
-        number |= GELU;
+    for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
+        if (epilogue & (uint32_t)numbers[i][0])
+            number |= numbers[i][1];
     return number ? number : DEFAULT;
 }
 
-int ccu_plan_set_bias(const struct ccu_blas *blas, const struct ccu_plan *plan,
-                      const void *bias)
+int ccu_plan_set_pointers(const struct ccu_blas *blas,
+                          const struct ccu_plan *plan,
+                          const struct ccu_product *product)
 {
-    return plan->key.epilogue & (CCU_BIAS | CCU_SUM_B)
-               ? blas->cublas.desc_set(plan->desc, DESC_BIAS_POINTER, &bias,
-                                       sizeof(bias))
-               : 0;
+    int result = 0;
+
+    if (plan->key.epilogue & CCU_WITH_BIAS)
+        result = blas->cublas.desc_set(plan->desc, DESC_BIAS_POINTER,
+                                       &product->bias, sizeof(product->bias));
+    if (!result && (plan->key.epilogue & CCU_WITH_AUX))
+        result = blas->cublas.desc_set(plan->desc, DESC_AUX_POINTER,
+                                       &product->aux, sizeof(product->aux));
+    return result;
 }
 
 static int plan_desc(struct ccu_device *device, struct ccu_plan *plan,
-                     const void *bias)
+                     const struct ccu_product *product)
 {
     struct ccu_blas *blas = &device->blas;
     const struct ccu_key *key = &plan->key;
@@ -155,7 +178,11 @@ static int plan_desc(struct ccu_device *device, struct ccu_plan *plan,
     if (!result && key->epilogue)
         result = blas->cublas.desc_set(plan->desc, DESC_EPILOGUE, &epilogue,
                                        sizeof(epilogue));
-    return result ? result : ccu_plan_set_bias(blas, plan, bias);
+    if (!result && (key->epilogue & CCU_WITH_AUX))
+        result =
+            blas->cublas.desc_set(plan->desc, DESC_AUX_STRIDE, &key->aux_stride,
+                                  sizeof(key->aux_stride));
+    return result ? result : ccu_plan_set_pointers(blas, plan, product);
 }
 
 /* Ask which kernel is best. */
@@ -189,7 +216,8 @@ static int plan_choose(struct ccu_blas *blas, struct ccu_plan *plan)
 }
 
 static struct ccu_plan *plan_new(struct ccu_device *device,
-                                 const struct ccu_key *key, const void *bias)
+                                 const struct ccu_key *key,
+                                 const struct ccu_product *product)
 {
     struct ccu_blas *blas = &device->blas;
     struct ccu_plan *plan = calloc(1, sizeof(*plan));
@@ -197,7 +225,7 @@ static struct ccu_plan *plan_new(struct ccu_device *device,
     if (!plan)
         return NULL;
     plan->key = *key;
-    if (plan_layouts(blas, plan) || plan_desc(device, plan, bias) ||
+    if (plan_layouts(blas, plan) || plan_desc(device, plan, product) ||
         plan_choose(blas, plan)) {
         ccu_plan_free(blas, plan);
         return NULL;
@@ -258,8 +286,12 @@ static struct ccu_key key_of(const struct ccu_product *product)
         alignment_of(product->b.data, key.b_stride, key.b_batch, size);
     key.c_alignment = alignment_of(product->c, key.n, key.c_batch, size);
     key.epilogue = (uint8_t)product->epilogue;
-    if (product->bias)
+    if (product->epilogue & CCU_WITH_BIAS)
         key.bias_alignment = alignment_of(product->bias, 0, 0, size);
+    if (product->epilogue & CCU_WITH_AUX) {
+        key.aux_stride = product->aux_stride;
+        key.aux_alignment = alignment_of(product->aux, 0, 0, size);
+    }
     return key;
 }
 
@@ -274,7 +306,7 @@ const struct ccu_plan *ccu_plan_find(struct ccu_device *device,
     slot = &blas->plans[hash_of(&key)];
     if (*slot && !memcmp(&(*slot)->key, &key, sizeof(key)))
         return (*slot)->is_there ? *slot : NULL;
-    plan = plan_new(device, &key, product->bias);
+    plan = plan_new(device, &key, product);
     if (!plan)
         return NULL;
     ccu_plan_free(blas, *slot);

@@ -25,13 +25,14 @@ struct ccu_key {
     int64_t m, n, k, count;
     int64_t a_stride, b_stride; /* from one row, or column, to the next */
     int64_t a_batch, b_batch, c_batch;
+    int64_t aux_stride;
     uint32_t dtype;
     uint8_t is_a_turned, is_b_turned;
     uint8_t a_alignment, b_alignment, c_alignment; /* powers of two */
     uint8_t has_workspace;
     uint8_t epilogue; /* enum ccu_epilogue */
-    uint8_t bias_alignment;
-    uint8_t reserved[4];
+    uint8_t bias_alignment, aux_alignment;
+    uint8_t reserved[3];
 };
 
 struct ccu_plan {
@@ -48,9 +49,11 @@ struct ccu_plan {
  * older. NULL: cuBLASLt has no kernel for it, or there is no memory. */
 const struct ccu_plan *ccu_plan_find(struct ccu_device *device,
                                      const struct ccu_product *product);
-/* BIAS is that of the next product; the library's status. */
-int ccu_plan_set_bias(const struct ccu_blas *blas, const struct ccu_plan *plan,
-                      const void *bias);
+/* The bias and aux of PRODUCT are those of the next one; the library's status.
+ */
+int ccu_plan_set_pointers(const struct ccu_blas *blas,
+                          const struct ccu_plan *plan,
+                          const struct ccu_product *product);
 /* Accepts NULL. */
 void ccu_plan_free(struct ccu_blas *blas, struct ccu_plan *plan);
 

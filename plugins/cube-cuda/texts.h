@@ -12,9 +12,11 @@ extern const char cube_text_attention_slopes[];
 extern const char cube_text_attention_sm90[];
 extern const char cube_text_conv_finish[];
 extern const char cube_text_conv_pack[];
+extern const char cube_text_conv_pairs_sm90[];
 extern const char cube_text_conv_params[];
 extern const char cube_text_conv_places[];
 extern const char cube_text_conv_sm90[];
+extern const char cube_text_conv_tile[];
 extern const char cube_text_conv_weight_sm90[];
 extern const char cube_text_sm90[];
 

@@ -27,13 +27,16 @@ struct cube_entries {
 };
 
 /* One a family, listed in entries.c too. */
+extern const struct cube_entries cube_arrange_entries;
 extern const struct cube_entries cube_attention_entries;
 extern const struct cube_entries cube_cat_entries;
 extern const struct cube_entries cube_channels_entries;
+extern const struct cube_entries cube_columns_entries;
 extern const struct cube_entries cube_conv_entries;
 extern const struct cube_entries cube_copy_entries;
 extern const struct cube_entries cube_create_entries;
 extern const struct cube_entries cube_elementwise_entries;
+extern const struct cube_entries cube_fft_entries;
 extern const struct cube_entries cube_loss_entries;
 extern const struct cube_entries cube_mask_entries;
 extern const struct cube_entries cube_matmul_entries;
@@ -46,6 +49,7 @@ extern const struct cube_entries cube_random_entries;
 extern const struct cube_entries cube_reduce_entries;
 extern const struct cube_entries cube_resize_entries;
 extern const struct cube_entries cube_rows_entries;
+extern const struct cube_entries cube_sample_entries;
 extern const struct cube_entries cube_scan_entries;
 extern const struct cube_entries cube_scatter_entries;
 extern const struct cube_entries cube_sort_entries;

@@ -227,6 +227,17 @@ static int needs_i64(const struct cube_variant *variant)
                  CUBE_U64);
 }
 
+/* Whether VARIANT has elements of DTYPE and TARGET rounds to it by itself. */
+static int converts(const struct cube_target *target,
+                    const struct cube_variant *variant, uint32_t dtype)
+{
+    if (target->converts & HOB_DTYPE_BIT(dtype))
+        for (uint32_t i = 0; i < CUBE_MAX_BUFFERS; i++)
+            if (variant->dtypes[i] == dtype)
+                return 1;
+    return 0;
+}
+
 static void add_needs(struct cube_text *text, const struct cube_target *target,
                       const struct cube_variant *variant)
 {
@@ -236,12 +247,15 @@ static void add_needs(struct cube_text *text, const struct cube_target *target,
         "#define CUBE_NEEDS_SUBGROUPS %d\n#define CUBE_WIDE %d\n"
         "#define CUBE_NEEDS_MATRICES %d\n"
         "#define CUBE_CUDA %d\n#define CUBE_KEEPS_NAN %d\n"
+        "#define CUBE_CONVERTS_F16 %d\n#define CUBE_CONVERTS_BF16 %d\n"
         "#define CUBE_KEEPS_LOOPS %d\n"
         "#define GROUP_SIZE %u\n#define SUBGROUP_SIZE %u\n",
         needs_i64(variant), needs_f64(variant),
         (variant->program->flags & (CUBE_SUBGROUPS | CUBE_GROUPS)) != 0,
         variant->is_wide != 0, (variant->program->flags & CUBE_MATRICES) != 0,
         target->language == CUBE_CUDA, target->keeps_nan != 0,
+        converts(target, variant, HOB_DTYPE_F16),
+        converts(target, variant, HOB_DTYPE_BF16),
         target->keeps_loops && (variant->program->flags & CUBE_TILES),
         variant->group_size, target->subgroup_size);
 }

@@ -162,8 +162,9 @@ struct cube_target {
     uint32_t language; /* enum cube_language */
     uint32_t subgroup_size;
     uint32_t param_bytes; /* more go through memory */
-    uint32_t keeps_nan;   /* as in struct cube_limits */
-    uint32_t keeps_loops; /* the same */
+    uint32_t keeps_nan;   /* as in struct cube_limits, as are the next */
+    uint32_t converts;
+    uint32_t keeps_loops;
 };
 
 /*

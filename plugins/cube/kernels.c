@@ -280,7 +280,7 @@ hob_status cube_kernel_make(struct cube_kernels *kernels,
     const struct cube_target target = {
         device->runtime->language, device->limits.subgroup_size,
         device->limits.param_bytes, device->limits.keeps_nan,
-        device->limits.keeps_loops};
+        device->limits.converts, device->limits.keeps_loops};
     const struct cube_program *program = variant->program;
     struct cube_kernel *kernel = malloc(sizeof(*kernel));
     struct cube_source source = {

@@ -16,6 +16,9 @@ void cube_job_scalar(struct cube_job *job, const hob_value *scalar,
 /* SCALAR as an element of integer dtype DTYPE. */
 int64_t cube_scalar_i64(const hob_value *scalar, uint32_t dtype);
 
+/* SCALAR as an element of DTYPE, as its bits. */
+uint64_t cube_scalar_bits(const hob_value *scalar, uint32_t dtype);
+
 /* X rounded to float dtype DTYPE. */
 double cube_round(double x, uint32_t dtype);
 

@@ -34,9 +34,11 @@ enum {
     DECORATION_NO_CONTRACTION = 42,
     MODE_DENORM_PRESERVE = 4459,
     MODE_NAN_PRESERVE = 4461,
+    MODE_NEAREST_EVEN = 4462, /* RoundingModeRTE */
     CAPABILITY_FLOAT16 = 9,
     CAPABILITY_DENORM_PRESERVE = 4464,
     CAPABILITY_NAN_PRESERVE = 4466,
+    CAPABILITY_NEAREST_EVEN = 4467,
     CAPABILITY_BFLOAT16 = 5116,
     CAPABILITY_BFLOAT16_MATRIX = 5118,
     ENCODING_BFLOAT16 = 0,
@@ -113,6 +115,8 @@ static uint32_t kind_of_type(const uint32_t *words)
 {
     const uint32_t plain = 3; /* words, of one without an encoding */
 
+    if (words[0] == ((plain + 1) << 16 | OP_TYPE_FLOAT))
+        return words[3] == ENCODING_BFLOAT16 ? CUBE_SPIRV_BF16 : ELEMENT_KINDS;
     if (words[0] != (plain << 16 | OP_TYPE_FLOAT))
         return ELEMENT_KINDS;
     return words[2] == 16   ? CUBE_SPIRV_F16
@@ -168,13 +172,51 @@ static void add_capability(struct words *out, uint32_t capability)
     add_op(out, OP_CAPABILITY, 1, &capability);
 }
 
+/* Whether the module computes with floats of WIDTH. Of f32 all do. */
+static int has_width(const struct plan *plan, uint32_t width)
+{
+    return width != 16 || plan->elements[CUBE_SPIRV_F16].id != 0;
+}
+
+/* What is promised of each width, and what says so. */
+struct promise {
+    uint32_t mode, capability, width;
+};
+
+static const struct promise promises[] = {
+    {MODE_DENORM_PRESERVE, CAPABILITY_DENORM_PRESERVE, 32},
+    {MODE_DENORM_PRESERVE, CAPABILITY_DENORM_PRESERVE, 16},
+    {MODE_NAN_PRESERVE, CAPABILITY_NAN_PRESERVE, 32},
+    {MODE_NAN_PRESERVE, CAPABILITY_NAN_PRESERVE, 64},
+    {MODE_NAN_PRESERVE, CAPABILITY_NAN_PRESERVE, 16},
+    {MODE_NEAREST_EVEN, CAPABILITY_NEAREST_EVEN, 16},
+};
+
+enum { PROMISES = sizeof(promises) / sizeof(promises[0]) };
+
+static int is_promised(const struct plan *plan, const struct promise *promise,
+                       const struct cube_float_controls *controls)
+{
+    const uint32_t widths =
+        promise->mode == MODE_DENORM_PRESERVE ? controls->denorm_preserve
+        : promise->mode == MODE_NAN_PRESERVE  ? controls->nan_preserve
+                                              : controls->nearest_even;
+
+    return (widths & promise->width) && has_width(plan, promise->width);
+}
+
 static void add_capabilities(struct words *out, const struct plan *plan,
                              const struct cube_float_controls *controls)
 {
-    if (controls->denorm_preserve & 32)
-        add_capability(out, CAPABILITY_DENORM_PRESERVE);
-    if (controls->nan_preserve & (32 | 64))
-        add_capability(out, CAPABILITY_NAN_PRESERVE);
+    uint32_t last = 0;
+
+    /* Those of one mode follow each other. */
+    for (uint32_t i = 0; i < PROMISES; i++)
+        if (promises[i].capability != last &&
+            is_promised(plan, &promises[i], controls)) {
+            last = promises[i].capability;
+            add_capability(out, last);
+        }
     if (plan->elements[CUBE_SPIRV_F16].is_used)
         add_capability(out, CAPABILITY_FLOAT16);
     if (plan->elements[CUBE_SPIRV_BF16].is_used) {
@@ -195,19 +237,16 @@ static void add_extensions(struct words *out, const struct plan *plan)
     add_op(out, OP_EXTENSION, sizeof(name) / 4, words);
 }
 
-static void add_modes(struct words *out, uint32_t entry,
+static void add_modes(struct words *out, const struct plan *plan,
                       const struct cube_float_controls *controls)
 {
-    const uint32_t denorm[] = {entry, MODE_DENORM_PRESERVE, 32};
-    const uint32_t nan32[] = {entry, MODE_NAN_PRESERVE, 32};
-    const uint32_t nan64[] = {entry, MODE_NAN_PRESERVE, 64};
+    for (uint32_t i = 0; i < PROMISES; i++) {
+        const uint32_t operands[] = {plan->entry, promises[i].mode,
+                                     promises[i].width};
 
-    if (controls->denorm_preserve & 32)
-        add_op(out, OP_EXECUTION_MODE, 3, denorm);
-    if (controls->nan_preserve & 32)
-        add_op(out, OP_EXECUTION_MODE, 3, nan32);
-    if (controls->nan_preserve & 64)
-        add_op(out, OP_EXECUTION_MODE, 3, nan64);
+        if (is_promised(plan, &promises[i], controls))
+            add_op(out, OP_EXECUTION_MODE, 3, operands);
+    }
 }
 
 static void add_decorations(struct words *out, const uint32_t *words,
@@ -294,7 +333,7 @@ uint32_t *cube_spirv_exact(const uint32_t *words, uint64_t word_count,
                            uint64_t *out_word_count)
 {
     /* Capabilities, an extension, modes, types. */
-    enum { MORE_WORDS = 5 * 2 + 6 + 3 * 4 + 3 * 4 };
+    enum { MORE_WORDS = (PROMISES + 3) * 2 + 6 + PROMISES * 4 + 3 * 4 };
     struct words out = {NULL, 0};
     struct plan plan;
 
@@ -309,7 +348,7 @@ uint32_t *cube_spirv_exact(const uint32_t *words, uint64_t word_count,
     add_words(&out, words, HEADER_WORDS, plan.extensions);
     add_extensions(&out, &plan);
     add_words(&out, words, plan.extensions, plan.modes);
-    add_modes(&out, plan.entry, controls);
+    add_modes(&out, &plan, controls);
     add_decorated(&out, words, plan.modes, plan.types);
     add_decorations(&out, words, word_count);
     add_elements(&out, &plan);

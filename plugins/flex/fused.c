@@ -29,14 +29,18 @@ static int is_good(struct flex_device *device,
         const uint32_t reg = program->input_count + s;
         uint8_t args[3] = {0, 0, 0};
 
-        for (uint32_t i = 0; i < 3 && step->args[i] != HOB_FUSED_NONE; i++) {
+        for (uint32_t i = 0; i < 3; i++) {
+            if (step->args[i] == HOB_FUSED_NONE)
+                continue;
             if (step->args[i] >= reg)
                 return 0;
             args[i] = dtypes[step->args[i]];
         }
         if (step->scalar + step->scalar_count > program->scalar_count ||
             step->scalar_count < fused_scalar_count(step->op) ||
-            !fused_supports(device, step, args))
+            !fused_supports(device, step, args) ||
+            (fused_op_find(step->op)->form == FUSED_ALONG &&
+             (step->kind != HOB_FUSED_FULL || !program->row_rank)))
             return 0;
         dtypes[reg] = step->dtype;
     }
@@ -226,17 +230,22 @@ static hob_status fused_run_kernel(void *instance, void *opened,
 }
 
 /* A tape goes through rows of one vector or two more quickly than the kernel of
- * the op, which has more to do for each row; of longer rows the kernel gains
- * more than the passes around it cost. */
+ * the op, which has more to do for each row. Of longer rows that kernel is an
+ * instruction. */
 static uint32_t fused_body_cost(void *instance, uint32_t op, uint32_t dtype,
                                 int64_t row)
 {
-    enum { SHORT = 16 };
+    enum { SHORT = 16, MOST_BYTES = FUSED_ARENA / 8 };
 
     (void)instance;
     (void)op;
-    (void)dtype;
-    return row <= SHORT ? 0 : HOB_FUSED_NEVER;
+    if (row <= SHORT)
+        return 0;
+    /* Blocks are whole rows, with some values and, of halves, what they are
+     * converted from. */
+    return row * (dtype == HOB_DTYPE_F32 ? 4 : 8) <= MOST_BYTES
+               ? HOB_FUSED_WHOLE
+               : HOB_FUSED_NEVER;
 }
 
 const struct hob_fused_compute flex_fused_compute = {

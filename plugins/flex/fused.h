@@ -19,7 +19,9 @@
  * stays in a *slot* of the thread's arena, in the first-level cache, or goes to
  * the output where it lies. A reduction ends a pass: what depends on its result
  * is computed in the next one, from the inputs again, or from values that were
- * kept for the row. Short rows are computed some at a time, in one block.
+ * kept for the row. Short rows are computed some at a time, in one block. An op
+ * that goes along a row (softmax, layer_norm) is an instruction that calls its
+ * row kernel, on blocks that are whole rows.
  *
  * f16 and bf16 are f32 in slots, rounded after each step that is not exact.
  */
@@ -29,6 +31,7 @@
 #include "flex.h"
 #include "fold.h"
 #include "kernels/chain.h"
+#include "kernels/rows.h"
 
 #include <hob/ext/fusion.h>
 
@@ -41,7 +44,7 @@ enum {
     FUSED_NO_VALUE = 0xffff,
     FUSED_NO_PASS = 0xff,
     /* Bytes of a thread's arena; of them those that blocks are cut for. */
-    FUSED_ARENA = 1 << 16,
+    FUSED_ARENA = 1 << 17,
     FUSED_NEAR = 20 << 10,
     FUSED_BLOCK_LEAST = 64,
     FUSED_LONG = 1 << 18, /* elements of a long row */
@@ -64,7 +67,8 @@ enum fused_form {
     FUSED_WIDE,         /* a, attributes that halves do not round */
     FUSED_BACKWARD,     /* a, b, such an attribute; the variant's kernel */
     FUSED_CAST,         /* a */
-    FUSED_FOLD          /* a, over the row */
+    FUSED_FOLD,         /* a, over the row */
+    FUSED_ALONG         /* a, b, c along the row */
 };
 
 enum fused_flags {
@@ -82,6 +86,11 @@ struct fused_op {
     uint8_t link;   /* enum flex_link_kind, 0: none */
 };
 
+/* An op along a row of N elements; B, C and NUMBER as it has them. */
+typedef void (*fused_along_fn)(const struct flex_row_kernels *kernels,
+                               void *out, const void *a, const void *b,
+                               const void *c, const double *number, int64_t n);
+
 /* The op with number OP; NULL if no program has it. */
 const struct fused_op *fused_op_find(uint32_t op);
 /* The dtype that values of DTYPE are in slots. */
@@ -92,6 +101,8 @@ static inline uint32_t fused_dtype(uint32_t dtype)
 /* The map kernel of STEP on values of DTYPE, as in slots. NULL: none. */
 flex_map_fn fused_op_map(const struct flex_kernels *kernels,
                          const struct hob_fused_step *step, uint32_t dtype);
+/* The kernel of op NUMBER, which goes along rows. */
+fused_along_fn fused_op_along(uint32_t number);
 /* How many attributes the op with number OP has. */
 uint32_t fused_scalar_count(uint32_t op);
 /* As supports of struct hob_fused_compute. */
@@ -130,6 +141,7 @@ enum fused_instruction_kind {
     FUSED_DO_MAP,
     FUSED_DO_CAST, /* a to out */
     FUSED_DO_FOLD, /* a to the cells of out */
+    FUSED_DO_ALONG,
     FUSED_DO_CHAIN
 };
 
@@ -142,11 +154,13 @@ struct fused_instruction {
     uint16_t args[3];
     uint16_t first; /* of a chain: links */
     uint16_t count;
+    uint16_t number;  /* of FUSED_ALONG: the value of its attribute, or none */
     uint8_t is_power; /* the kernel depends on the exponent */
     union {
         flex_map_fn map;
         flex_cast_fn cast;
         flex_chain_fn chain;
+        fused_along_fn along;
     } fn;
 };
 
@@ -178,8 +192,11 @@ struct fused_output {
 struct fused_plan {
     uint16_t value_count, register_count, cell_count, pass_count, fold_count;
     uint16_t expanded_count, instruction_count, link_count;
-    uint8_t narrow; /* a block for rounding halves is needed */
+    uint8_t narrow;   /* a block for rounding halves is needed */
+    uint8_t is_along; /* blocks must be whole rows */
     uint8_t input_count, output_count;
+    uint16_t vectors; /* bit i: input i is read by ops along rows alone, and not
+                         as what they go along */
     uint32_t slot_bytes; /* of an element in all slots */
     uint32_t kept_bytes;
     uint32_t row_bytes; /* of a row in all ROW values and accumulators */
@@ -224,6 +241,7 @@ struct fused_kernel {
 enum fused_walk {
     FUSED_DENSE,   /* one element after the other */
     FUSED_UNIFORM, /* the same element everywhere */
+    FUSED_VECTOR,  /* the same row everywhere, read where it lies */
     FUSED_STRIDED
 };
 

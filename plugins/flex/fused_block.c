@@ -7,6 +7,7 @@
 
 #include "move.h"
 #include "ops/map.h"
+#include "rows.h"
 
 #include <string.h>
 
@@ -71,6 +72,8 @@ static void begin_values(struct fused_thread *thread)
     for (uint32_t i = 0; i < plan->input_count; i++) {
         thread->keys[i] = -1;
         thread->part[i] = NULL;
+        if (job->in[i].walk == FUSED_VECTOR)
+            thread->at[i] = job->in[i].loop.data;
         if (!job->in[i].is_row && job->in[i].walk == FUSED_UNIFORM &&
             job->count)
             begin_uniform(thread, i);
@@ -156,7 +159,7 @@ static void fetch(struct fused_thread *thread, uint32_t i, int64_t first,
         in->load ? thread->arena + in->stored * (uint64_t)job->block : slot;
     void *data;
 
-    if (in->walk == FUSED_UNIFORM)
+    if (in->walk == FUSED_UNIFORM || in->walk == FUSED_VECTOR)
         return;
     if (thread->part[i])
         data = thread->part[i] +
@@ -187,6 +190,22 @@ void fused_fetch(struct fused_thread *thread, uint32_t inputs, int64_t first,
 
 /* ---- instructions ---- */
 
+/* What MADE has given, as halves have it. */
+static void round_halves(struct fused_thread *thread,
+                         const struct fused_instruction *made, int64_t n)
+{
+    const struct fused_job *job = thread->job;
+    const struct flex_kernels *kernels = job->device->kernels;
+    void *out = thread->at[made->out];
+    char *narrow =
+        thread->arena + job->plan->narrow_offset * (uint64_t)job->block;
+
+    if (!made->round)
+        return;
+    kernels->store_f32[made->round](narrow, out, n);
+    kernels->load_f32[made->round](out, narrow, n);
+}
+
 static void run_map(struct fused_thread *thread,
                     const struct fused_instruction *made, int64_t n)
 {
@@ -205,13 +224,39 @@ static void run_map(struct fused_thread *thread,
                           [exponent->dtype];
     }
     map(at[made->out], args[0], args[1], args[2], n);
-    if (made->round) {
-        char *narrow =
-            thread->arena + plan->narrow_offset * (uint64_t)thread->job->block;
+    round_halves(thread, made, n);
+}
 
-        kernels->store_f32[made->round](narrow, at[made->out], n);
-        kernels->load_f32[made->round](at[made->out], narrow, n);
+/* Row by row; a weight or bias that is the same for all of them lies there
+ * once. */
+static void run_along(struct fused_thread *thread,
+                      const struct fused_instruction *made, int64_t n,
+                      int64_t row)
+{
+    const struct fused_job *job = thread->job;
+    const struct flex_row_kernels *kernels =
+        flex_row_kernels(job->device, job->plan->values[made->out].dtype);
+    const double *number =
+        made->number == FUSED_NO_VALUE ? NULL : thread->at[made->number];
+    char *out = thread->at[made->out];
+    const char *args[3];
+    int64_t steps[3];
+
+    for (int i = 0; i < 3; i++) {
+        const uint16_t value = made->args[i];
+        const int is_input = value < job->plan->input_count;
+
+        args[i] = value == FUSED_NO_VALUE ? NULL : thread->at[value];
+        steps[i] = value == FUSED_NO_VALUE ||
+                           (is_input && job->in[value].walk == FUSED_VECTOR)
+                       ? 0
+                       : row * job->plan->values[value].size;
     }
+    for (int64_t i = 0; i < n / row; i++)
+        made->fn.along(kernels, out + i * steps[0], args[0] + i * steps[0],
+                       args[1] ? args[1] + i * steps[1] : NULL,
+                       args[2] ? args[2] + i * steps[2] : NULL, number, row);
+    round_halves(thread, made, n);
 }
 
 static void run_cast(struct fused_thread *thread,
@@ -301,6 +346,9 @@ void fused_instructions(struct fused_thread *thread, uint32_t first,
             break;
         case FUSED_DO_FOLD:
             run_fold(thread, made, n, part);
+            break;
+        case FUSED_DO_ALONG:
+            run_along(thread, made, n, part->row);
             break;
         default:
             made->fn.chain(&job->links[made->first], made->count, thread->at,

@@ -109,6 +109,17 @@ static enum fused_walk walk_of(const struct flex_loop *loop)
 
 /* ---- operands ---- */
 
+/* Whether each row reads the same elements of IN, one after the other. */
+static int is_vector(const struct fused_job *job,
+                     const struct fused_job_input *in)
+{
+    const struct flex_loop *loop = &in->loop;
+
+    return !in->is_row && !in->load && loop->rank == 2 &&
+           loop->strides[0] == 0 && loop->strides[1] == 1 &&
+           loop->shape[1] == job->n;
+}
+
 static void init_inputs(struct fused_job *job,
                         const struct hob_fused_program *program,
                         const struct space *space, const struct space *outer,
@@ -129,10 +140,13 @@ static void init_inputs(struct fused_job *job,
         operand_loop(&in->loop, in->is_row ? outer : space, &run->inputs[i],
                      dtype);
         in->walk = (uint8_t)walk_of(&in->loop);
+        if (job->plan->vectors >> i & 1 && is_vector(job, in))
+            in->walk = FUSED_VECTOR;
         if (in->walk == FUSED_STRIDED && !job->has_rows)
             in->skips = (uint8_t)flex_loop_is_parted(&in->loop);
         job->skips |= in->skips;
-        if (in->is_row || (in->walk == FUSED_DENSE && !in->load))
+        if (in->is_row || in->walk == FUSED_VECTOR ||
+            (in->walk == FUSED_DENSE && !in->load))
             continue;
         in->offset = job->slot_bytes;
         job->slot_bytes += job->plan->values[i].size;
@@ -246,7 +260,10 @@ static void init_rows(struct fused_job *job)
     const int64_t most = near_block(bytes, ROW_BLOCK);
 
     job->group = 0;
-    if (job->n <= most) {
+    if (plan->is_along && job->n > most) { /* init_blocks() looks for room */
+        job->group = 1;
+        job->block = flex_round_up(job->n, FUSED_BLOCK_LEAST);
+    } else if (job->n <= most) {
         job->group = job->n ? most / job->n : FUSED_GROUP;
         job->group = flex_least(job->group, flex_least(room, FUSED_GROUP));
         job->group = flex_clamp(job->group, 1, job->rows);
@@ -421,9 +438,10 @@ hob_status fused_job_init(struct fused_job *job,
     }
     job->count = job->rows * job->n;
     job->has_rows = program->row_rank > 0;
-    job->is_columns = job->has_rows && fused_is_columns(program, run);
-    job->is_long =
-        job->has_rows && !job->is_columns && fused_is_long(job->rows, job->n);
+    job->is_columns =
+        job->has_rows && !plan->is_along && fused_is_columns(program, run);
+    job->is_long = job->has_rows && !plan->is_along && !job->is_columns &&
+                   fused_is_long(job->rows, job->n);
     if (program->row_rank == 0 && program->output_count)
         space_ordered(&space, run->shape, run->outputs[0].strides,
                       program->rank);

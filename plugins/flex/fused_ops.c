@@ -14,6 +14,7 @@
 #define FOLD(op, name, marks)                                                  \
     [HOB_OP_##op] = {FUSED_FOLD, FLEX_FOLD_##name, marks, 0},                  \
     [HOB_OP_##op##_DIM] = {FUSED_FOLD, FLEX_FOLD_##name, marks, 0},
+#define ALONG(op) [HOB_OP_##op] = {FUSED_ALONG, 0, FUSED_DEAR, 0},
 #define EXACT FUSED_EXACT
 #define DEAR FUSED_DEAR
 #define FLOAT_ONLY FUSED_FLOAT_ONLY
@@ -27,9 +28,14 @@ static const struct fused_op ops[] = {
     FOLD(MIN, MIN, FUSED_EXACT) /**/
     FOLD(ANY, ANY, FUSED_EXACT) /**/
     FOLD(ALL, ALL, FUSED_EXACT) /**/
+    ALONG(SOFTMAX)              /**/
+    ALONG(LOG_SOFTMAX)          /**/
+    ALONG(LAYER_NORM)           /**/
+    ALONG(RMS_NORM)             /**/
 };
 #undef X
 #undef FOLD
+#undef ALONG
 #undef EXACT
 #undef DEAR
 #undef FLOAT_ONLY
@@ -54,6 +60,62 @@ flex_map_fn fused_op_map(const struct flex_kernels *kernels,
     return kernels->map[map][dtype];
 }
 
+/* ---- ops along rows ---- */
+
+static void along_softmax(const struct flex_row_kernels *kernels, void *out,
+                          const void *a, const void *b, const void *c,
+                          const double *number, int64_t n)
+{
+    (void)b;
+    (void)c;
+    (void)number;
+    kernels->softmax(out, a, n);
+}
+
+static void along_log_softmax(const struct flex_row_kernels *kernels, void *out,
+                              const void *a, const void *b, const void *c,
+                              const double *number, int64_t n)
+{
+    (void)b;
+    (void)c;
+    (void)number;
+    kernels->log_softmax(out, a, n);
+}
+
+static void along_layer_norm(const struct flex_row_kernels *kernels, void *out,
+                             const void *a, const void *b, const void *c,
+                             const double *number, int64_t n)
+{
+    kernels->layer_norm(out, a, b, c, *number, n);
+}
+
+static void along_rms_norm(const struct flex_row_kernels *kernels, void *out,
+                           const void *a, const void *b, const void *c,
+                           const double *number, int64_t n)
+{
+    (void)c;
+    kernels->rms_norm(out, a, b, *number, n);
+}
+
+fused_along_fn fused_op_along(uint32_t number)
+{
+    switch (number) {
+    case HOB_OP_SOFTMAX:
+        return along_softmax;
+    case HOB_OP_LOG_SOFTMAX:
+        return along_log_softmax;
+    case HOB_OP_LAYER_NORM:
+        return along_layer_norm;
+    default:
+        return along_rms_norm;
+    }
+}
+
+static int is_norm(uint32_t number)
+{
+    return number == HOB_OP_LAYER_NORM || number == HOB_OP_RMS_NORM;
+}
+
 uint32_t fused_scalar_count(uint32_t number)
 {
     const struct fused_op *op = fused_op_find(number);
@@ -63,7 +125,7 @@ uint32_t fused_scalar_count(uint32_t number)
         return 2;
     return form == FUSED_SCALAR || form == FUSED_SCALAR_FIRST ||
            form == FUSED_POWER || form == FUSED_FILL || form == FUSED_WIDE ||
-           form == FUSED_BACKWARD;
+           form == FUSED_BACKWARD || is_norm(number);
 }
 
 /* ---- what is supported ---- */
@@ -94,6 +156,21 @@ static int supports_fold(const struct flex_kernels *kernels,
            kernels->fold[op->kernel][fused_dtype(dtype)];
 }
 
+/* Weight and bias of norms may be absent, those of others are. */
+static int supports_along(const struct hob_fused_step *step,
+                          const uint8_t *dtypes)
+{
+    const uint32_t most = step->op == HOB_OP_LAYER_NORM ? 3
+                          : is_norm(step->op)           ? 2
+                                                        : 1;
+
+    for (uint32_t i = 0; i < 3; i++)
+        if (step->args[i] != HOB_FUSED_NONE &&
+            (i >= most || dtypes[i] != step->dtype))
+            return 0;
+    return !step->is_reduction && is_float(step->dtype);
+}
+
 int32_t fused_supports(void *device, const struct hob_fused_step *step,
                        const uint8_t *dtypes)
 {
@@ -115,6 +192,8 @@ int32_t fused_supports(void *device, const struct hob_fused_step *step,
         return 0;
     if (op->form == FUSED_FOLD)
         return supports_fold(kernels, op, step, dtypes[0]);
+    if (op->form == FUSED_ALONG)
+        return supports_along(step, dtypes);
     if (step->is_reduction)
         return 0;
     if (op->form == FUSED_CAST)

@@ -24,6 +24,11 @@ static uint32_t inputs_of(const struct builder *b)
     return b->program->input_count;
 }
 
+static int is_along(const struct builder *b, uint32_t s)
+{
+    return fused_op_find(step_at(b, s)->op)->form == FUSED_ALONG;
+}
+
 int fused_is_row(const struct builder *b, uint32_t reg)
 {
     const uint32_t inputs = inputs_of(b);
@@ -294,6 +299,27 @@ static void set_operands(struct builder *b, const struct hob_fused_step *step,
     }
 }
 
+/* An op along rows, on blocks of whole ones. */
+static void emit_along(struct builder *b, uint32_t s)
+{
+    const struct hob_fused_step *step = step_at(b, s);
+    struct fused_instruction *made = fused_emit(b, FUSED_DO_ALONG);
+
+    made->step = (uint8_t)s;
+    made->out = (uint16_t)(inputs_of(b) + s);
+    set_operands(b, step, made);
+    made->fn.along = fused_op_along(step->op);
+    made->number = FUSED_NO_VALUE;
+    if (step->scalar_count)
+        made->number = fused_value_scalar(b, step->scalar, HOB_DTYPE_F64, 0, 0);
+    if (flex_is_half(step->dtype)) {
+        made->round = step->dtype;
+        b->plan->narrow = 1;
+    }
+    b->plan->is_along = 1;
+    b->plan->cost += 12;
+}
+
 static void emit_step(struct builder *b, uint32_t s)
 {
     const struct hob_fused_step *step = step_at(b, s);
@@ -378,7 +404,10 @@ static void emit_full(struct builder *b, uint32_t p)
         } else if (b->needed[p] & fused_bit(s)) {
             taken = fused_chain(b, s, p);
             if (!taken) {
-                emit_step(b, s);
+                if (is_along(b, s))
+                    emit_along(b, s);
+                else
+                    emit_step(b, s);
                 taken = 1;
             }
         }
@@ -423,6 +452,21 @@ static void emit_pass(struct builder *b, uint32_t p)
     pass->end = plan->instruction_count;
 }
 
+/* The inputs that nothing but the weights and biases of ops along rows is. */
+static void find_vectors(struct builder *b)
+{
+    uint32_t vectors = 0, others = 0;
+
+    for (uint32_t s = 0; s < b->program->step_count; s++)
+        for (uint32_t i = 0; i < 3; i++) {
+            const uint32_t reg = step_at(b, s)->args[i];
+
+            if (reg < inputs_of(b))
+                *(i && is_along(b, s) ? &vectors : &others) |= 1u << reg;
+        }
+    b->plan->vectors = (uint16_t)(vectors & ~others);
+}
+
 static void set_outputs(struct builder *b)
 {
     const struct hob_fused_program *program = b->program;
@@ -464,6 +508,7 @@ hob_status fused_plan_build(struct fused_plan *plan,
     plan->pass_count = (uint16_t)b.passes;
     plan->input_count = program->input_count;
     plan->output_count = program->output_count;
+    find_vectors(&b);
     for (uint32_t p = 0; p <= b.passes; p++)
         emit_pass(&b, p);
     set_outputs(&b);

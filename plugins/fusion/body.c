@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * body.c - ops that are several steps: softmax in a group with what comes
+ * body.c - ops that go along rows: softmax and norms in a group with what comes
  * before and after.
  *
  * The backend has a kernel of its own for such an op, which is what a lone one
- * runs as, and says how much dearer the steps are to it; in a group that saves
- * more bytes than that they are taken.
+ * runs as. It says whether the op may be a step of a program, or how much
+ * dearer the steps of its body are; in a group that saves more bytes than that
+ * they are taken.
  */
 #include "program.h"
 
@@ -14,36 +15,80 @@
 #include <stddef.h>
 #include <string.h>
 
-enum { MOST = 6, NONE = HOB_FUSED_NONE };
+enum { MOST = 14, NONE = HOB_FUSED_NONE };
 
-/* Register 0 is the op's tensor, register K + 1 what step K gives. */
-struct body_step {
+/* Registers of a body: the op's tensors, in the order of its parameters, and
+ * from FIRST on what the lines give. */
+enum { X, WEIGHT, BIAS, FIRST };
+
+enum line_kind {
+    MAP,   /* element by element */
+    ROW,   /* the same on values of rows */
+    FOLD,  /* over the row */
+    WIDEN, /* to the type that halves are computed in */
+    NARROW /* back */
+};
+
+/* A line on a tensor that is not there gives its first operand, and so does a
+ * conversion to the same type. */
+struct line {
     uint16_t op;
-    uint8_t kind; /* enum hob_fused_kind */
-    uint8_t is_reduction;
-    uint8_t args[3];
+    uint8_t kind; /* enum line_kind */
+    uint8_t args[2];
 };
 
 static const struct body {
     uint32_t op;
     uint32_t count;
-    struct body_step steps[MOST];
+    struct line lines[MOST];
 } bodies[] = {
     {HOB_OP_SOFTMAX,
-     5,
-     {{HOB_OP_MAX_DIM, HOB_FUSED_ROW, 1, {0, NONE, NONE}},
-      {HOB_OP_SUB, HOB_FUSED_FULL, 0, {0, 1, NONE}},
-      {HOB_OP_EXP, HOB_FUSED_FULL, 0, {2, NONE, NONE}},
-      {HOB_OP_SUM_DIM, HOB_FUSED_ROW, 1, {3, NONE, NONE}},
-      {HOB_OP_DIV, HOB_FUSED_FULL, 0, {3, 4, NONE}}}},
+     7,
+     {{HOB_OP_CAST, WIDEN, {X, NONE}},
+      {HOB_OP_MAX_DIM, FOLD, {3, NONE}},
+      {HOB_OP_SUB, MAP, {3, 4}},
+      {HOB_OP_EXP, MAP, {5, NONE}},
+      {HOB_OP_SUM_DIM, FOLD, {6, NONE}},
+      {HOB_OP_DIV, MAP, {6, 7}},
+      {HOB_OP_CAST, NARROW, {8, NONE}}}},
     {HOB_OP_LOG_SOFTMAX,
-     6,
-     {{HOB_OP_MAX_DIM, HOB_FUSED_ROW, 1, {0, NONE, NONE}},
-      {HOB_OP_SUB, HOB_FUSED_FULL, 0, {0, 1, NONE}},
-      {HOB_OP_EXP, HOB_FUSED_FULL, 0, {2, NONE, NONE}},
-      {HOB_OP_SUM_DIM, HOB_FUSED_ROW, 1, {3, NONE, NONE}},
-      {HOB_OP_LOG, HOB_FUSED_ROW, 0, {4, NONE, NONE}},
-      {HOB_OP_SUB, HOB_FUSED_FULL, 0, {2, 5, NONE}}}},
+     8,
+     {{HOB_OP_CAST, WIDEN, {X, NONE}},
+      {HOB_OP_MAX_DIM, FOLD, {3, NONE}},
+      {HOB_OP_SUB, MAP, {3, 4}},
+      {HOB_OP_EXP, MAP, {5, NONE}},
+      {HOB_OP_SUM_DIM, FOLD, {6, NONE}},
+      {HOB_OP_LOG, ROW, {7, NONE}},
+      {HOB_OP_SUB, MAP, {5, 8}},
+      {HOB_OP_CAST, NARROW, {9, NONE}}}},
+    {HOB_OP_LAYER_NORM,
+     14,
+     {{HOB_OP_CAST, WIDEN, {X, NONE}},
+      {HOB_OP_MEAN_DIM, FOLD, {3, NONE}},
+      {HOB_OP_SUB, MAP, {3, 4}},
+      {HOB_OP_SQUARE, MAP, {5, NONE}},
+      {HOB_OP_MEAN_DIM, FOLD, {6, NONE}},
+      {HOB_OP_ADD_SCALAR, ROW, {7, NONE}},
+      {HOB_OP_SQRT, ROW, {8, NONE}},
+      {HOB_OP_RECIP, ROW, {9, NONE}},
+      {HOB_OP_MUL, MAP, {5, 10}},
+      {HOB_OP_CAST, WIDEN, {WEIGHT, NONE}},
+      {HOB_OP_MUL, MAP, {11, 12}},
+      {HOB_OP_CAST, WIDEN, {BIAS, NONE}},
+      {HOB_OP_ADD, MAP, {13, 14}},
+      {HOB_OP_CAST, NARROW, {15, NONE}}}},
+    {HOB_OP_RMS_NORM,
+     10,
+     {{HOB_OP_CAST, WIDEN, {X, NONE}},
+      {HOB_OP_SQUARE, MAP, {3, NONE}},
+      {HOB_OP_MEAN_DIM, FOLD, {4, NONE}},
+      {HOB_OP_ADD_SCALAR, ROW, {5, NONE}},
+      {HOB_OP_SQRT, ROW, {6, NONE}},
+      {HOB_OP_RECIP, ROW, {7, NONE}},
+      {HOB_OP_MUL, MAP, {3, 8}},
+      {HOB_OP_CAST, WIDEN, {WEIGHT, NONE}},
+      {HOB_OP_MUL, MAP, {9, 10}},
+      {HOB_OP_CAST, NARROW, {11, NONE}}}},
 };
 
 static const struct body *find_body(uint32_t op)
@@ -54,61 +99,161 @@ static const struct body *find_body(uint32_t op)
     return NULL;
 }
 
-static struct hob_fused_step make_step(const struct body_step *from,
-                                       uint32_t dtype)
+int fu_has_body(uint32_t op)
 {
-    struct hob_fused_step step = {.op = from->op,
-                                  .dtype = (uint8_t)dtype,
-                                  .kind = from->kind,
-                                  .is_reduction = from->is_reduction};
-
-    memcpy(step.args, from->args, sizeof(step.args));
-    return step;
+    return find_body(op) != NULL;
 }
 
-/* What the backend charges for the steps of NODE, in bytes; 0: nothing,
- * UINT64_MAX: they are never worth it. */
-static uint64_t cost_of(const struct fu_layer *layer,
-                        const struct fu_node *node, int64_t row)
+/* ---- the op's arguments ---- */
+
+/* Which of NODE's inputs are the op's tensors: NONE where one is absent. */
+static void find_tensors(const struct fu_node *node, uint8_t out[FIRST])
+{
+    uint8_t input = 0;
+
+    memset(out, NONE, FIRST);
+    for (uint32_t i = 0; i < node->arg_count && i < FIRST; i++)
+        if (node->args[i].tag == HOB_TAG_TENSOR)
+            out[i] = input++;
+}
+
+/* The epsilon of a norm; NULL: there is none. */
+static const hob_value *find_number(const struct fu_node *node)
+{
+    for (uint32_t i = 0; i < node->arg_count; i++)
+        if (node->args[i].tag == HOB_TAG_F64)
+            return &node->args[i];
+    return NULL;
+}
+
+/* Whether NODE goes along the last dimension, over tensors of one dtype. */
+static int goes_along_rows(const struct fu_node *node)
+{
+    const struct fu_value *value = &node->values[0];
+    const int64_t last = (int64_t)value->rank - 1;
+
+    if (!value->rank || value->shape[last] < 2)
+        return 0;
+    for (uint32_t i = 0; i < node->arg_count; i++)
+        if (node->args[i].tag == HOB_TAG_I64 && node->args[i].u.i64 != last &&
+            node->args[i].u.i64 != -1)
+            return 0;
+    for (uint32_t i = 0; i < node->input_count; i++)
+        if (fu_see(&node->inputs[i]).dtype != value->dtype)
+            return 0;
+    return 1;
+}
+
+/* ---- the body ---- */
+
+/* NODE's body as STEPS, whose operands are numbered as its lines' are. Returns
+ * how many there are; the last one gives the result. */
+static uint32_t make_steps(const struct fu_node *node,
+                           struct hob_fused_step steps[MOST])
+{
+    const struct body *body = find_body(node->op);
+    const uint8_t own = node->values[0].dtype;
+    const uint8_t wide = own == HOB_DTYPE_F64 ? HOB_DTYPE_F64 : HOB_DTYPE_F32;
+    uint8_t names[FIRST + MOST]; /* of a line's value among those of STEPS */
+    uint8_t tensors[FIRST];
+    uint32_t count = 0;
+
+    find_tensors(node, tensors);
+    for (uint8_t i = 0; i < FIRST; i++)
+        names[i] = tensors[i] == NONE ? NONE : i;
+    for (uint32_t i = 0; i < body->count; i++) {
+        const struct line *line = &body->lines[i];
+        const int is_cast = line->kind == WIDEN || line->kind == NARROW;
+        const uint8_t a = names[line->args[0]];
+        const uint8_t b = line->args[1] == NONE ? a : names[line->args[1]];
+        struct hob_fused_step *step = &steps[count];
+
+        names[FIRST + i] = a;
+        if (a == NONE || b == NONE || (is_cast && own == wide))
+            continue;
+        memset(step, 0, sizeof(*step));
+        step->op = line->op;
+        step->dtype = line->kind == NARROW ? own : wide;
+        step->kind = line->kind == ROW || line->kind == FOLD ? HOB_FUSED_ROW
+                                                             : HOB_FUSED_FULL;
+        step->is_reduction = line->kind == FOLD;
+        step->args[0] = a;
+        step->args[1] = line->args[1] == NONE ? NONE : b;
+        step->args[2] = NONE;
+        step->scalar_count = line->op == HOB_OP_ADD_SCALAR;
+        names[FIRST + i] = (uint8_t)(FIRST + count++);
+    }
+    return count;
+}
+
+/* What the backend charges for the steps of NODE, in per cent of its bytes. */
+static uint32_t percent_of(const struct fu_layer *layer,
+                           const struct fu_node *node)
 {
     const struct hob_fused_compute *fused = layer->fused;
-    const uint64_t bytes = 2 * fu_bytes(fu_see_value(&node->values[0]));
-    uint32_t percent = HOB_FUSED_NEVER;
+    const struct fu_value *value = &node->values[0];
 
-    if (fused->struct_size >= offsetof(struct hob_fused_compute, body_cost) +
-                                  sizeof(fused->body_cost) &&
-        fused->body_cost)
-        percent = fused->body_cost(layer->fused_instance, node->op,
-                                   node->values[0].dtype, row);
-    return percent == HOB_FUSED_NEVER
-               ? UINT64_MAX
-               : bytes / 100 * percent + bytes % 100 * percent / 100;
+    if (fused->struct_size < offsetof(struct hob_fused_compute, body_cost) +
+                                 sizeof(fused->body_cost) ||
+        !fused->body_cost)
+        return HOB_FUSED_NEVER;
+    return fused->body_cost(layer->fused_instance, node->op, value->dtype,
+                            value->shape[value->rank - 1]);
+}
+
+/* Whether the backend takes ITEM's node as the steps of its body, which are
+ * dearer by PERCENT. */
+static int is_body(const struct fu_layer *layer, struct fu_item *item,
+                   uint32_t percent)
+{
+    const uint64_t bytes = 2 * fu_bytes(fu_see_value(&item->node->values[0]));
+    struct hob_fused_step steps[MOST];
+    const uint32_t count = make_steps(item->node, steps);
+
+    for (uint32_t i = 0; i < count; i++) {
+        const struct hob_fused_step *step = &steps[i];
+        uint8_t dtypes[2];
+
+        for (int k = 0; k < 2; k++)
+            if (step->args[k] != NONE)
+                dtypes[k] = step->args[k] < FIRST
+                                ? item->node->values[0].dtype
+                                : steps[step->args[k] - FIRST].dtype;
+        if (!layer->fused->supports(layer->fused_instance, step, dtypes))
+            return 0;
+    }
+    memset(&item->step, 0, sizeof(item->step));
+    item->step.scalar_count = find_number(item->node) != NULL;
+    item->cost = bytes / 100 * percent + bytes % 100 * percent / 100;
+    return 1;
+}
+
+/* Whether it takes the node as one step. */
+static int is_whole(const struct fu_layer *layer, struct fu_item *item)
+{
+    const struct fu_node *node = item->node;
+    const uint8_t dtype = node->values[0].dtype;
+    const uint8_t dtypes[FIRST] = {dtype, dtype, dtype};
+
+    item->step =
+        (struct hob_fused_step){.op = (uint16_t)node->op,
+                                .dtype = dtype,
+                                .scalar_count = find_number(node) != NULL};
+    find_tensors(node, item->step.args);
+    return layer->fused->supports(layer->fused_instance, &item->step, dtypes);
 }
 
 int fu_classify_body(const struct fu_layer *layer, struct fu_item *item)
 {
-    const struct fu_node *node = item->node;
-    const struct fu_value *value = &node->values[0];
-    const struct body *body = find_body(node->op);
-    const int64_t last = (int64_t)value->rank - 1;
+    uint32_t percent;
 
-    /* In halves the kernel's own sums and what lies between are wider. */
-    if (!body || !value->rank || value->shape[last] < 2 ||
-        (node->args[1].u.i64 != last && node->args[1].u.i64 != -1) ||
-        (value->dtype != HOB_DTYPE_F32 && value->dtype != HOB_DTYPE_F64))
+    if (!find_body(item->node->op) || !goes_along_rows(item->node))
         return 0;
-    item->cost = cost_of(layer, node, value->shape[last]);
-    if (item->cost == UINT64_MAX)
+    percent = percent_of(layer, item->node);
+    if (percent == HOB_FUSED_NEVER ||
+        !(percent == HOB_FUSED_WHOLE ? is_whole(layer, item)
+                                     : is_body(layer, item, percent)))
         return 0;
-    for (uint32_t i = 0; i < body->count; i++) {
-        const struct hob_fused_step step =
-            make_step(&body->steps[i], value->dtype);
-        const uint8_t dtypes[] = {value->dtype, value->dtype};
-
-        if (!layer->fused->supports(layer->fused_instance, &step, dtypes))
-            return 0;
-    }
-    memset(&item->step, 0, sizeof(item->step));
     item->rows = 1;
     item->class = FU_BODY;
     return 1;
@@ -116,25 +261,56 @@ int fu_classify_body(const struct fu_layer *layer, struct fu_item *item)
 
 uint32_t fu_step_count(const struct fu_item *item)
 {
-    return item->class == FU_BODY ? find_body(item->node->op)->count : 1;
+    struct hob_fused_step steps[MOST];
+
+    return item->class == FU_BODY && !item->step.op
+               ? make_steps(item->node, steps)
+               : 1;
 }
 
-int fu_add_body(struct fu_program *p, const struct fu_item *item, uint8_t x,
-                uint8_t mark)
-{
-    const struct body *body = find_body(item->node->op);
-    uint8_t regs[MOST + 1] = {x};
+/* ---- in a program ---- */
 
-    if (p->program.step_count + body->count > HOB_FUSED_MAX_STEPS)
+static int add_number(struct fu_program *p, const struct fu_node *node,
+                      struct hob_fused_step *step)
+{
+    if (!step->scalar_count)
+        return 0;
+    if (p->program.scalar_count == HOB_FUSED_MAX_SCALARS)
         return 1;
-    for (uint32_t i = 0; i < body->count; i++) {
+    step->scalar = p->program.scalar_count;
+    p->scalars[p->program.scalar_count++] = *find_number(node);
+    return 0;
+}
+
+int fu_add_body(struct fu_program *p, const struct fu_item *item,
+                const uint8_t *inputs, uint8_t mark)
+{
+    const int is_one = item->step.op != 0;
+    struct hob_fused_step steps[MOST];
+    uint8_t regs[FIRST + MOST], tensors[FIRST];
+    uint32_t count = 1;
+
+    find_tensors(item->node, tensors);
+    for (uint32_t i = 0; i < FIRST; i++)
+        regs[i] = tensors[i] == NONE ? NONE : inputs[tensors[i]];
+    if (is_one)
+        steps[0] = item->step;
+    else
+        count = make_steps(item->node, steps);
+    if (p->program.step_count + count > HOB_FUSED_MAX_STEPS)
+        return 1;
+    for (uint32_t i = 0; i < count; i++) {
         struct hob_fused_step *step = &p->steps[p->program.step_count];
 
-        *step = make_step(&body->steps[i], item->node->values[0].dtype);
+        *step = steps[i];
         for (uint32_t k = 0; k < 3; k++)
-            if (step->args[k] != HOB_FUSED_NONE)
+            if (is_one)
+                step->args[k] = regs[k];
+            else if (step->args[k] != NONE)
                 step->args[k] = regs[step->args[k]];
-        regs[i + 1] = (uint8_t)(mark | p->program.step_count++);
+        if (add_number(p, item->node, step))
+            return 1;
+        regs[FIRST + i] = (uint8_t)(mark | p->program.step_count++);
     }
     return 0;
 }

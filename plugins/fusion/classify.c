@@ -145,6 +145,11 @@ static int is_fold(const struct fu_node *node)
             node->op == HOB_OP_MIN_DIMS);
 }
 
+int fu_may_group(const struct fu_node *node)
+{
+    return is_elementwise(node) || is_fold(node) || fu_has_body(node->op);
+}
+
 void fu_classify(const struct fu_layer *layer, struct fu_item *item)
 {
     const struct fu_node *node = item->node;

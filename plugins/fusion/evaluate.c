@@ -104,9 +104,32 @@ static int by_order(const void *a, const void *b)
     return (x->order > y->order) - (x->order < y->order);
 }
 
+/* They were found from the last to the first, more or less. */
+static void sort(struct fu_node **nodes, size_t count)
+{
+    size_t steps = 0;
+
+    for (size_t i = 0; i < count / 2; i++) {
+        struct fu_node *node = nodes[i];
+
+        nodes[i] = nodes[count - 1 - i];
+        nodes[count - 1 - i] = node;
+    }
+    for (size_t i = 1; i < count && steps < 8 * count; i++) {
+        struct fu_node *node = nodes[i];
+        size_t at = i;
+
+        for (; at > 0 && nodes[at - 1]->order > node->order; at--, steps++)
+            nodes[at] = nodes[at - 1];
+        nodes[at] = node;
+    }
+    if (steps >= 8 * count) /* less */
+        qsort(nodes, count, sizeof(*nodes), by_order);
+}
+
 static void claim_locked(struct work *work)
 {
-    qsort(work->nodes, work->count, sizeof(struct fu_node *), by_order);
+    sort(work->nodes, work->count);
     for (size_t i = 0; i < work->count; i++) {
         struct fu_node *node = work->nodes[i];
 
@@ -198,6 +221,7 @@ hob_status fu_run_product(struct fu_window *window, uint32_t index)
 
     while (&window->items[*link] != item)
         link = &window->items[*link].next;
+    fu_window_forget(window);
     *link = item->next; /* members that read it come after it */
     item->group = FU_WINDOW;
     group->count--;
@@ -231,20 +255,26 @@ static hob_status run_singly(struct fu_layer *layer,
     return status;
 }
 
-static hob_status run_window(struct fu_window *window,
-                             struct fu_node *const *nodes, uint32_t count)
+static void plan(struct fu_window *window)
 {
-    struct fu_layer *layer = window->layer;
-    hob_status status = HOB_OK;
-    int is_planned;
-
-    fu_window_fill(window, nodes, count);
     fu_match_find(window);
-    pthread_mutex_lock(&layer->lock);
-    is_planned = fu_window_plan_locked(window);
-    pthread_mutex_unlock(&layer->lock);
-    if (!is_planned)
-        return run_singly(layer, nodes, count);
+    pthread_mutex_lock(&window->layer->lock);
+    fu_window_plan_locked(window);
+    pthread_mutex_unlock(&window->layer->lock);
+    /* Whether a pattern may be taken, more decides than what is in the key. */
+    if (window->match_count)
+        fu_window_forget(window);
+}
+
+static hob_status run_window(struct fu_window *window,
+                             struct fu_node *const *nodes)
+{
+    hob_status status = HOB_OK;
+
+    if (window->plan == FU_UNPLANNED)
+        plan(window);
+    if (window->plan == FU_SINGLY)
+        return run_singly(window->layer, nodes, window->count);
     fu_match_tell(window);
     status = run_constants(window, 0);
     for (uint32_t i = 0; i < window->order_count && !status; i++) {
@@ -260,43 +290,44 @@ static hob_status run_window(struct fu_window *window,
     return status;
 }
 
-/* The window that the layer keeps for the next evaluation, or a new one. */
-static struct fu_window *take_window(struct fu_layer *layer)
+/* Run NODES in groups. */
+static hob_status run_grouped(struct fu_layer *layer,
+                              struct fu_node *const *nodes, uint32_t count)
 {
-    struct fu_window *window;
+    struct fu_window *window = fu_window_take(layer, nodes, count);
+    hob_status status;
 
-    pthread_mutex_lock(&layer->lock);
-    window = layer->spare;
-    layer->spare = NULL;
-    pthread_mutex_unlock(&layer->lock);
-    return window ? window : fu_window_new(layer);
+    if (!window)
+        return HOB_ERR_MEMORY;
+    status = run_window(window, nodes);
+    fu_window_give(window);
+    return status;
 }
 
-static void give_window(struct fu_layer *layer, struct fu_window *window)
+/* Whether some of NODES may run as one. */
+static int may_group(const struct fu_layer *layer, struct fu_node *const *nodes,
+                     uint32_t count)
 {
-    pthread_mutex_lock(&layer->lock);
-    if (!layer->spare) {
-        layer->spare = window;
-        window = NULL;
-    }
-    pthread_mutex_unlock(&layer->lock);
-    fu_window_free(window);
+    int may = layer->pattern_count != 0;
+
+    for (uint32_t i = 0; i < count && layer->fused && !may; i++)
+        may = fu_may_group(nodes[i]);
+    return may && count > 1;
 }
 
-/* The nodes of WORK in groups, as far as the base can run such. */
-static hob_status run_grouped(struct fu_layer *layer, struct work *work)
+static hob_status run_nodes(struct fu_layer *layer, const struct work *work)
 {
-    struct fu_window *window = take_window(layer);
-    hob_status status = window ? HOB_OK : HOB_ERR_MEMORY;
+    hob_status status = HOB_OK;
 
     for (size_t i = 0; i < work->count && !status; i += FU_WINDOW) {
+        struct fu_node *const *nodes = work->nodes + i;
         const size_t left = work->count - i;
+        const uint32_t count = (uint32_t)(left < FU_WINDOW ? left : FU_WINDOW);
 
-        status = run_window(window, work->nodes + i,
-                            (uint32_t)(left < FU_WINDOW ? left : FU_WINDOW));
+        status = may_group(layer, nodes, count)
+                     ? run_grouped(layer, nodes, count)
+                     : run_singly(layer, nodes, count);
     }
-    if (window)
-        give_window(layer, window);
     return status;
 }
 
@@ -308,10 +339,7 @@ static hob_status run_locked(struct fu_layer *layer, struct work *work)
     hob_status status;
 
     pthread_mutex_unlock(&layer->lock);
-    if ((layer->fused || layer->pattern_count) && work->count > 1)
-        status = run_grouped(layer, work);
-    else
-        status = run_singly(layer, work->nodes, work->count);
+    status = run_nodes(layer, work);
     fu_garbage_init(&garbage, layer->host);
     pthread_mutex_lock(&layer->lock);
     for (size_t i = 0; i < work->count; i++) {

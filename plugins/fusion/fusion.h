@@ -9,6 +9,10 @@
  *   handle --word--> value in node --input--> value in node --> ...
  *                                  \-input--> tensor one level down
  *
+ * A handle that has its elements leads to a value as well once it was an input:
+ * that keeps the tensor one level down for the next time. What was made
+ * elsewhere has a node without inputs, a leaf, for that.
+ *
  * - A value is wanted while a handle waits for it or a node that is still to
  *   run reads it. A node of which no value is wanted is dropped, and so is
  *   what only it wanted; by a list, never by recursion.
@@ -40,22 +44,30 @@ struct fu_value {
     hob_tensor *tensor;   /* one level down, once it is computed and wanted;
                              an error tensor where its op failed */
     uint32_t handles;     /* that wait for it */
+    uint32_t settled;     /* that have its elements: they may be used again */
     uint32_t users;       /* inputs of nodes that are still to run */
     /* The handle that was made with it, while that is the only one that there
      * has been. It is there while HANDLES is 1. */
     hob_tensor *_Atomic handle;
-    uint8_t dtype;        /* its metadata, as inferred; NONE: it is absent */
+    uint8_t dtype; /* its metadata, as inferred; NONE: it is absent */
     uint8_t rank;
     uint16_t reserved;
     uint32_t scheme;
     int64_t *shape; /* in the node's memory */
 };
 
-/* What a node reads: a value, or a tensor one level down of its own. */
+/* What a node reads: a value, or, where its call took the handle, a tensor one
+ * level down of its own. */
 struct fu_input {
     struct fu_value *value; /* NULL: tensor */
     hob_tensor *tensor;
 };
+
+/* The tensor that INPUT reads; NULL until it is computed. */
+static inline hob_tensor *fu_tensor_of(const struct fu_input *input)
+{
+    return input->value ? input->value->tensor : input->tensor;
+}
 
 enum fu_node_state {
     FU_NODE_PENDING,
@@ -109,12 +121,13 @@ struct fu_layer {
     uint64_t held;        /* by nodes, as far as they say */
     uint64_t held_still;  /* after the latest flush for that reason */
     struct fu_pool pool;
-    struct fu_window *spare; /* for the next evaluation */
+    struct fu_window *windows; /* with their plans, the latest first */
+    uint32_t window_count;
     struct fu_node *pending[FU_LISTS];
     /* What the base offers, if the layer is right above it; else NULL. */
     const struct hob_fused_compute *fused;
     void *fused_instance;
-    struct fu_kernels *kernels; /* has a lock of its own */
+    struct fu_kernels *kernels;          /* has a lock of its own */
     const struct hob_pattern **patterns; /* registered optimisations */
     uint32_t pattern_count;
     struct hob_fusion_stats counts;
@@ -175,18 +188,24 @@ void fu_garbage_empty(struct fu_garbage *garbage); /* without the lock */
 
 /*
  * A pending node for CALL, whose values have one handle each to come. Its
- * inputs are TENSORS, as aliases that it takes, or where that is NULL the
- * VALUES; there are COUNT of both. NULL without memory, and nothing is taken.
+ * INPUTS, of which there are COUNT, are copied, and tensors among them taken.
+ * NULL without memory, and nothing is taken.
  */
 struct fu_node *fu_node_new_locked(struct fu_layer *layer,
                                    const struct hob_call *call,
                                    const struct hob_call_origin *origin,
-                                   struct fu_value *const *values,
-                                   hob_tensor *const *tensors, uint32_t count);
+                                   const struct fu_input *inputs,
+                                   uint32_t count);
+
+/* A leaf with TENSOR, which it takes, for one handle that has its elements.
+ * NULL without memory, and nothing is taken. */
+struct fu_value *fu_leaf_new_locked(struct fu_layer *layer, hob_tensor *tensor);
 
 /* One handle fewer waits for VALUE: it died, or was filled. */
 void fu_value_leave_locked(struct fu_layer *layer, struct fu_value *value,
                            struct fu_garbage *garbage);
+/* One handle fewer has the elements of VALUE. */
+void fu_value_forget_locked(struct fu_value *value, struct fu_garbage *garbage);
 /* Give back a reference to NODE. */
 void fu_node_unref_locked(struct fu_layer *layer, struct fu_node *node);
 /* Take NODE out of the list of its scope. */

@@ -141,6 +141,7 @@ static void make_values(struct fu_node *node, const struct hob_call *call,
         value->node = node;
         value->tensor = NULL;
         value->handles = is_there;
+        value->settled = 0;
         value->users = 0;
         atomic_init(&value->handle, NULL);
         value->dtype = meta->dtype;
@@ -155,48 +156,48 @@ static void make_values(struct fu_node *node, const struct hob_call *call,
 }
 
 /* Bytes of elements that CALL is the last to use, as far as they are there. */
-static uint64_t held_by(const struct hob_call *call, hob_tensor *const *tensors)
+static uint64_t held_by(const struct hob_call *call,
+                        const struct fu_input *inputs)
 {
     uint64_t bytes = 0;
     uint32_t at = 0;
 
     for (uint32_t i = 0; i < call->arg_count; i++) {
         const hob_value *arg = &call->args[i];
+        const hob_tensor *tensor;
 
         if (arg->tag == HOB_TAG_TENSORS)
             at += arg->count;
         if (arg->tag != HOB_TAG_TENSOR)
             continue;
-        if ((arg->flags & HOB_VALUE_MOVE) && tensors[at])
-            bytes += (uint64_t)hob_tensor_count(tensors[at]) *
-                     hob_dtype_size(hob_tensor_dtype(tensors[at]));
-        at++;
+        tensor = fu_tensor_of(&inputs[at++]);
+        if ((arg->flags & HOB_VALUE_MOVE) && tensor)
+            bytes += (uint64_t)hob_tensor_count(tensor) *
+                     hob_dtype_size(hob_tensor_dtype(tensor));
     }
     return bytes;
 }
 
-static void link_inputs(struct fu_node *node, struct fu_value *const *values,
-                        hob_tensor *const *tensors)
+static void link_inputs(struct fu_node *node, const struct fu_input *inputs)
 {
     for (uint32_t i = 0; i < node->input_count; i++) {
-        struct fu_input *input = &node->inputs[i];
+        struct fu_value *value = inputs[i].value;
 
-        input->tensor = tensors[i];
-        input->value = tensors[i] ? NULL : values[i];
-        if (!input->value)
+        node->inputs[i] = inputs[i];
+        if (!value)
             continue;
-        input->value->users++;
-        input->value->node->refs++;
-        if (node->depth <= input->value->node->depth)
-            node->depth = input->value->node->depth + 1;
+        value->users++;
+        value->node->refs++;
+        if (node->depth <= value->node->depth)
+            node->depth = value->node->depth + 1;
     }
 }
 
 struct fu_node *fu_node_new_locked(struct fu_layer *layer,
                                    const struct hob_call *call,
                                    const struct hob_call_origin *origin,
-                                   struct fu_value *const *values,
-                                   hob_tensor *const *tensors, uint32_t count)
+                                   const struct fu_input *inputs,
+                                   uint32_t count)
 {
     size_t bytes =
         sizeof(struct fu_node) + call->ret_count * sizeof(struct fu_value) +
@@ -240,11 +241,38 @@ struct fu_node *fu_node_new_locked(struct fu_layer *layer,
         at = copy_arg(layer, &node->args[i], &call->args[i], at);
     make_values(node, call, (int64_t *)(void *)at);
     node->refs = node->wanted;
-    node->held = held_by(call, tensors);
+    node->held = held_by(call, inputs);
     layer->held += node->held;
-    link_inputs(node, values, tensors);
+    link_inputs(node, inputs);
     link_pending(layer, node);
     return node;
+}
+
+struct fu_value *fu_leaf_new_locked(struct fu_layer *layer, hob_tensor *tensor)
+{
+    const struct hob_view *view = hob_tensor_view(tensor);
+    const size_t bytes = sizeof(struct fu_node) + sizeof(struct fu_value) +
+                         view->rank * sizeof(int64_t);
+    struct fu_node *node = fu_pool_take(&layer->pool, bytes);
+    struct fu_value *value;
+
+    if (!node)
+        return NULL;
+    memset(node, 0, sizeof(*node) + sizeof(*value));
+    node->refs = 1;
+    node->bytes = (uint32_t)bytes;
+    node->slot = UINT32_MAX;
+    node->state = FU_NODE_DONE;
+    node->values = value = (struct fu_value *)(void *)(node + 1);
+    value->node = node;
+    value->tensor = tensor;
+    value->settled = 1;
+    value->dtype = view->dtype;
+    value->rank = view->rank;
+    value->scheme = view->scheme;
+    value->shape = (int64_t *)(void *)(value + 1);
+    memcpy(value->shape, view->shape, view->rank * sizeof(int64_t));
+    return value;
 }
 
 /* ---- the end of one ---- */
@@ -264,7 +292,8 @@ static void value_ends(struct fu_value *value, struct fu_node **dead,
 
     throw_away(garbage, value->tensor);
     value->tensor = NULL;
-    if (--node->wanted || node->state != FU_NODE_PENDING)
+    if (node->state == FU_NODE_DONE || --node->wanted ||
+        node->state != FU_NODE_PENDING)
         return;
     fu_node_unlink_locked(node);
     node->state = FU_NODE_DONE;
@@ -285,7 +314,7 @@ static void drop_inputs(struct fu_layer *layer, struct fu_node *node,
         if (!value)
             continue;
         value->users--;
-        if (!fu_is_wanted(value))
+        if (!fu_is_wanted(value) && !value->settled)
             value_ends(value, dead, garbage);
         fu_node_unref_locked(layer, value->node);
     }
@@ -335,4 +364,12 @@ void fu_value_leave_locked(struct fu_layer *layer, struct fu_value *value,
     if (!fu_is_wanted(value))
         value_ends(value, &dead, garbage);
     bury(layer, dead, garbage);
+}
+
+void fu_value_forget_locked(struct fu_value *value, struct fu_garbage *garbage)
+{
+    if (--value->settled || fu_is_wanted(value))
+        return;
+    throw_away(garbage, value->tensor);
+    value->tensor = NULL;
 }

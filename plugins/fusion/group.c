@@ -174,9 +174,7 @@ static hob_status run_product(const struct fu_layer *layer,
                                         .out = &p->product_view};
 
     for (uint32_t i = 0; i < p->product->node->input_count; i++) {
-        const struct fu_input *input = &p->product->node->inputs[i];
-        hob_tensor *tensor =
-            input->value ? input->value->tensor : input->tensor;
+        hob_tensor *tensor = fu_tensor_of(&p->product->node->inputs[i]);
 
         if (!tensor || layer->host->tensor_is_error(tensor))
             return HOB_ERR_UNSUPPORTED;

@@ -51,6 +51,15 @@ void fu_take_members(struct fu_window *window, uint32_t index, uint32_t other);
 void fu_choose_stored(struct fu_window *window, uint32_t index);
 void fu_choose_constant(struct fu_window *window, struct fu_item *item);
 
+/* Of VALUE's users, those that are members of group INDEX. */
+uint32_t fu_inner_users(const struct fu_window *window,
+                        const struct fu_value *value, uint32_t index);
+
+/* ---- views.c ---- */
+
+/* Let groups that only views part be one. */
+void fu_join_views(struct fu_window *window);
+
 /* ---- split.c ---- */
 
 /* Choose what group INDEX stores; of what is too large, there are more groups

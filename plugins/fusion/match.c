@@ -23,44 +23,17 @@ static const struct hob_pattern_node *node_at(const struct hob_pattern *pattern,
                                  (size_t)index * pattern->node_size);
 }
 
-/* ---- values ---- */
-
-static int is_number(const hob_value *value)
-{
-    return value->tag == HOB_TAG_F64 || value->tag == HOB_TAG_I64 ||
-           value->tag == HOB_TAG_U64;
-}
-
-static double number(const hob_value *value)
-{
-    return value->tag == HOB_TAG_F64   ? value->u.f64
-           : value->tag == HOB_TAG_I64 ? (double)value->u.i64
-                                       : (double)value->u.u64;
-}
-
-/* A scalar may be written 2 and given as 2.0. */
-static int is_equal(const hob_value *a, const hob_value *b)
-{
-    if (a->tag == b->tag && (a->tag == HOB_TAG_I64S || a->tag == HOB_TAG_F64S))
-        return a->count == b->count &&
-               !memcmp(a->u.i64s, b->u.i64s, a->count * sizeof(int64_t));
-    if (a->tag == b->tag && a->tag == HOB_TAG_STR)
-        return a->count == b->count && !memcmp(a->u.str, b->u.str, a->count);
-    if (is_number(a) && is_number(b) && a->tag != b->tag)
-        return number(a) == number(b);
-    return a->tag == b->tag &&
-           (a->tag == HOB_TAG_ABSENT || a->u.u64 == b->u.u64);
-}
+/* ---- inputs ---- */
 
 /* Whether two inputs are the same tensor. */
 static int is_same_tensor(const struct fu_input *a, const struct fu_input *b)
 {
     const struct hob_view *x, *y;
 
-    if (a->value || b->value)
+    if (!fu_tensor_of(a) || !fu_tensor_of(b))
         return a->value == b->value;
-    x = hob_tensor_view(a->tensor);
-    y = hob_tensor_view(b->tensor);
+    x = hob_tensor_view(fu_tensor_of(a));
+    y = hob_tensor_view(fu_tensor_of(b));
     return x->data == y->data && x->dtype == y->dtype && x->rank == y->rank &&
            x->scheme == y->scheme &&
            !memcmp(x->shape, y->shape, x->rank * sizeof(int64_t)) &&
@@ -96,7 +69,7 @@ static void bind_attribute(struct binding *b, const struct hob_pattern_node *at,
 {
     if (at->kind == HOB_PATTERN_ATTRIBUTE && !b->attributes[at->number])
         b->attributes[at->number] = arg;
-    if (!is_equal(at->kind == HOB_PATTERN_ATTRIBUTE ? b->attributes[at->number]
+    if (!hob_pattern_is_same_value(at->kind == HOB_PATTERN_ATTRIBUTE ? b->attributes[at->number]
                                                     : &at->value,
                   arg))
         b->refused = node;
@@ -163,8 +136,7 @@ static void make_args(const struct binding *b, hob_value *args,
             const struct fu_seen seen = fu_see(input);
 
             args[i] = hob_value_make(HOB_TAG_TENSOR, 1);
-            args[i].u.tensor =
-                input->value ? input->value->tensor : input->tensor;
+            args[i].u.tensor = fu_tensor_of(input);
             if (!metas)
                 continue;
             memset(metas, 0, sizeof(*metas));

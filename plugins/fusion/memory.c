@@ -24,7 +24,7 @@ static int is_dead_locked(const struct fu_window *window, uint32_t index,
         for (uint32_t i = 0; i < item->node->input_count; i++) {
             const struct fu_input *input = &item->node->inputs[i];
             const struct fu_value *value = input->value;
-            hob_tensor *tensor = value ? value->tensor : input->tensor;
+            hob_tensor *tensor = fu_tensor_of(input);
             uint32_t known = 0;
 
             if (!tensor || hob_tensor_view(tensor)->storage != view->storage)
@@ -105,9 +105,7 @@ static int product_reads(const struct fu_program *p, uint32_t in)
     const struct hob_view *view = hob_tensor_view(p->ins[in].tensor);
 
     for (uint32_t i = 0; p->product && i < p->product->node->input_count; i++) {
-        const struct fu_input *input = &p->product->node->inputs[i];
-        hob_tensor *tensor =
-            input->value ? input->value->tensor : input->tensor;
+        hob_tensor *tensor = fu_tensor_of(&p->product->node->inputs[i]);
 
         if (tensor && hob_tensor_view(tensor)->storage == view->storage)
             return 1;

@@ -28,6 +28,7 @@ void fu_window_free(struct fu_window *window)
 {
     if (!window)
         return;
+    fu_window_forget(window);
     free(window->items);
     free(window->groups);
     free(window->order);
@@ -49,8 +50,9 @@ struct fu_item *fu_maker_of(const struct fu_window *window,
 
 const void *fu_key_of(const struct fu_input *input)
 {
-    return input->value ? (const void *)input->value
-                        : hob_tensor_view(input->tensor)->data;
+    hob_tensor *tensor = fu_tensor_of(input);
+
+    return tensor ? hob_tensor_view(tensor)->data : (const void *)input->value;
 }
 
 void fu_window_fill(struct fu_window *window, struct fu_node *const *nodes,
@@ -59,11 +61,13 @@ void fu_window_fill(struct fu_window *window, struct fu_node *const *nodes,
     window->count = count;
     window->group_count = 0;
     window->match_count = 0;
+    window->plan = FU_UNPLANNED;
     for (uint32_t i = 0; i < count; i++) {
         window->items[i].node = nodes[i];
         window->items[i].stays = 0;
         window->items[i].match = 0;
         window->items[i].cost = 0;
+        window->items[i].frame_rank = 0;
         nodes[i]->slot = i;
     }
 }
@@ -83,18 +87,20 @@ static int classify(struct fu_window *window)
     return (steps && window->count > 1) || window->match_count;
 }
 
-int fu_window_plan_locked(struct fu_window *window)
+void fu_window_plan_locked(struct fu_window *window)
 {
     const uint32_t count = window->count;
 
-    if (!classify(window))
-        return 0;
+    window->plan = classify(window) ? FU_GROUPS : FU_SINGLY;
+    if (window->plan == FU_SINGLY)
+        return;
     fu_match_check_locked(window);
     for (uint32_t i = 0; i < count; i++)
         if (window->items[i].match)
             fu_place_matched(window, &window->items[i]);
         else if (window->items[i].class != FU_CONSTANT)
             fu_place(window, &window->items[i]);
+    fu_join_views(window);
     for (uint32_t i = 0; i < window->group_count; i++)
         if (!window->groups[i].is_gone && window->groups[i].is_fused)
             fu_choose(window, i);
@@ -103,5 +109,4 @@ int fu_window_plan_locked(struct fu_window *window)
             fu_choose_constant(window, &window->items[i]);
     fu_attach_products_locked(window);
     fu_put_in_order(window);
-    return 1;
 }

@@ -16,11 +16,12 @@
 enum { FU_WINDOW = 256, FU_WORDS = FU_WINDOW / 64 };
 
 enum fu_class {
-    FU_OTHER,   /* runs as it is */
-    FU_STEP,    /* an element of the result follows from one of each operand */
-    FU_FOLD,    /* of all elements along the last dimensions */
-    FU_BODY,    /* several steps that go along the last dimension */
-    FU_CONSTANT /* the same number everywhere */
+    FU_OTHER,    /* runs as it is */
+    FU_STEP,     /* an element of the result follows from one of each operand */
+    FU_FOLD,     /* of all elements along the last dimensions */
+    FU_BODY,     /* along the last dimension: an op, or the steps of its body */
+    FU_CONSTANT, /* the same number everywhere */
+    FU_VIEW      /* between members of its group: nothing to compute */
 };
 
 /* A node of the window. */
@@ -36,6 +37,10 @@ struct fu_item {
     uint8_t stays;              /* not stored, and wanted: it stays pending */
     uint8_t is_needed_again;    /* by a member that stays */
     uint8_t reg;
+    /* Of a member that lies otherwise over the group's space: which of that's
+     * dimensions each of its own is, HOB_MAX_RANK: none. 0: as they are. */
+    uint8_t frame_rank;
+    uint8_t frame[HOB_MAX_RANK];
     uint16_t readers; /* inputs of its group that are its value */
     uint16_t group;
     uint16_t next;  /* member of its group; FU_WINDOW: none */
@@ -52,7 +57,7 @@ struct fu_group {
     uint8_t is_gone;  /* joined with another */
     uint16_t first, last;
     uint16_t count;
-    uint16_t match; /* whose op takes the place of its members; 0: none's */
+    uint16_t match;   /* whose op takes the place of its members; 0: none's */
     uint16_t product; /* item, from 1: a product that its program finishes */
     uint16_t key_count;
     const void *keys[HOB_FUSED_MAX_INPUTS]; /* what it reads: values, data */
@@ -67,8 +72,19 @@ struct fu_match {
     uint8_t refusal;               /* enum hob_fusion_refusal */
 };
 
+enum fu_plan {
+    FU_UNPLANNED,
+    FU_SINGLY, /* there is nothing to run as one */
+    FU_GROUPS
+};
+
 struct fu_window {
     struct fu_layer *layer;
+    struct fu_window *next; /* among those that the layer keeps */
+    /* What the plan follows from; NULL: it is for these nodes alone. */
+    uint64_t *key;
+    size_t key_count;
+    enum fu_plan plan;
     struct fu_item *items;
     uint32_t count;
     struct fu_group *groups;
@@ -84,18 +100,31 @@ struct fu_window *fu_window_new(struct fu_layer *layer);
 void fu_window_free(struct fu_window *window); /* accepts NULL */
 
 /* Put NODES, COUNT of at most FU_WINDOW, all claimed by this thread, into
- * WINDOW. */
+ * WINDOW, which is unplanned then. */
 void fu_window_fill(struct fu_window *window, struct fu_node *const *nodes,
                     uint32_t count);
-/* Plan them; see match.h for what comes between. 0 if there is nothing to run
- * as one: the nodes run as they are, in their order. */
-int fu_window_plan_locked(struct fu_window *window);
+/* Plan them; see match.h for what comes between. */
+void fu_window_plan_locked(struct fu_window *window);
+
+/* ---- kept.c ---- */
+
+/* A window with NODES, as for fu_window_fill(): planned if the plan of such
+ * nodes is kept. NULL without memory. Give it back. */
+struct fu_window *fu_window_take(struct fu_layer *layer,
+                                 struct fu_node *const *nodes, uint32_t count);
+void fu_window_give(struct fu_window *window);
+
+/* What was planned in WINDOW is not for the next nodes that are alike. */
+void fu_window_forget(struct fu_window *window);
 
 /* Whether nobody but members of group INDEX wants VALUE. */
 int fu_is_only_for_locked(const struct fu_window *window, uint32_t index,
                           const struct fu_value *value);
 
 /* ---- classify.c ---- */
+
+/* Whether NODE's op may be in a group at all. */
+int fu_may_group(const struct fu_node *node);
 
 /* Say what ITEM's node is. */
 void fu_classify(const struct fu_layer *layer, struct fu_item *item);
@@ -119,8 +148,10 @@ static inline int fu_is_fused(const struct fu_item *item)
 
 /* ---- body.c ---- */
 
-/* Whether ITEM's node is a body that the backend may have in a program; then
- * ITEM says so. */
+int fu_has_body(uint32_t op);
+
+/* Whether ITEM's node goes along rows and the backend may have it in a program,
+ * as one step or several; then ITEM says so. */
 int fu_classify_body(const struct fu_layer *layer, struct fu_item *item);
 /* Of a program that has ITEM. */
 uint32_t fu_step_count(const struct fu_item *item);

@@ -45,7 +45,12 @@ static void layer_close(void *opaque)
     struct fu_layer *layer = (struct fu_layer *)opaque;
 
     fu_kernels_free(layer->kernels);
-    fu_window_free(layer->spare);
+    while (layer->windows) {
+        struct fu_window *window = layer->windows;
+
+        layer->windows = window->next;
+        fu_window_free(window);
+    }
     free(layer->patterns);
     fu_pool_release(&layer->pool);
     pthread_cond_destroy(&layer->ran);
@@ -181,7 +186,9 @@ static void state_release(void *opaque, void *word)
 
     fu_garbage_init(&garbage, layer->host);
     pthread_mutex_lock(&layer->lock);
-    if (!fu_is_settled(word))
+    if (fu_is_settled(word))
+        fu_value_forget_locked(value, &garbage);
+    else
         fu_value_leave_locked(layer, value, &garbage);
     fu_node_unref_locked(layer, value->node);
     pthread_mutex_unlock(&layer->lock);

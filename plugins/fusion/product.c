@@ -50,7 +50,7 @@ static uint32_t only_reader(const struct fu_window *window,
 
         if (!count)
             continue;
-        if (other->class != FU_STEP || other->stays ||
+        if (other->class != FU_STEP || other->stays || other->frame_rank ||
             (users && other->group != group))
             return FU_WINDOW;
         group = other->group;

@@ -9,16 +9,22 @@ enum { NO_REGISTER = HOB_FUSED_NONE };
 
 /* ---- operands ---- */
 
-/* The strides of a tensor of SHAPE over GROUP's space: 0 where it is
- * broadcast. */
-static void spread(const struct fu_group *group, const int64_t *shape,
-                   const int64_t *strides, uint32_t rank, int64_t *out)
+/* The strides over GROUP's space of a tensor of SHAPE that ITEM reads or gives,
+ * NULL: anybody: 0 where it is broadcast. */
+static void spread(const struct fu_group *group, const struct fu_item *item,
+                   const int64_t *shape, const int64_t *strides, uint32_t rank,
+                   int64_t *out)
 {
-    for (uint32_t i = 0; i < group->rank; i++) {
-        const uint32_t at = group->rank - 1 - i;
+    const int is_framed = item && item->frame_rank;
+    const uint32_t own = is_framed ? item->frame_rank : group->rank;
 
-        out[at] =
-            i < rank && shape[rank - 1 - i] != 1 ? strides[rank - 1 - i] : 0;
+    memset(out, 0, group->rank * sizeof(out[0]));
+    for (uint32_t i = 0; i < own && i < rank; i++) {
+        const uint32_t at = own - 1 - i;
+        const uint32_t to = is_framed ? item->frame[at] : at;
+
+        if (shape[rank - 1 - i] != 1 && to < group->rank)
+            out[to] = strides[rank - 1 - i];
     }
 }
 
@@ -33,14 +39,16 @@ static int is_row_shape(const struct fu_group *group, const int64_t *shape,
 }
 
 /* The register of an input; a new one if it is not there yet. */
-static uint8_t add_input(const struct fu_group *group, struct fu_program *p,
+static uint8_t add_input(const struct fu_group *group,
+                         const struct fu_item *item, struct fu_program *p,
                          hob_tensor *tensor)
 {
     const struct hob_view *view = hob_tensor_view(tensor);
     const uint32_t count = p->program.input_count;
     struct fu_operand operand = {.tensor = tensor};
 
-    spread(group, view->shape, view->strides, view->rank, operand.strides);
+    spread(group, item, view->shape, view->strides, view->rank,
+           operand.strides);
     for (uint32_t i = 0; i < count; i++)
         if (p->ins[i].tensor &&
             hob_tensor_view(p->ins[i].tensor)->data == view->data &&
@@ -79,7 +87,7 @@ static uint8_t add_constant(const struct fu_layer *layer,
                       (hob_dtype)node->values[0].dtype);
     if (layer->host->tensor_is_error(tensor))
         return NO_REGISTER;
-    reg = add_input(group, p, tensor);
+    reg = add_input(group, NULL, p, tensor);
     if (reg != NO_REGISTER)
         p->constants[reg] = node;
     return reg;
@@ -103,13 +111,15 @@ static const struct fu_item *maker_in(const struct fu_window *window,
     return item->class == FU_CONSTANT || item->group == index ? item : NULL;
 }
 
+/* The register of INPUT of ITEM. */
 static uint8_t operand_of(const struct fu_window *window, uint32_t index,
                           hob_scope *scope, struct fu_program *p,
+                          const struct fu_item *item,
                           const struct fu_input *input)
 {
     const struct fu_group *group = &window->groups[index];
     const struct fu_item *maker = maker_in(window, index, input);
-    hob_tensor *tensor = input->value ? input->value->tensor : input->tensor;
+    hob_tensor *tensor = fu_tensor_of(input);
 
     if (maker && maker->class == FU_CONSTANT)
         return add_constant(window->layer, group, scope, p, maker->node);
@@ -117,7 +127,7 @@ static uint8_t operand_of(const struct fu_window *window, uint32_t index,
         return maker->reg;
     if (!tensor || window->layer->host->tensor_is_error(tensor))
         return NO_REGISTER; /* what reads it fails, op by op */
-    return add_input(group, p, tensor);
+    return add_input(group, item, p, tensor);
 }
 
 static int add_scalars(struct fu_program *p, const struct fu_node *node,
@@ -164,7 +174,8 @@ static int add_product(const struct fu_group *group, struct fu_program *p,
         stride *= value->shape[k];
     }
     memset(&p->ins[at], 0, sizeof(p->ins[at]));
-    spread(group, view->shape, view->strides, view->rank, p->ins[at].strides);
+    spread(group, NULL, view->shape, view->strides, view->rank,
+           p->ins[at].strides);
     p->inputs[at].dtype = value->dtype;
     p->inputs[at].kind = HOB_FUSED_FULL;
     p->inputs[at].reserved = 0;
@@ -183,7 +194,7 @@ static int add_own_steps(struct fu_program *p, const struct fu_item *item,
     struct hob_fused_step *step = &p->steps[p->program.step_count];
 
     if (item->class == FU_BODY)
-        return fu_add_body(p, item, args[0], STEP_MARK);
+        return fu_add_body(p, item, args, STEP_MARK);
     if (p->program.step_count == HOB_FUSED_MAX_STEPS)
         return 1;
     *step = item->step;
@@ -203,8 +214,12 @@ static int add_step(const struct fu_window *window, uint32_t index,
     const uint64_t bytes = fu_bytes(fu_see_value(&node->values[0]));
     uint8_t args[3];
 
+    if (item->class == FU_VIEW) {
+        item->reg = operand_of(window, index, scope, p, item, &node->inputs[0]);
+        return item->reg == NO_REGISTER;
+    }
     for (uint32_t i = 0; i < node->input_count; i++) {
-        args[i] = operand_of(window, index, scope, p, &node->inputs[i]);
+        args[i] = operand_of(window, index, scope, p, item, &node->inputs[i]);
         if (args[i] == NO_REGISTER)
             return 1;
         if (maker_in(window, index, &node->inputs[i]))
@@ -331,7 +346,8 @@ static void place_outputs(const struct fu_group *group, struct fu_program *p)
             stride *= value->shape[k];
         }
         memset(&p->outs[i], 0, sizeof(p->outs[i]));
-        spread(group, value->shape, strides, value->rank, p->outs[i].strides);
+        spread(group, p->stored[i], value->shape, strides, value->rank,
+               p->outs[i].strides);
     }
 }
 

@@ -39,10 +39,11 @@ struct fu_program {
 int fu_program_make(const struct fu_window *window, uint32_t index,
                     hob_scope *scope, struct fu_program *out);
 
-/* Add the steps of ITEM, a body, whose tensor is register X. Registers of steps
- * are numbers from 0 with MARK. Nonzero if there is no room. (body.c) */
+/* Add the steps of ITEM, a body, whose node's inputs are in registers INPUTS.
+ * Registers of steps are numbers from 0 with MARK. Nonzero if there is no room.
+ * (body.c) */
 int fu_add_body(struct fu_program *program, const struct fu_item *item,
-                uint8_t x, uint8_t mark);
+                const uint8_t *inputs, uint8_t mark);
 
 /* ---- memory.c ---- */
 

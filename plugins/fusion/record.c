@@ -14,13 +14,20 @@
 #include <stdlib.h>
 
 /* The tensors of a call, laid flat. */
+struct argument {
+    hob_tensor *handle;
+    hob_tensor *alias; /* of it, one level down, that nobody has taken yet */
+    int is_own;        /* the handle will lead to nothing: it is taken, or not
+                          of this stack */
+};
+
 struct found {
-    struct fu_value **values; /* what a tensor waits for; or NULL */
-    hob_tensor **tensors;     /* an alias one level down; or NULL */
+    struct argument *arguments;
+    struct fu_input *inputs;
     uint32_t count;
     void *heap;
-    struct fu_value *few_values[HOB_MAX_PARAMS];
-    hob_tensor *few_tensors[HOB_MAX_PARAMS];
+    struct argument few_arguments[HOB_MAX_PARAMS];
+    struct fu_input few_inputs[HOB_MAX_PARAMS];
 };
 
 static uint32_t count_tensors(const struct hob_call *call)
@@ -39,33 +46,31 @@ static hob_status reserve(struct found *found, uint32_t count)
 {
     found->count = 0;
     found->heap = NULL;
-    found->values = found->few_values;
-    found->tensors = found->few_tensors;
+    found->arguments = found->few_arguments;
+    found->inputs = found->few_inputs;
     if (count <= HOB_MAX_PARAMS)
         return HOB_OK;
-    found->heap = malloc(count * 2 * sizeof(void *));
+    found->heap =
+        malloc(count * (sizeof(*found->arguments) + sizeof(*found->inputs)));
     if (!found->heap)
         return HOB_ERR_MEMORY;
-    found->values = (struct fu_value **)found->heap;
-    found->tensors = (hob_tensor **)found->heap + count;
+    found->arguments = (struct argument *)found->heap;
+    found->inputs = (struct fu_input *)(void *)(found->arguments + count);
     return HOB_OK;
 }
 
-static hob_status find_one(const struct fu_layer *layer, struct found *found,
-                           hob_tensor *tensor)
+static void add(const struct fu_layer *layer, struct found *found,
+                const struct hob_call *call, hob_tensor *handle, int is_taken)
 {
-    struct fu_value *value = fu_waits_for(layer, tensor);
-    hob_tensor *alias =
-        value ? NULL : layer->host->alias(tensor, layer->level - 1);
+    struct argument *argument = &found->arguments[found->count++];
 
-    if (!value && !alias)
-        return HOB_ERR_MEMORY;
-    found->values[found->count] = value;
-    found->tensors[found->count++] = alias;
-    return HOB_OK;
+    argument->handle = handle;
+    argument->alias = NULL;
+    argument->is_own =
+        is_taken || layer->host->tensor_device(handle) != call->device;
 }
 
-static hob_status find_tensors(const struct fu_layer *layer,
+static hob_status list_tensors(const struct fu_layer *layer,
                                struct found *found, const struct hob_call *call)
 {
     hob_status status = reserve(found, count_tensors(call));
@@ -74,40 +79,91 @@ static hob_status find_tensors(const struct fu_layer *layer,
         const hob_value *arg = &call->args[i];
 
         if (arg->tag == HOB_TAG_TENSOR)
-            status = find_one(layer, found, arg->u.tensor);
+            add(layer, found, call, arg->u.tensor,
+                (arg->flags & HOB_VALUE_MOVE) != 0);
         else if (arg->tag == HOB_TAG_TENSORS)
-            for (uint32_t k = 0; k < arg->count && !status; k++)
-                status = find_one(layer, found, arg->u.tensors[k]);
+            for (uint32_t k = 0; k < arg->count; k++)
+                add(layer, found, call, arg->u.tensors[k], 0);
     }
     return status;
 }
 
-static void forget(const struct fu_layer *layer, struct found *found,
-                   int tensors_too)
+/* Let VALUE, or where that is NULL a leaf, keep the alias of ARGUMENT for the
+ * next time; without memory the input has it for itself. */
+static struct fu_input keep_alias_locked(struct fu_layer *layer,
+                                         struct argument *argument,
+                                         struct fu_value *value)
 {
-    for (uint32_t i = 0; tensors_too && i < found->count; i++)
-        layer->host->tensor_unref(found->tensors[i]);
-    free(found->heap);
-}
+    struct fu_input input = {value, NULL};
 
-/* What was computed since is a tensor. */
-static void look_again_locked(const struct fu_layer *layer, struct found *found)
-{
-    for (uint32_t i = 0; i < found->count; i++)
-        if (found->values[i] && found->values[i]->tensor) {
-            found->tensors[i] = found->values[i]->tensor;
-            layer->host->tensor_ref(found->tensors[i]);
+    if (!value) {
+        input.value = fu_leaf_new_locked(layer, argument->alias);
+        if (!input.value) {
+            input.tensor = argument->alias;
+            return input;
         }
+        layer->host->set_state(argument->handle, layer->level,
+                               fu_settled_word(input.value));
+    } else {
+        value->tensor = argument->alias;
+    }
+    argument->alias = NULL;
+    return input;
 }
 
-/* Another thread has filled a handle since it was looked at, and its value
- * has let the tensor go: the handle has the elements now. */
-static int is_stale_locked(const struct found *found)
+/* Find what the node of a call reads. Whether each is there; for the others an
+ * alias is needed. */
+static int find_inputs_locked(struct fu_layer *layer, struct found *found)
+{
+    int is_complete = 1;
+
+    for (uint32_t i = 0; i < found->count; i++) {
+        struct argument *argument = &found->arguments[i];
+        struct fu_input *input = &found->inputs[i];
+        void *word = layer->host->state(argument->handle, layer->level);
+        struct fu_value *value = word ? fu_value_of(word) : NULL;
+
+        input->value = value;
+        input->tensor = NULL;
+        if (value &&
+            (!fu_is_settled(word) || (value->tensor && !argument->is_own)))
+            continue;
+        if (!argument->alias) {
+            is_complete = 0;
+        } else if (argument->is_own) {
+            input->value = NULL;
+            input->tensor = argument->alias;
+        } else {
+            *input = keep_alias_locked(layer, argument, value);
+        }
+    }
+    return is_complete;
+}
+
+/* An alias of each handle that does not wait and has none. */
+static hob_status make_aliases(const struct fu_layer *layer,
+                               struct found *found)
+{
+    for (uint32_t i = 0; i < found->count; i++) {
+        struct argument *argument = &found->arguments[i];
+
+        if (argument->alias || fu_waits_for(layer, argument->handle))
+            continue;
+        argument->alias =
+            layer->host->alias(argument->handle, layer->level - 1);
+        if (!argument->alias)
+            return HOB_ERR_MEMORY;
+    }
+    return HOB_OK;
+}
+
+static void forget(const struct fu_layer *layer, struct found *found,
+                   int is_taken)
 {
     for (uint32_t i = 0; i < found->count; i++)
-        if (!found->tensors[i] && found->values[i]->node->state == FU_NODE_DONE)
-            return 1;
-    return 0;
+        if (found->arguments[i].alias && !(is_taken && found->inputs[i].tensor))
+            layer->host->tensor_unref(found->arguments[i].alias);
+    free(found->heap);
 }
 
 static hob_status no_memory(const struct fu_layer *layer, struct hob_call *call)
@@ -122,27 +178,23 @@ static hob_status make_node(struct fu_layer *layer, const struct hob_call *call,
                             struct fu_node **out_node)
 {
     struct found found;
-    hob_status status;
+    hob_status status = list_tensors(layer, &found, call);
+    int is_complete = 0;
 
     *out_node = NULL;
-    for (;;) {
-        status = find_tensors(layer, &found, call);
-        if (status)
-            break;
+    while (!status && !is_complete) {
         pthread_mutex_lock(&layer->lock);
-        look_again_locked(layer, &found);
-        if (!is_stale_locked(&found)) {
-            *out_node = fu_node_new_locked(layer, call, origin, found.values,
-                                           found.tensors, found.count);
-            pthread_mutex_unlock(&layer->lock);
-            break;
-        }
+        is_complete = find_inputs_locked(layer, &found);
+        if (is_complete)
+            *out_node = fu_node_new_locked(layer, call, origin, found.inputs,
+                                           found.count);
         pthread_mutex_unlock(&layer->lock);
-        forget(layer, &found, 1);
+        if (is_complete && !*out_node)
+            status = HOB_ERR_MEMORY;
+        else if (!is_complete)
+            status = make_aliases(layer, &found);
     }
-    if (!*out_node)
-        status = HOB_ERR_MEMORY;
-    forget(layer, &found, *out_node == NULL);
+    forget(layer, &found, *out_node != NULL);
     return status;
 }
 

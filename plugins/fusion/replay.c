@@ -46,7 +46,7 @@ static int take_locked(struct fu_input *input, hob_tensor **out)
         return 1;
     }
     *out = value->tensor;
-    if (value->handles || value->users > 1)
+    if (value->handles || value->users > 1 || value->settled)
         return 0;
     value->tensor = NULL;
     return 1;
@@ -75,11 +75,8 @@ static void collect(struct fu_layer *layer, struct fu_node *node,
         } else if (arg->tag == HOB_TAG_TENSORS) {
             arg->u.tensors = arguments->tensors + at;
             for (uint32_t k = 0; k < arg->count; k++, at++) {
-                const struct fu_input *input = &node->inputs[at];
-
                 arguments->taken[at] = 0;
-                arguments->tensors[at] =
-                    input->value ? input->value->tensor : input->tensor;
+                arguments->tensors[at] = fu_tensor_of(&node->inputs[at]);
             }
         }
     }

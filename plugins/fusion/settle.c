@@ -19,8 +19,10 @@ static hob_status fill_locked(struct fu_layer *layer, hob_tensor *tensor,
         return HOB_ERR_INTERNAL;
     status = layer->host->fill(tensor, layer->level, fu_settled_word(value),
                                value->tensor);
-    if (!status)
+    if (!status) {
         fu_value_leave_locked(layer, value, garbage);
+        value->settled++;
+    }
     return status;
 }
 

@@ -4,9 +4,8 @@
  */
 #include "groups.h"
 
-/* Of VALUE's users, those that are members of GROUP. */
-static uint32_t inner_users(const struct fu_window *window,
-                            const struct fu_value *value, uint32_t group)
+uint32_t fu_inner_users(const struct fu_window *window,
+                        const struct fu_value *value, uint32_t group)
 {
     uint32_t users = 0;
 
@@ -23,7 +22,7 @@ static uint32_t inner_users(const struct fu_window *window,
 int fu_is_only_for_locked(const struct fu_window *window, uint32_t index,
                           const struct fu_value *value)
 {
-    return !value->handles && value->users == inner_users(window, value, index);
+    return !value->handles && value->users == fu_inner_users(window, value, index);
 }
 
 /* Count what the members of group INDEX read of each other. */

@@ -525,6 +525,19 @@ try 0 install --user "$work/ext"
 out_has "^but .*hob.json disables it: hob enable mock$"
 try 0 install --user "$work/ext" --json
 out_has '"disabled_by":.*hob.json'
+HOB_PLUGIN_PATH=$work/ext
+export HOB_PLUGIN_PATH
+try 0 install --user "$work/ext"
+out_has "^but HOB_PLUGIN_PATH names other folders to look in: unset it"
+try 0 install --user "$work/ext" --json
+out_has '"hidden_by":.*HOB_PLUGIN_PATH'
+HOB_PLUGIN_PATH=$work/ext:$XDG_DATA_HOME/hob/plugins.d/
+try 0 install --user "$work/ext"
+out_lacks "HOB_PLUGIN_PATH"
+HOB_PLUGIN_PATH=$work/nowhere
+try 0 install --user "$work/ext"
+out_lacks "HOB_PLUGIN_PATH"
+unset HOB_PLUGIN_PATH
 cp "$work/ext"/*.so "$work/plain.so"
 try 1 install --user "$work/plain.so"
 err_has "plain.so: this is a library: give its folder, or its manifest"

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { CHUNK = 64 };
+enum { CHUNK = 64, PARTS_MOST = 3 };
 
 uint16_t bf16_of(float x)
 {
@@ -28,11 +28,38 @@ float of_bf16(uint16_t x)
     return y;
 }
 
+/* ---- elements of tensors: bf16, or f32 where it has parts ---- */
+
+static float read_element(const void *from, int64_t index, int parts)
+{
+    return parts > 1 ? ((const float *)from)[index]
+                     : of_bf16(((const uint16_t *)from)[index]);
+}
+
+static void write_element(void *to, int64_t index, int parts, float x)
+{
+    if (parts > 1)
+        ((float *)to)[index] = x;
+    else
+        ((uint16_t *)to)[index] = bf16_of(x);
+}
+
 /* ---- packing ---- */
 
-static void pack_one(const struct conv_pack *job)
+/* X as a sum; each but the last is without its low bits. */
+static void split(float x, int parts, uint16_t out[PARTS_MOST])
 {
-    const uint16_t *from = job->from;
+    for (int p = 0; p < parts; p++) {
+        uint32_t bits;
+
+        memcpy(&bits, &x, sizeof(bits));
+        out[p] = p < parts - 1 ? (uint16_t)(bits >> 16) : bf16_of(x);
+        x -= of_bf16(out[p]);
+    }
+}
+
+static void pack_one(const struct conv_pack *job, int parts)
+{
     uint16_t *to = job->to;
 
     for (int image = 0; image < job->images; image++)
@@ -43,16 +70,25 @@ static void pack_one(const struct conv_pack *job)
                     const int is_there =
                         c < job->channels && at >= 0 && at < job->width;
 
-                    *to++ = is_there
-                                ? from[image * job->image + c * job->channel +
-                                       y * job->step[0] + at * job->step[1]]
-                                : 0;
+                    uint16_t all[PARTS_MOST] = {0};
+
+                    if (is_there)
+                        split(read_element(
+                                  job->from,
+                                  image * job->image + c * job->channel +
+                                      y * job->step[0] + at * job->step[1],
+                                  parts),
+                              parts, all);
+                    for (int p = 0; p < parts; p++)
+                        to[p * job->part] = all[p];
+                    to++;
                 }
 }
 
 /* What tiles read at once must be aligned and together. */
-static void check_vector(const struct conv_pack *job)
+static void check_vector(const struct conv_pack *job, int parts)
 {
+    const uintptr_t size = parts > 1 ? sizeof(float) : sizeof(uint16_t);
     const long long plane = (long long)job->sizes[0] * job->sizes[1];
     const int v = job->vector;
 
@@ -65,19 +101,20 @@ static void check_vector(const struct conv_pack *job)
     ck_assert_int_eq((int)(plane % v), 0);
     ck_assert_int_eq((int)(job->image % v), 0);
     ck_assert_int_eq((int)(job->channel % v), 0);
-    ck_assert_int_eq((int)((uintptr_t)job->from % ((uintptr_t)v * 2)), 0);
+    ck_assert_int_le((int)((uintptr_t)v * size), 16);
+    ck_assert_int_eq((int)((uintptr_t)job->from % ((uintptr_t)v * size)), 0);
     ck_assert_int_eq(job->pitch % 8, 0);
 }
 
-static void pack(void **parameters)
+static void pack(int parts, void **parameters)
 {
     const struct conv_packs *jobs = parameters[0];
 
-    for (int i = 0; i < CONV_MAPS; i++)
+    for (int i = 0; i < CONV_OPERANDS; i++)
         if (jobs->pack[i].groups) {
-            check_vector(&jobs->pack[i]);
+            check_vector(&jobs->pack[i], parts);
             ck_assert_int_eq((int)((uintptr_t)jobs->pack[i].to % 16), 0);
-            pack_one(&jobs->pack[i]);
+            pack_one(&jobs->pack[i], parts);
         }
 }
 
@@ -98,11 +135,6 @@ static float of_boxes(const struct fake_map *map, int64_t x, int64_t y,
                2 * x,
            2);
     return of_bf16(element);
-}
-
-static float of_matrix(const struct fake_map *map, int64_t x, int64_t y)
-{
-    return of_boxes(map, x, y, 0);
 }
 
 /* Where a copy is on its way through the places of all images. */
@@ -176,11 +208,19 @@ static struct walker *places(const struct conv_params *job,
     return all;
 }
 
-static float product_of(const struct conv_params *job,
-                        const struct fake_map *rows,
-                        const struct fake_walk *walk, int row,
-                        const struct walker *at)
+/* The map of part PART; one has 128 bytes. */
+static const struct fake_walk *walk_of(const void *walks, int part)
 {
+    return (const struct fake_walk *)(const void *)((const char *)walks +
+                                                    128 * part);
+}
+
+/* Of part P of rows and part Q of planes. */
+static float product_of(const struct conv_params *job,
+                        const struct fake_map *rows, const void *walks, int row,
+                        const struct walker *at, int p, int q)
+{
+    const struct fake_walk *walk = walk_of(walks, q);
     float sum = 0;
 
     for (int y = 0; y < job->taps[0]; y++)
@@ -189,42 +229,64 @@ static float product_of(const struct conv_params *job,
                 const int tap = job->tap_first + y * job->tap_step[0] +
                                 x * job->tap_step[1];
 
-                sum += of_matrix(rows, tap * job->chunks * CHUNK + c, row) *
+                sum += of_boxes(rows, tap * job->chunks * CHUNK + c, row, p) *
                        of_walk(walk, at, c, x * job->pace[1], y * job->pace[0]);
             }
     return sum;
 }
 
-static void multiply(void **parameters)
+static void multiply_one(int parts, const struct fake_map *rows,
+                         const void *walks, const struct conv_params *job)
 {
-    const struct fake_map *rows = parameters[0];
-    const struct fake_walk *walk = parameters[1];
-    const struct conv_params *job = parameters[2];
-    const uint16_t *bias = job->bias;
-    struct walker *all = places(job, walk);
+    struct walker *all = places(job, walks);
 
     for (int row = 0; row < job->rows; row++)
         for (int64_t i = 0; i < places_of(job); i++) {
             const int64_t x = i % job->sizes[1];
             const int64_t y = i / job->sizes[1] % job->sizes[0];
             const int64_t image = i / job->sizes[1] / job->sizes[0];
-            float sum = product_of(job, rows, walk, row, &all[i]);
+            float sum = 0;
 
-            if (bias)
-                sum += of_bf16(bias[row * job->bias_step]);
-            ((uint16_t *)
-                 job->result)[job->out_first + image * job->out_image +
+            if (y >= job->kept[0] || x >= job->kept[1])
+                continue;
+            for (int p = 0; p < parts; p++)
+                for (int q = 0; q < parts - p; q++)
+                    sum += product_of(job, rows, walks, row, &all[i], p, q);
+            if (job->bias)
+                sum += read_element(job->bias, row * job->bias_step, parts);
+            write_element(job->result,
+                          job->out_first + image * job->out_image +
                               row * job->out_row + y * job->out_step[0] +
-                              x * job->out_step[1]] = bf16_of(sum);
+                              x * job->out_step[1],
+                          parts, sum);
         }
     free(all);
 }
 
-/* Split number SPLIT of column COLUMN of ROW. */
-static float part_of(const struct conv_params *job, const struct fake_map *rows,
-                     const struct fake_walk *walk, const struct walker *all,
-                     int split, int row, int column)
+static void multiply(int parts, void **parameters)
 {
+    multiply_one(parts, parameters[0], parameters[1], parameters[2]);
+}
+
+static void multiply_pairs(int parts, void **parameters)
+{
+    const struct conv_pairs *jobs = parameters[2];
+
+    for (int i = 0; i < 4; i++) {
+        ck_assert_mem_eq(jobs->of[i].sizes, jobs->of[0].sizes,
+                         sizeof(jobs->of[0].sizes));
+        multiply_one(parts, parameters[0], walk_of(parameters[1], i * parts),
+                     &jobs->of[i]);
+    }
+}
+
+/* Split number SPLIT of column COLUMN of ROW, part P of that, Q of planes. */
+static float split_of(const struct conv_params *job,
+                      const struct fake_map *rows, const void *walks,
+                      const struct walker *all, int split, int row, int column,
+                      int p, int q)
+{
+    const struct fake_walk *walk = walk_of(walks, q);
     const int tap = column / CHUNK / job->chunks;
     const int channel = column - tap * job->chunks * CHUNK;
     const int64_t steps = (int64_t)job->split_steps * CHUNK;
@@ -233,7 +295,7 @@ static float part_of(const struct conv_params *job, const struct fake_map *rows,
     for (int64_t i = split * steps;
          i < (split + 1) * steps && i < places_of(job); i++)
         sum +=
-            of_matrix(rows, row, i) *
+            of_boxes(rows, row, i, p) *
             of_walk(walk, &all[i], channel, tap % job->taps[1] * job->pace[1],
                     tap / job->taps[1] * job->pace[0]);
     return sum;
@@ -263,7 +325,7 @@ static void multiply_points(const struct conv_params *job,
             }
 }
 
-static void multiply_weight(void **parameters)
+static void multiply_weight(int parts, void **parameters)
 {
     const struct fake_map *rows = parameters[0];
     const struct fake_walk *walk = parameters[1];
@@ -279,12 +341,17 @@ static void multiply_weight(void **parameters)
     all = places(job, walk);
     for (int split = 0; split < job->splits; split++)
         for (int row = 0; row < job->rows; row++)
-            for (int column = 0; column < columns; column++)
-                *to++ = part_of(job, rows, walk, all, split, row, column);
+            for (int column = 0; column < columns; column++, to++) {
+                *to = 0;
+                for (int p = 0; p < parts; p++)
+                    for (int q = 0; q < parts - p; q++)
+                        *to += split_of(job, rows, parameters[1], all, split,
+                                        row, column, p, q);
+            }
     free(all);
 }
 
-static void finish(void **parameters)
+static void finish(int parts, void **parameters)
 {
     const struct conv_finish_params *job = parameters[0];
     const int taps = job->taps[0] * job->taps[1];
@@ -300,23 +367,24 @@ static void finish(void **parameters)
                 job->parts[((int64_t)split * job->rows + row) * job->columns +
                            channel + tap / job->taps[1] * job->column[0] +
                            tap % job->taps[1] * job->column[1]];
-        ((uint16_t *)job->result)[i] = bf16_of(sum);
+        write_element(job->result, i, parts, sum);
     }
 }
 
-void conv_kernel_run(const char *name, void **parameters)
+void conv_kernel_run(const char *name, int parts, void **parameters)
 {
     static const struct {
         const char *name;
-        void (*run)(void **parameters);
+        void (*run)(int parts, void **parameters);
     } kernels[] = {{"conv_pack", pack},
                    {"conv_sm90", multiply},
+                   {"conv_pairs_sm90", multiply_pairs},
                    {"conv_weight_sm90", multiply_weight},
                    {"conv_finish", finish}};
 
     for (size_t i = 0; i < sizeof(kernels) / sizeof(kernels[0]); i++)
         if (!strcmp(name, kernels[i].name)) {
-            kernels[i].run(parameters);
+            kernels[i].run(parts, parameters);
             return;
         }
     ck_abort_msg("no kernel %s", name);

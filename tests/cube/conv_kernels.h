@@ -13,7 +13,7 @@ uint16_t bf16_of(float x);
 float of_bf16(uint16_t x);
 
 /* The launch of NAME, one of conv_pack, conv_sm90, conv_weight_sm90 and
- * conv_finish, of bf16. */
-void conv_kernel_run(const char *name, void **parameters);
+ * conv_finish, of bf16 or, if there are PARTS of a number, of f32. */
+void conv_kernel_run(const char *name, int parts, void **parameters);
 
 #endif

@@ -64,6 +64,14 @@ static int fake_desc_set(void *desc, int attribute, const void *value,
         memcpy(&object->bias, value, bytes);
         return 0;
     }
+    if (attribute == 11 && bytes == sizeof(object->aux)) {
+        memcpy(&object->aux, value, bytes);
+        return 0;
+    }
+    if (attribute == 12 && bytes == sizeof(object->aux_stride)) {
+        memcpy(&object->aux_stride, value, bytes);
+        return 0;
+    }
     if (bytes != sizeof(turned) || (attribute != 3 && attribute != 4))
         return 7;
     memcpy(&turned, value, sizeof(turned));
@@ -166,19 +174,105 @@ static void store(void *data, int type, int64_t at, double value)
         ((float *)data)[at] = (float)value;
 }
 
-/* The documented meaning of an epilogue, for row ROW of d. */
-static double finish(const struct fake_product *product, int64_t row, double x)
-{
-    const int epilogue = product->desc.epilogue;
+/* CUBLASLT_EPILOGUE_.. are made of these. */
+enum {
+    RELU = 2,
+    BIAS = 4,
+    D_RELU = 8,
+    BGRAD = 16,
+    GELU = 32,
+    D_GELU = 64,
+    AUX = 128,
+    BGRADA = 256
+};
 
-    if (epilogue < 256 && (epilogue & 4))
-        x += number_at(product->desc.bias, product->to.type, row);
-    if (epilogue < 256 && (epilogue & 2) && x < 0)
+/* Whether the library takes DESC's epilogue for a result of ROWS. */
+static int epilogue_is_known(const struct fake_blas_object *desc, int64_t rows)
+{
+    static const int known[] = {0,
+                                1,
+                                RELU,
+                                RELU | AUX,
+                                BIAS,
+                                RELU | BIAS,
+                                GELU | BIAS,
+                                RELU | AUX | BIAS,
+                                GELU,
+                                GELU | AUX,
+                                GELU | AUX | BIAS,
+                                D_RELU | AUX,
+                                D_RELU | AUX | BGRAD,
+                                D_GELU | AUX,
+                                D_GELU | AUX | BGRAD,
+                                BGRADA};
+    const int least = desc->epilogue & (RELU | D_RELU) ? 128 : 8;
+
+    if ((desc->epilogue & AUX) && desc->epilogue < BGRADA &&
+        (!desc->aux || desc->aux_stride < rows || desc->aux_stride % least))
+        return 0;
+    for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
+        if (desc->epilogue == known[i])
+            return 1;
+    return 0;
+}
+
+static double gelu(double x, double *out_slope)
+{
+    const double c = sqrt(2 / acos(-1));
+    const double t = tanh(c * (x + 0.044715 * x * x * x));
+
+    *out_slope =
+        (1 + t) / 2 + x / 2 * (1 - t * t) * c * (1 + 3 * 0.044715 * x * x);
+    return x / 2 * (1 + t);
+}
+
+static void set_bit(unsigned char *bits, int64_t at, int is_set)
+{
+    bits[at / 8] = (unsigned char)((bits[at / 8] & ~(1u << at % 8)) |
+                                   (unsigned)is_set << at % 8);
+}
+
+/* The documented meaning of an epilogue, for X at ROW and COLUMN of d. */
+static double finish(const struct fake_product *product, int64_t row,
+                     int64_t column, double x)
+{
+    const struct fake_blas_object *desc = &product->desc;
+    const int epilogue = desc->epilogue >= BGRADA ? 0 : desc->epilogue;
+    const int64_t at = column * desc->aux_stride + row;
+    const int type = product->to.type;
+    double slope;
+
+    if (epilogue & BIAS)
+        x += number_at(desc->bias, type, row);
+    if ((epilogue & RELU) && (epilogue & AUX))
+        set_bit(desc->aux, at, x > 0);
+    if ((epilogue & GELU) && (epilogue & AUX))
+        store(desc->aux, type, at, x);
+    if ((epilogue & RELU) && x < 0)
         x = 0;
-    if (epilogue < 256 && (epilogue & 32))
-        x = x / 2 *
-            (1 + tanh(sqrt(2 / acos(-1)) * (x + 0.044715 * x * x * x)));
+    if (epilogue & GELU)
+        x = gelu(x, &slope);
+    if (epilogue & D_RELU)
+        x *= ((const unsigned char *)desc->aux)[at / 8] >> at % 8 & 1;
+    if (epilogue & D_GELU) {
+        (void)gelu(number_at(desc->aux, type, at), &slope);
+        x *= slope;
+    }
     return x;
+}
+
+/* .._BGRAD: the sums of d's rows. */
+static void sum_result(const struct fake_product *product)
+{
+    const struct fake_blas_object *to = &product->to;
+
+    for (int64_t i = 0; i < to->rows; i++) {
+        double sum = 0;
+
+        for (int64_t j = 0; j < to->columns; j++)
+            sum += number_at(product->d, to->type, j * to->stride + i);
+        store(product->desc.bias, to->type, i, sum);
+    }
 }
 
 /* BGRADA: the sum of a along the inner dimension. */
@@ -213,10 +307,12 @@ void fake_multiply(const struct fake_product *product)
                                    i, k) *
                            element(product->b, &product->right, turned[1],
                                    batch, k, j);
-                store(product->d, to->type, at, finish(product, i, sum));
+                store(product->d, to->type, at, finish(product, i, j, sum));
             }
-    if (product->desc.epilogue == 256)
+    if (product->desc.epilogue == BGRADA)
         sum_rows(product, inner);
+    else if (product->desc.epilogue & BGRAD)
+        sum_result(product);
 }
 
 static int fake_matmul(struct cublasLtContext *handle, void *desc,
@@ -242,6 +338,8 @@ static int fake_matmul(struct cublasLtContext *handle, void *desc,
     memcpy(&product->left, a_layout, sizeof(product->left));
     memcpy(&product->right, b_layout, sizeof(product->right));
     memcpy(&product->to, d_layout, sizeof(product->to));
+    if (!epilogue_is_known(&product->desc, product->to.rows))
+        return 7;
     product->a = a;
     product->b = b;
     product->d = d;

@@ -51,7 +51,8 @@ int fake_fault(const char *name);
 struct fake_blas_object {
     int turned[2];
     int epilogue; /* as the library numbers them; 0: none */
-    void *bias;
+    void *bias, *aux;
+    int64_t aux_stride; /* elements, of relu bits */
     int type, count;
     int64_t rows, columns, stride, batch;
 };

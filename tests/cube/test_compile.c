@@ -443,6 +443,17 @@ static void run_matrices(void)
                       &recorder.asks);
 }
 
+/* What a device that rounds to the dtypes of CONVERTS by itself gets. */
+static void run_conversions(uint32_t converts)
+{
+    recorder.device.limits.converts = converts;
+    cube_kernels_free(recorder.device.kernels);
+    recorder.device.kernels = cube_kernels_new(&recorder.device);
+    fused_calls_run(&recorder.device, set_asks, &recorder);
+    compile_calls_run(&recorder.device, &recorder.host, "matmul",
+                      &recorder.asks);
+}
+
 static void dump(const char *end)
 {
     const char *folder = getenv("HOB_TEST_DUMP");
@@ -478,16 +489,17 @@ static int has_spirv_val(void)
     return system("spirv-val --version >/dev/null 2>&1") == 0;
 }
 
-/* What is older than the extension refuses its modules. */
+/* What is older than the extensions refuses their modules. */
 static int knows_matrices(void)
 {
-    return system("echo OpCapability CooperativeMatrixKHR | "
+    return system("printf 'OpCapability CooperativeMatrixKHR\\n"
+                  "OpCapability BFloat16TypeKHR\\n' | "
                   "spirv-as -o /dev/null - >/dev/null 2>&1") == 0;
 }
 
 static void validate(const uint32_t *words, uint64_t count, const char *name)
 {
-    const struct cube_float_controls all = {32 | 64, 32};
+    const struct cube_float_controls all = {16 | 32 | 64, 16 | 32, 16};
     uint64_t exact_count;
     uint32_t *exact = cube_spirv_exact(words, count, &all, &exact_count);
     FILE *pipe;
@@ -521,11 +533,14 @@ START_TEST(test_compile_glsl)
     if (!validates)
         printf("skipped: no spirv-val\n");
     if (validates && !validates_matrices)
-        printf("skipped: spirv-val knows no cooperative matrices\n");
+        printf("skipped: spirv-val knows no matrices or bf16\n");
     recorder_begin(CUBE_GLSL);
     run_all();
+    run_conversions(HOB_DTYPE_BIT(HOB_DTYPE_F16));
     first_matrix = recorder.count;
     run_matrices();
+    run_conversions(HOB_DTYPE_BIT(HOB_DTYPE_F16) |
+                    HOB_DTYPE_BIT(HOB_DTYPE_BF16));
     dump("comp");
     for (uint32_t i = 0; i < recorder.count; i++) {
         const struct text *text = &recorder.texts[i];

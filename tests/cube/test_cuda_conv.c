@@ -205,15 +205,63 @@ static const struct trial computed[] = {
     /* channels last, taken as they lie or not */
     {.x = {2, 32, 5, 7}, .weight = {16, 32, 3, 3}, .is_turned = 1},
     {.x = {2, 36, 5, 7}, .weight = {20, 36, 3, 3}, .is_turned = 1},
+    /* strides of 2 both ways: four products at once */
+    {.x = {2, 20, 9, 12},
+     .weight = {24, 20, 3, 3},
+     .step = {2, 2},
+     .padding = {1, 1}},
+    {.x = {1, 17, 8, 11},
+     .weight = {16, 17, 2, 3},
+     .step = {2, 2},
+     .padding = {0, 1},
+     .dilation = {1, 2}},
+    {.x = {2, 16, 6, 7}, .weight = {16, 16, 1, 1}, .step = {2, 2}},
+    {.x = {2, 16, 1, 8},
+     .weight = {130, 16, 1, 3},
+     .step = {2, 2},
+     .padding = {0, 1}},
     /* many places, which are split for the weights' sake */
     {.x = {9, 16, 15, 15}, .weight = {16, 16, 1, 3}, .padding = {0, 1}},
 };
 
 enum { COMPUTED = sizeof(computed) / sizeof(computed[0]) };
 
+/* Of f32, with as many products as make it worth while. */
+static const struct trial computed_f32[] = {
+    {.x = {3, 24, 9, 12},
+     .weight = {40, 24, 3, 3},
+     .padding = {1, 1},
+     .has_bias = 1},
+    {.x = {2, 70, 8, 11},
+     .weight = {37, 70, 3, 5},
+     .step = {2, 1},
+     .padding = {0, 2}},
+    {.x = {2, 3, 33, 34}, .weight = {64, 3, 7, 7}, .step = {2, 2}},
+    {.x = {3, 24, 18, 22},
+     .weight = {40, 24, 3, 3},
+     .step = {2, 2},
+     .padding = {1, 1}},
+    {.x = {2, 32, 9, 9},
+     .weight = {70, 32, 3, 3},
+     .padding = {1, 1},
+     .is_turned = 1},
+};
+
+enum { COMPUTED_F32 = sizeof(computed_f32) / sizeof(computed_f32[0]) };
+
 static void emulate(void **parameters)
 {
-    conv_kernel_run(fake_cuda.kernel, parameters);
+    conv_kernel_run(fake_cuda.kernel, 1, parameters);
+}
+
+static void emulate_whole(void **parameters)
+{
+    conv_kernel_run(fake_cuda.kernel, 3, parameters);
+}
+
+static void emulate_rounded(void **parameters)
+{
+    conv_kernel_run(fake_cuda.kernel, 2, parameters);
 }
 
 static int64_t count_of(const int64_t *shape)
@@ -221,7 +269,8 @@ static int64_t count_of(const int64_t *shape)
     return shape[0] * shape[1] * shape[2] * shape[3];
 }
 
-/* COUNT numbers of DTYPE, bf16 or f32, from -2 to 2. */
+/* COUNT numbers of DTYPE, bf16 or f32, from -2 to 2; the latter with all their
+ * bits. */
 static void *numbers(uint32_t dtype, int64_t count, uint32_t *state)
 {
     void *out = malloc((size_t)count * hob_dtype_size(dtype));
@@ -233,7 +282,7 @@ static void *numbers(uint32_t dtype, int64_t count, uint32_t *state)
         *state = *state * 1664525 + 1013904223;
         x = (float)(int)(*state >> 24) / 64.0f - 2;
         if (dtype == HOB_DTYPE_F32)
-            ((float *)out)[i] = x;
+            ((float *)out)[i] = (float)(*state >> 8) / 4194304.0f - 2;
         else
             ((uint16_t *)out)[i] = bf16_of(x);
     }
@@ -264,7 +313,9 @@ static void reference_place(const struct trial *t, enum which which, int64_t n,
     const int64_t to = ((n * t->out[1] + m) * t->out[2] + y) * t->out[3] + x;
 
     if (which == FORWARD && t->has_bias)
-        out[to] = (double)of_bf16(((const uint16_t *)t->data[BIAS])[m]);
+        out[to] = t->dtype == HOB_DTYPE_F32
+                      ? (double)((const float *)t->data[BIAS])[m]
+                      : (double)of_bf16(((const uint16_t *)t->data[BIAS])[m]);
     for (int64_t k = 0; k < count_of(s) / s[0]; k++) {
         const int64_t c = k / s[2] / s[3], ky = k / s[3] % s[2], kx = k % s[3];
         const int64_t iy = y * t->step[0] - t->padding[0] + ky * t->dilation[0];
@@ -297,8 +348,9 @@ static double *reference(const struct trial *t, enum which which, int64_t count)
     return out;
 }
 
-static void check_computed(struct trial *trial, enum which which,
-                           struct ccu_device *device)
+/* Within OFF of a result and, since it may be near 0, of 2 more. */
+static void check_near(struct trial *trial, enum which which,
+                       struct ccu_device *device, double off)
 {
     const struct hob_view *got;
     struct fake_call fake;
@@ -314,12 +366,18 @@ static void check_computed(struct trial *trial, enum which which,
     expected = reference(trial, which, count);
     for (int64_t i = 0; i < count; i++)
         if (!(fabs(element(got, i) - expected[i]) <=
-              fabs(expected[i]) / 200 + 1e-2))
-            ck_abort_msg("%s: element %d is %g, not %g", fake.call.op_name,
+              off * (fabs(expected[i]) + 2)))
+            ck_abort_msg("%s: element %d is %.9g, not %.9g", fake.call.op_name,
                          (int)i, element(got, i), expected[i]);
     ck_assert(fake_tensor_intact(&fake.results[0]));
     free(expected);
     fake_call_release(&fake);
+}
+
+static void check_computed(struct trial *trial, enum which which,
+                           struct ccu_device *device)
+{
+    check_near(trial, which, device, 0.005);
 }
 
 static void fill(struct trial *trial, uint32_t dtype)
@@ -355,6 +413,26 @@ START_TEST(test_conv_is_told_what_makes_it)
     if (trial.x[1] >= 16)
         check_computed(&trial, X_BACKWARD, device);
     check_computed(&trial, WEIGHT_BACKWARD, device);
+    release(&trial);
+    ccu_device_close(device);
+}
+END_TEST
+
+/* All bits of f32 count, or with tf32 at least those that tf32 has. */
+START_TEST(test_conv_of_f32_is_told_what_makes_it)
+{
+    const int is_rounded = _i >= COMPUTED_F32;
+    const double off = is_rounded ? 2e-3 : 2e-5;
+    struct trial trial = computed_f32[_i % COMPUTED_F32];
+    struct ccu_device *device =
+        open_seen(is_rounded ? emulate_rounded : emulate_whole,
+                  is_rounded ? "{\"tf32\": \"yes\"}" : NULL);
+
+    fill(&trial, HOB_DTYPE_F32);
+    check_near(&trial, FORWARD, device, off);
+    if (trial.x[1] >= 16)
+        check_near(&trial, X_BACKWARD, device, off);
+    check_near(&trial, WEIGHT_BACKWARD, device, off);
     release(&trial);
     ccu_device_close(device);
 }
@@ -463,7 +541,8 @@ static const struct {
     const char *what;
     struct trial by;
 } portable[] = {
-    {"f32", {.dtype = HOB_DTYPE_F32}},
+    {"f64", {.dtype = HOB_DTYPE_F64}},
+    {"little of f32", {.dtype = HOB_DTYPE_F32}},
     {"two groups", {.groups = 2}},
     {"few rows", {.weight = {15, 24, 3, 3}}},
     {"no images", {.x = {0, 24, 9, 12}}},
@@ -603,15 +682,22 @@ static const struct {
     int64_t channels, rows, height, width;
     enum which which;
     int is_point;
+    int64_t step;
 } variants[] = {
-    {HOB_DTYPE_BF16, 64, 64, 8, 8, FORWARD, 0},
-    {HOB_DTYPE_F16, 24, 130, 6, 6, FORWARD, 0},
-    {HOB_DTYPE_BF16, 64, 512, 64, 66, FORWARD, 0},
-    {HOB_DTYPE_F16, 3, 16, 5, 7, FORWARD, 0},
-    {HOB_DTYPE_BF16, 130, 16, 5, 6, X_BACKWARD, 0},
-    {HOB_DTYPE_F16, 24, 64, 9, 9, WEIGHT_BACKWARD, 0},
-    {HOB_DTYPE_BF16, 24, 130, 9, 9, WEIGHT_BACKWARD, 0},
-    {HOB_DTYPE_BF16, 24, 64, 8, 9, WEIGHT_BACKWARD, 1},
+    {HOB_DTYPE_BF16, 64, 64, 8, 8, FORWARD, 0, 1},
+    {HOB_DTYPE_F16, 24, 130, 6, 6, FORWARD, 0, 1},
+    {HOB_DTYPE_BF16, 64, 512, 64, 66, FORWARD, 0, 1},
+    {HOB_DTYPE_F16, 3, 16, 5, 7, FORWARD, 0, 1},
+    {HOB_DTYPE_BF16, 130, 16, 5, 6, X_BACKWARD, 0, 1},
+    {HOB_DTYPE_F16, 24, 64, 9, 9, WEIGHT_BACKWARD, 0, 1},
+    {HOB_DTYPE_BF16, 24, 130, 9, 9, WEIGHT_BACKWARD, 0, 1},
+    {HOB_DTYPE_BF16, 24, 64, 8, 9, WEIGHT_BACKWARD, 1, 1},
+    {HOB_DTYPE_F16, 130, 64, 8, 8, X_BACKWARD, 0, 2},
+    {HOB_DTYPE_F32, 130, 64, 31, 31, X_BACKWARD, 0, 2},
+    {HOB_DTYPE_F32, 64, 64, 8, 8, FORWARD, 0, 1},
+    {HOB_DTYPE_F32, 130, 70, 9, 9, X_BACKWARD, 0, 1},
+    {HOB_DTYPE_F32, 64, 64, 8, 8, WEIGHT_BACKWARD, 0, 1},
+    {HOB_DTYPE_F32, 64, 130, 8, 8, WEIGHT_BACKWARD, 0, 1},
 };
 
 enum { VARIANTS = sizeof(variants) / sizeof(variants[0]) };
@@ -634,6 +720,7 @@ START_TEST(test_conv_compiles)
         trial.weight[2] = trial.weight[3] = 1;
         trial.padding[0] = trial.padding[1] = 0;
     }
+    trial.step[0] = trial.step[1] = variants[_i].step;
     device = open_seen(ignore, NULL);
     ck_assert_msg(run(&trial, variants[_i].which, device) == HOB_OK, "%s",
                   cuda_host.message);
@@ -653,6 +740,8 @@ int main(void)
     tcase_add_checked_fixture(told, cuda_setup, cuda_teardown);
     tcase_set_timeout(told, 60);
     tcase_add_loop_test(told, test_conv_is_told_what_makes_it, 0, COMPUTED);
+    tcase_add_loop_test(told, test_conv_of_f32_is_told_what_makes_it, 0,
+                        2 * COMPUTED_F32);
     tcase_add_test(told, test_conv_of_points_multiplies_matrices);
     tcase_add_loop_test(told, test_conv_of_more_than_points_does_not, 0,
                         NO_POINTS);

@@ -168,6 +168,144 @@ START_TEST(test_gemm_takes_each_bias)
 }
 END_TEST
 
+/* ---- gradients ---- */
+
+/* A layer's slope from what its forward product kept. ROW_BYTES and ROW_ITEMS:
+ * rows of aux, as far apart as they must be. */
+enum { ROW_BYTES = 16, ROW_ITEMS = 8 };
+
+static const uint32_t functions[][2] = {
+    {HOB_CUBE_RELU, HOB_CUBE_RELU_SLOPE},
+    {HOB_CUBE_GELU_TANH, HOB_CUBE_GELU_TANH_SLOPE},
+};
+
+/* By differences, so that nothing of the slope's formula is in both places. */
+static double slope_at(uint32_t function, double x)
+{
+    const double step = 1e-5;
+
+    if (function == HOB_CUBE_RELU)
+        return x > 0;
+    return (gelu(x + step) - gelu(x - step)) / (2 * step);
+}
+
+static struct hob_view aux_of(void *data, uint32_t function, uint32_t dtype)
+{
+    const int is_bits = function == HOB_CUBE_RELU;
+    struct hob_view view = {.data = data,
+                            .dtype = (uint8_t)(is_bits ? HOB_DTYPE_U8 : dtype),
+                            .rank = 2};
+
+    view.shape[0] = M;
+    view.shape[1] = is_bits ? (N + 7) / 8 : N;
+    view.strides[0] = is_bits ? ROW_BYTES : ROW_ITEMS;
+    view.strides[1] = 1;
+    return view;
+}
+
+/* c = f(a b + bias) keeps aux; then the gradient of what f was given, from one
+ * of c: again a b, so that there is something to multiply, times the slope. */
+static void check_slope(int which, uint32_t dtype, int has_bias, int has_sum)
+{
+    const uint32_t function = functions[which][0];
+    const struct hob_view a = matrix(0, dtype, M, K, 1);
+    const struct hob_view b = matrix(1, dtype, K, N, 0);
+    const struct hob_view c = matrix(2, dtype, M, N, 0);
+    const struct hob_view bias = row(3, dtype, N);
+    double kept[M * ROW_ITEMS], before[N], x, want, sum;
+    const struct hob_view aux = aux_of(kept, function, dtype);
+    struct hob_cube_gemm gemm = {HOB_CUBE_GEMM_INIT_HEAD,
+                                 .epilogue = function | HOB_CUBE_KEEP,
+                                 .a = &a,
+                                 .b = &b,
+                                 .c = &c,
+                                 .aux = &aux};
+    struct fake_call fake;
+
+    if (has_bias) {
+        gemm.epilogue |= HOB_CUBE_BIAS;
+        gemm.bias = &bias;
+    }
+    for (int j = 0; j < N; j++)
+        before[j] = has_bias ? at(&bias, 0, j) : 0;
+    fake_call_init(&fake, &cuda_host, "nn.layer");
+    ck_assert_int_eq(cube_gemm(device, &fake.call, &gemm), HOB_OK);
+    for (int64_t i = 0; i < M * N; i++)
+        ck_assert_double_eq_tol(
+            at(&c, i / N, i % N),
+            expected(&a, &b, before, function | HOB_CUBE_BIAS, i / N, i % N),
+            1e-5);
+    gemm.epilogue = functions[which][1] | (has_sum ? HOB_CUBE_SUM_C : 0u);
+    gemm.bias = has_sum ? &bias : NULL;
+    ck_assert_int_eq(cube_gemm(device, &fake.call, &gemm), HOB_OK);
+    for (int64_t j = 0; j < N; j++) {
+        sum = 0;
+        for (int64_t i = 0; i < M; i++) {
+            x = expected(&a, &b, before, 0, i, j);
+            want = x * slope_at(function, x + before[j]);
+            sum += want;
+            ck_assert_double_eq_tol(at(&c, i, j), want, 1e-5);
+        }
+        if (has_sum)
+            ck_assert_double_eq_tol(at(&bias, 0, j), sum, 1e-4);
+    }
+}
+
+START_TEST(test_gemm_has_slopes)
+{
+    check_slope(_i & 1, HOB_DTYPE_F32, _i >> 1 & 1, _i >> 2);
+    check_slope(_i & 1, HOB_DTYPE_F64, _i >> 1 & 1, _i >> 2);
+    ck_assert_int_eq(fake_cuda.products, 4);
+    ck_assert_int_eq(fake_cuda.heuristics, 4);
+}
+END_TEST
+
+/* What aux must be, and what a slope goes with. */
+START_TEST(test_gemm_checks_slopes)
+{
+    enum { NONE, DTYPE, ROWS, NARROW, APART, KEEP_ALONE, WITH_BIAS, SUM_ALONE };
+    const struct hob_view a = matrix(0, HOB_DTYPE_F32, M, K, 0);
+    const struct hob_view b = matrix(1, HOB_DTYPE_F32, K, N, 0);
+    const struct hob_view c = matrix(2, HOB_DTYPE_F32, M, N, 0);
+    const struct hob_view bias = row(3, HOB_DTYPE_F32, N);
+    double kept[M * ROW_ITEMS];
+    struct hob_view aux = aux_of(kept, HOB_CUBE_RELU, HOB_DTYPE_F32);
+    struct hob_cube_gemm gemm = {HOB_CUBE_GEMM_INIT_HEAD,
+                                 .epilogue = HOB_CUBE_RELU_SLOPE,
+                                 .a = &a,
+                                 .b = &b,
+                                 .c = &c,
+                                 .aux = _i == NONE ? NULL : &aux};
+    struct fake_call fake;
+
+    if (_i == DTYPE)
+        aux.dtype = HOB_DTYPE_F32;
+    if (_i == ROWS)
+        aux.shape[0]--;
+    if (_i == NARROW)
+        aux.shape[1]--;
+    if (_i == APART)
+        aux.strides[0] = 8;
+    if (_i == KEEP_ALONE)
+        gemm.epilogue = HOB_CUBE_KEEP;
+    if (_i == WITH_BIAS)
+        gemm.epilogue |= HOB_CUBE_BIAS;
+    if (_i == SUM_ALONE)
+        gemm.epilogue = HOB_CUBE_SUM_C;
+    gemm.bias = _i >= WITH_BIAS ? &bias : NULL;
+    fake_call_init(&fake, &cuda_host, "nn.layer");
+    ck_assert_int_eq(cube_gemm(device, &fake.call, &gemm), HOB_ERR_ARGUMENT);
+    ck_assert_msg(strstr(cuda_host.message, _i == NONE ? "no aux"
+                                            : _i < KEEP_ALONE
+                                                ? "an aux of the wrong"
+                                                : "exclude each other") != NULL,
+                  "%s", cuda_host.message);
+    ck_assert_int_eq(fake_cuda.products, 0);
+}
+END_TEST
+
+/* ---- what is refused ---- */
+
 enum wrong {
     UNKNOWN,
     BOTH,
@@ -202,7 +340,7 @@ START_TEST(test_gemm_checks)
     struct fake_call fake;
 
     if (_i == UNKNOWN)
-        gemm.epilogue |= 64;
+        gemm.epilogue |= 256;
     if (_i == BOTH)
         gemm.epilogue |= HOB_CUBE_RELU | HOB_CUBE_GELU_TANH;
     if (_i == SUM_AND_BIAS)
@@ -449,6 +587,8 @@ int main(void)
     tcase_add_checked_fixture(tc, setup, teardown);
     tcase_add_loop_test(tc, test_gemm_has_epilogues, 0, EPILOGUES);
     tcase_add_test(tc, test_gemm_takes_each_bias);
+    tcase_add_loop_test(tc, test_gemm_has_slopes, 0, 8);
+    tcase_add_loop_test(tc, test_gemm_checks_slopes, 0, 8);
     tcase_add_loop_test(tc, test_gemm_checks, 0, WRONG);
     tcase_add_loop_test(tc, test_gemm_is_not_always_there, 0, 3);
     tcase_add_loop_test(tc, test_linear, 0, LAYERS);

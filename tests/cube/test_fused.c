@@ -188,6 +188,45 @@ START_TEST(test_fused_softmax)
 }
 END_TEST
 
+/* Halves of INPUT between 1 and 2 in magnitude: means of f32, of which no ulp
+ * is lost in a sum of huge ones. */
+static void tame(struct fused_case *c, uint32_t input, hob_dtype dtype)
+{
+    const uint16_t one = dtype == HOB_DTYPE_F16 ? 0x3c00 : 0x3f80;
+    const uint16_t rest = dtype == HOB_DTYPE_F16 ? 0x83ff : 0x807f;
+    uint16_t *halves = (uint16_t *)(void *)c->in_memory[input].first;
+
+    for (uint64_t i = 0;
+         hob_dtype_size(dtype) == 2 && i < c->in_memory[input].bytes / 2; i++)
+        halves[i] = (uint16_t)((halves[i] & rest) | one);
+}
+
+/* What fusion makes of a layer norm between others. */
+START_TEST(test_fused_layer_norm)
+{
+    const int64_t length = lengths[_i];
+    const int64_t shape[] = {37, length};
+    struct fused_case c;
+    uint32_t x, y, vectors[2];
+
+    for (int i = 0; i < (length == 256 ? FLOATS : 1); i++) {
+        fused_case_begin(&c, 98, 2, 1, shape);
+        x = fused_case_input(&c, floats[i], 0, 0);
+        y = fused_case_input(&c, floats[i], 0, 0);
+        for (int k = 0; k < 2; k++) {
+            vectors[k] = fused_case_input(&c, floats[i], 0, 0);
+            c.in[vectors[k]].strides[0] = 0;
+        }
+        tame(&c, x, floats[i]);
+        tame(&c, y, floats[i]);
+        x = binary(&c, HOB_OP_ADD, floats[i], x, y);
+        fused_case_layer_norm(&c, x, vectors[0], vectors[1]);
+        check_case(&c);
+        fused_case_release(&c);
+    }
+}
+END_TEST
+
 /* ---- programs at random ---- */
 
 static uint64_t seed_of(int round)
@@ -292,6 +331,7 @@ int main(void)
     tcase_add_loop_test(tc, test_fused_chain, 0, FLOATS);
     tcase_add_loop_test(tc, test_fused_halves, 0, 4);
     tcase_add_loop_test(tc, test_fused_softmax, 0, LENGTHS);
+    tcase_add_loop_test(tc, test_fused_layer_norm, 0, LENGTHS);
     tcase_add_test(tc, test_fused_random_maps);
     tcase_add_test(tc, test_fused_random_rows);
     suite_add_tcase(suite, tc);

@@ -60,7 +60,7 @@ END
     fi
 }
 
-for name in square linear_relu flash_attention vision; do
+for name in count square linear_relu flash_attention vision; do
     # A minute of the compiler, for what flex's own attention shows there too.
     if [ "$name" = flash_attention ] && [ -n "${HOB_TEST_CFLAGS-}" ]; then
         echo "skipped: $name runs without sanitizers"

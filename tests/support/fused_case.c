@@ -251,11 +251,12 @@ static void describe(struct fused_case *c, uint32_t reg)
     snprintf(c->text + used, sizeof(c->text) - used, "r%u = op %u %s%s", reg,
              step->op, hob_dtype_name(step->dtype),
              step->kind == HOB_FUSED_ROW ? " row" : "");
-    for (int i = 0; i < 3 && step->args[i] != NONE; i++) {
+    for (int i = 0; i < 3; i++) {
         const size_t end = strlen(c->text);
 
-        snprintf(c->text + end, sizeof(c->text) - end, " r%u(%s)",
-                 step->args[i], hob_dtype_name(dtype_of(c, step->args[i])));
+        if (step->args[i] != NONE)
+            snprintf(c->text + end, sizeof(c->text) - end, " r%u(%s)",
+                     step->args[i], hob_dtype_name(dtype_of(c, step->args[i])));
     }
     strncat(c->text, "\n", sizeof(c->text) - strlen(c->text) - 1);
 }
@@ -304,6 +305,37 @@ void fused_case_output(struct fused_case *c, uint32_t reg, int layout, int over)
     c->out[i].data = c->out_memory[i].block + c->out_memory[i].at;
 }
 
+void fused_case_layer_norm(struct fused_case *c, uint32_t x, uint32_t weight,
+                           uint32_t bias)
+{
+    const hob_value epsilon = hob_f64(1e-3);
+    const hob_dtype own = (hob_dtype)dtype_of(c, x);
+    const hob_dtype wide = own == HOB_DTYPE_F64 ? own : HOB_DTYPE_F32;
+    uint32_t wides[3] = {x, weight, bias}, r, mean, variance;
+
+    for (int i = 0; i < 3 && own != wide; i++)
+        wides[i] = fused_case_step(c, HOB_OP_CAST, wide, wides[i], NONE, NONE,
+                                   0, NULL, 0);
+    mean = fused_case_step(c, HOB_OP_MEAN_DIM, wide, wides[0], NONE, NONE, 0,
+                           NULL, 0);
+    x = fused_case_step(c, HOB_OP_SUB, wide, wides[0], mean, NONE, 0, NULL, 0);
+    r = fused_case_step(c, HOB_OP_SQUARE, wide, x, NONE, NONE, 0, NULL, 0);
+    variance =
+        fused_case_step(c, HOB_OP_MEAN_DIM, wide, r, NONE, NONE, 0, NULL, 0);
+    r = fused_case_step(c, HOB_OP_ADD_SCALAR, wide, variance, NONE, NONE, 0,
+                        &epsilon, 1);
+    r = fused_case_step(c, HOB_OP_SQRT, wide, r, NONE, NONE, 0, NULL, 0);
+    r = fused_case_step(c, HOB_OP_RECIP, wide, r, NONE, NONE, 0, NULL, 0);
+    r = fused_case_step(c, HOB_OP_MUL, wide, x, r, NONE, 0, NULL, 0);
+    r = fused_case_step(c, HOB_OP_MUL, wide, r, wides[1], NONE, 0, NULL, 0);
+    r = fused_case_step(c, HOB_OP_ADD, wide, r, wides[2], NONE, 0, NULL, 0);
+    if (own != wide)
+        r = fused_case_step(c, HOB_OP_CAST, own, r, NONE, NONE, 0, NULL, 0);
+    fused_case_output(c, mean, 0, -1);
+    fused_case_output(c, variance, 0, -1);
+    fused_case_output(c, r, 0, -1);
+}
+
 void fused_case_release(struct fused_case *c)
 {
     for (int i = 0; i < HOB_FUSED_MAX_INPUTS; i++) {
@@ -331,9 +363,9 @@ static hob_tensor *to_device(const struct fused_side *side, hob_scope *scope,
 }
 
 /* Operands on the device in the place of C's; outputs come back. */
-static hob_status run_there(struct fused_case *c,
-                            const struct fused_side *side, void *kernel,
-                            struct hob_fused_run *run, char **message)
+static hob_status run_there(struct fused_case *c, const struct fused_side *side,
+                            void *kernel, struct hob_fused_run *run,
+                            char **message)
 {
     struct hob_fused_operand in[HOB_FUSED_MAX_INPUTS];
     struct hob_fused_operand out[HOB_FUSED_MAX_OUTPUTS];
@@ -461,16 +493,50 @@ static hob_tensor *tensor_of(struct fused_case *c, hob_scope *scope,
                          shape, 2);
 }
 
+uint32_t fused_case_along(uint32_t op)
+{
+    switch (op) {
+    case HOB_OP_SOFTMAX:
+    case HOB_OP_LOG_SOFTMAX:
+        return 1;
+    case HOB_OP_RMS_NORM:
+        return 2;
+    case HOB_OP_LAYER_NORM:
+        return 3;
+    default:
+        return 0;
+    }
+}
+
+/* Tensor K of an op along rows, REG: vectors are given for all rows. */
+static hob_value along_arg(struct fused_case *c, hob_scope *scope, uint32_t k,
+                           uint32_t reg, hob_tensor *const *regs)
+{
+    static const int64_t first[] = {0}, end[] = {1};
+    hob_tensor *tensor = reg == NONE ? NULL : regs[reg];
+
+    if (tensor && k)
+        tensor = hob_reshape(
+            scope, hob_slice(scope, tensor, first, 1, end, 1, NULL, 0), &c->n,
+            1);
+    return tensor ? hob_value_tensor(tensor) : hob_none();
+}
+
 /* Step S on the reference's tensors. */
 static hob_tensor *call_step(struct fused_case *c, hob_scope *scope, uint32_t s,
                              hob_tensor *const *regs)
 {
     const struct hob_fused_step *step = &c->steps[s];
+    const uint32_t along = fused_case_along(step->op);
     hob_value args[8];
     uint32_t count = 0, op = step->op;
 
-    for (uint32_t i = 0; i < 3 && step->args[i] != NONE; i++)
-        args[count++] = hob_value_tensor(regs[step->args[i]]);
+    for (; count < along; count++)
+        args[count] = along_arg(c, scope, count, step->args[count], regs);
+    for (; !along && count < 3 && step->args[count] != NONE; count++)
+        args[count] = hob_value_tensor(regs[step->args[count]]);
+    if (op == HOB_OP_SOFTMAX || op == HOB_OP_LOG_SOFTMAX)
+        args[count++] = hob_i64(-1);
     if (step->is_reduction) {
         /* The whole one's number is one less. */
         op += (op - HOB_OP_SUM) % 2 == 0;

@@ -68,6 +68,12 @@ uint32_t fused_case_input(struct fused_case *c, hob_dtype dtype, int is_row,
 uint32_t fused_case_step(struct fused_case *c, uint32_t op, hob_dtype dtype,
                          uint32_t a, uint32_t b, uint32_t x, uint32_t variant,
                          const hob_value *scalars, uint32_t scalar_count);
+/* Append a layer norm of X with vectors WEIGHT and BIAS as steps, in f32 where
+ * X is of halves, and its result and both means as outputs. */
+void fused_case_layer_norm(struct fused_case *c, uint32_t x, uint32_t weight,
+                           uint32_t bias);
+/* How many tensors op OP has that goes along rows; 0: it does not. */
+uint32_t fused_case_along(uint32_t op);
 /* Append output REG; LAYOUT as above, or over input OVER if that is not -1. */
 void fused_case_output(struct fused_case *c, uint32_t reg, int layout,
                        int over);

@@ -51,6 +51,10 @@ static const struct choice {
     {HOB_OP_BITWISE_AND_SCALAR, HOB_OP_BITWISE_RIGHT_SHIFT_SCALAR, 1, 1, FIRST},
     {HOB_OP_WHERE, HOB_OP_WHERE, 3, 0, SECOND},
     {HOB_OP_MASK_FILL, HOB_OP_MASK_FILL, 2, 1, FIRST},
+    {HOB_OP_SOFTMAX, HOB_OP_SOFTMAX, 1, 0, FIRST},
+    {HOB_OP_LOG_SOFTMAX, HOB_OP_LOG_SOFTMAX, 1, 0, FIRST},
+    {HOB_OP_LAYER_NORM, HOB_OP_LAYER_NORM, 1, 1, FIRST},
+    {HOB_OP_RMS_NORM, HOB_OP_RMS_NORM, 1, 1, FIRST},
 };
 
 enum { CHOICES = sizeof(choices) / sizeof(choices[0]), BACKWARD_KINDS = 10 };
@@ -127,6 +131,14 @@ static int supported(const struct fused_case *c, const struct fused_side *side,
     return side->fused->supports(side->instance, step, dtypes);
 }
 
+/* Whether OP, which goes along rows, has one to go along; a block must have
+ * room for all of it. */
+static int has_row_for(const struct fused_case *c, uint32_t op, uint32_t reg)
+{
+    return !fused_case_along(op) || (c->program.row_rank && c->n > 0 &&
+                                     c->n <= 65 && !is_row_reg(c, reg));
+}
+
 /* One more step, if one is found. */
 static void add_step(struct fused_case *c, const struct fused_side *side)
 {
@@ -150,7 +162,8 @@ static void add_step(struct fused_case *c, const struct fused_side *side)
         if (step.op == HOB_OP_ACTIVATION_BACKWARD)
             step.variant = (uint16_t)below(c, BACKWARD_KINDS);
         if (c->program.scalar_count + 2 > HOB_FUSED_MAX_SCALARS ||
-            !supported(c, side, &step))
+            !supported(c, side, &step) ||
+            !has_row_for(c, step.op, step.args[0]))
             continue;
         for (uint32_t i = 0; i < choice->scalars; i++)
             scalars[i] = any_scalar(c, step.op, operand);

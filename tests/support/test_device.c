@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "test_device.h"
 
+#include <hob/ext/fusion.h>
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -42,6 +44,38 @@ hob_status test_device_open(hob_runtime *runtime, const char *spec,
     if (used >= sizeof(text))
         return HOB_ERR_ARGUMENT;
     return hob_device_open(runtime, text, out_device, error);
+}
+
+void test_device_wait(hob_scope *scope, hob_device *device)
+{
+    void *instance = NULL;
+    const struct hob_fused_compute *fused = hob_scope_host(scope)->interface(
+        device, HOB_FUSED_COMPUTE, HOB_FUSED_COMPUTE_VERSION, &instance);
+
+    if (fused && fused->set_waits)
+        fused->set_waits(instance, 1);
+}
+
+int test_device_offers(const char *interface, uint32_t version)
+{
+    struct hob_runtime_options options = HOB_RUNTIME_OPTIONS_INIT;
+    hob_runtime *runtime = NULL;
+    hob_device *device = NULL;
+    hob_scope *scope;
+    void *instance;
+    int is_there;
+
+    options.policy = HOB_POLICY_REPORT;
+    options.plugin_paths = test_device_paths(&options.plugin_path_count);
+    if (hob_runtime_open(&options, &runtime, NULL))
+        return 0;
+    scope = hob_scope_open(runtime);
+    is_there = !hob_device_open(runtime, test_device(), &device, NULL) &&
+               hob_scope_host(scope)->interface(device, interface, version,
+                                                &instance) != NULL;
+    hob_scope_close(scope);
+    hob_device_unref(device);
+    return !hob_runtime_close(runtime, NULL) && is_there;
 }
 
 const char *const *test_device_paths(uint32_t *out_count)

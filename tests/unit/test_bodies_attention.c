@@ -353,6 +353,65 @@ START_TEST(test_attention_equals_loops)
 }
 END_TEST
 
+/* ---- delta ---- */
+
+/* Rows of one vector and of many, of odd lengths, none, and NaN. */
+START_TEST(test_attention_delta_equals_loops)
+{
+    static const int64_t sizes[][3] = {{1, 1, 1},   {3, 5, 7},  {2, 70, 64},
+                                       {2, 3, 520}, {4, 9, 16}, {2, 3, 0},
+                                       {0, 3, 4},   {5, 4, 1}};
+    uint64_t state = 3;
+
+    op_fixture_open(&f, _i);
+    if (!f.device)
+        return;
+    for (size_t s = 0; s < sizeof(sizes) / sizeof(sizes[0]); s++)
+        for (uint32_t d = 0; d < DTYPES; d++) {
+            const int64_t *n = sizes[s], rows = n[0] * n[1];
+            const int64_t count = rows * n[2];
+            double *a = sixteenths(count, &state);
+            double *b = sixteenths(count, &state), *sums = room(rows);
+
+            if (count)
+                a[count - 1] = NAN;
+            for (int64_t i = 0; i < count; i++)
+                sums[i / n[2]] += a[i] * b[i];
+            for (uint32_t layout = 0; layout < 4; layout++)
+                op_check(&f, "delta",
+                         hob_attention_delta(
+                             f.scope,
+                             laid(a, dtypes[d], n[0], n[1], n[2], layout),
+                             laid(b, dtypes[d], n[0], n[1], n[2], s % 4)),
+                         sums, rows, 1e-5);
+            free(a);
+            free(b);
+            free(sums);
+        }
+}
+END_TEST
+
+/* It is f32 for halves; what has no rows, or differs, is refused. */
+START_TEST(test_attention_delta_checks)
+{
+    hob_tensor *x, *y;
+
+    op_fixture_open(&f, _i);
+    if (!f.device)
+        return;
+    x = hob_ones(f.scope, (int64_t[]){3, 4}, 2, f.device, HOB_DTYPE_BF16);
+    y = hob_attention_delta(f.scope, x, x);
+    ck_assert_int_eq(hob_tensor_dtype(y), HOB_DTYPE_F32);
+    ck_assert_int_eq(hob_tensor_rank(y), 2);
+    ck_assert_int_eq(hob_tensor_shape(y)[1], 1);
+    (void)hob_attention_delta(f.scope, x, hob_swap_dims(f.scope, x, 0, 1));
+    op_check_fails(&f, "delta of two shapes", HOB_ERR_SHAPE);
+    x = hob_sum(f.scope, x);
+    (void)hob_attention_delta(f.scope, x, x);
+    op_check_fails(&f, "delta of no rows", HOB_ERR_SHAPE);
+}
+END_TEST
+
 /* ---- what is not finite ---- */
 
 /* 1, but for the elements AT .. AT + RUN - 1, which are VALUE. */
@@ -477,6 +536,13 @@ int main(void)
     tcase_add_loop_test(tc, test_attention_of_infinite_scores, 0,
                         OP_DEVICE_COUNT);
     tcase_add_loop_test(tc, test_attention_of_large_scores, 0, OP_DEVICE_COUNT);
+    suite_add_tcase(suite, tc);
+    tc = tcase_create("delta");
+    tcase_add_checked_fixture(tc, NULL, teardown);
+    tcase_set_timeout(tc, 120);
+    tcase_add_loop_test(tc, test_attention_delta_equals_loops, 0,
+                        OP_DEVICE_COUNT);
+    tcase_add_loop_test(tc, test_attention_delta_checks, 0, OP_DEVICE_COUNT);
     suite_add_tcase(suite, tc);
     return hob_check_main(suite);
 }

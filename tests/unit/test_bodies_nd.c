@@ -9,6 +9,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static struct op_fixture f;
@@ -725,6 +726,97 @@ START_TEST(test_nd_reductions_of_several_dims)
 }
 END_TEST
 
+/*
+ * Sums of columns: one row and more than one launch does, some columns and
+ * more than a group has, of rows that lie apart, at odd addresses too. Numbers
+ * are quarters, whose sums f32 holds; what is not finite stays in its column.
+ */
+START_TEST(test_nd_sums_of_columns)
+{
+    static const int64_t sizes[][2] = {{1, 5},    {2, 8},      {5000, 7},
+                                       {1024, 3}, {2100, 264}, {40, 2056},
+                                       {0, 6},    {1500, 1}};
+    static const hob_dtype dtypes[] = {HOB_DTYPE_F64, HOB_DTYPE_F32,
+                                       HOB_DTYPE_F16, HOB_DTYPE_BF16};
+    enum { GAP = 24 };
+    uint64_t state = 12;
+
+    if (!on_device(_i))
+        return;
+    for (int run = 0; run < 32; run++) {
+        const int64_t rows = sizes[run / 4][0], columns = sizes[run / 4][1];
+        const hob_dtype dtype = dtypes[run % 4];
+        const int64_t step = columns + (run % 3 ? GAP : 0);
+        const int64_t first = run % 3; /* of the columns that are summed */
+        double *in = calloc((size_t)(rows * step) + 1, sizeof(*in));
+        double *sums = calloc((size_t)columns, sizeof(*sums));
+        hob_tensor *x;
+
+        ck_assert(in && sums);
+        for (int64_t i = 0; i < rows * step; i++)
+            in[i] = floor(op_random(&state) * 8) / 4;
+        if (rows > 1 && columns > 2) {
+            in[step + first + 1] = INFINITY;
+            in[(rows - 1) * step + first + 2] = NAN;
+        }
+        for (int64_t r = 0; r < rows; r++)
+            for (int64_t c = 0; c < columns; c++)
+                sums[c] += in[r * step + first + c];
+        x = op_tensor(&f, dtype, in, (int64_t[]){rows, step}, 2);
+        if (step > columns)
+            x = hob_slice(f.scope, x, (int64_t[]){0, first}, 2,
+                          (int64_t[]){rows, first + columns}, 2, NULL, 0);
+        op_check(&f, "sums of columns", hob_sum_dim(f.scope, x, 0), sums,
+                 columns,
+                 dtype == HOB_DTYPE_BF16  ? 4e-3
+                 : dtype == HOB_DTYPE_F16 ? 5e-4
+                                          : 0);
+        free(in);
+        free(sums);
+    }
+}
+END_TEST
+
+/* Two to five tensors that lie alike, row-major or not, and one among them that
+ * does not; along each dimension. */
+START_TEST(test_nd_cat_of_likes)
+{
+    static const hob_dtype dtypes[] = {HOB_DTYPE_F32, HOB_DTYPE_BF16,
+                                       HOB_DTYPE_U8};
+    static const int64_t shapes[][3] = {{2, 3, 8}, {3, 1, 5}, {1, 2, 16}};
+    enum { MOST = 5, ELEMENTS = 48 };
+
+    if (!on_device(_i))
+        return;
+    for (int run = 0; run < 3 * 3 * 3 * 4 * 3; run++) {
+        const hob_dtype dtype = dtypes[run % 3];
+        const int64_t *shape = shapes[run / 3 % 3];
+        const int dim = run / 9 % 3, parts = 2 + run / 27 % 4;
+        const int way = run / 108; /* as they are, turned, one of them turned */
+        const int64_t count = shape[0] * shape[1] * shape[2];
+        double in[ELEMENTS], all[MOST * ELEMENTS];
+        hob_tensor *x[MOST], *turned;
+        int64_t inner = 1;
+
+        for (int d = dim; d < 3; d++)
+            inner *= shape[d];
+        for (int p = 0; p < parts; p++) {
+            for (int64_t i = 0; i < count; i++) {
+                in[i] = (double)((p * 41 + i * 7) % 100);
+                all[i / inner * inner * parts + p * inner + i % inner] = in[i];
+            }
+            x[p] = op_tensor(&f, dtype, in, shape, 3);
+            turned =
+                hob_contiguous(f.scope, hob_swap_dims(f.scope, x[p], 0, 2));
+            if (way == 1 || (way == 2 && p == 1))
+                x[p] = hob_swap_dims(f.scope, turned, 0, 2);
+        }
+        op_check(&f, "cat", hob_cat(f.scope, x, (uint32_t)parts, dim), all,
+                 count * parts, 0);
+    }
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("bodies_nd");
@@ -747,6 +839,8 @@ int main(void)
     tcase_add_loop_test(tc, test_nd_medians, 0, OP_DEVICE_COUNT);
     tcase_add_loop_test(tc, test_nd_variances, 0, OP_DEVICE_COUNT);
     tcase_add_loop_test(tc, test_nd_norms, 0, OP_DEVICE_COUNT);
+    tcase_add_loop_test(tc, test_nd_sums_of_columns, 0, OP_DEVICE_COUNT);
+    tcase_add_loop_test(tc, test_nd_cat_of_likes, 0, OP_DEVICE_COUNT);
     tcase_add_loop_test(tc, test_nd_reductions_of_several_dims, 0,
                         OP_DEVICE_COUNT);
     suite_add_tcase(suite, tc);

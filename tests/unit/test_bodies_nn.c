@@ -737,11 +737,11 @@ END_TEST
 
 /* The gradients of a norm of ROWS rows: d_x, then d_weight, then d_bias. */
 static void norm_gradients(const double *x, const double *w, const double *g,
-                           int width, int is_centred, double *out[3])
+                           int rows, int width, int is_centred, double *out[3])
 {
     for (int c = 0; c < width; c++)
         out[1][c] = out[2][c] = 0;
-    for (int r = 0; r < ROWS; r++, x += width, g += width) {
+    for (int r = 0; r < rows; r++, x += width, g += width) {
         double mean = 0, square = 0, plain = 0, turned = 0, scale;
 
         for (int c = 0; c < width && is_centred; c++)
@@ -763,44 +763,57 @@ static void norm_gradients(const double *x, const double *w, const double *g,
     }
 }
 
-/* Rows of one group's lanes, of several elements each, and long ones. */
+/* Rows of one group's lanes, of several elements each, and long ones; many
+ * rows, whose sums are made in parts. */
 START_TEST(test_bodies_nn_norm_gradients)
 {
-    static const int widths[] = {1, 7, 300, 5000};
-    enum { LONGEST = 5000 };
-    static double x[ROWS * LONGEST], g[ROWS * LONGEST], w[LONGEST];
-    static double d_x[ROWS * LONGEST], d_w[LONGEST], d_b[LONGEST];
+    static const int sizes[][2] = {{ROWS, 1},    {ROWS, 7},  {ROWS, 300},
+                                   {ROWS, 5000}, {2600, 24}, {300, 128}};
+    static const struct {
+        hob_dtype dtype;
+        double within;
+    } types[] = {
+        {HOB_DTYPE_F64, 1e-11}, {HOB_DTYPE_F32, 1e-5}, {HOB_DTYPE_BF16, 2e-2}};
+    enum { ELEMENTS = 2600 * 24, WIDEST = 5000, SIZES = 6, TYPES = 3 };
+    static double x[ELEMENTS], g[ELEMENTS], w[WIDEST];
+    static double d_x[ELEMENTS], d_w[WIDEST], d_b[WIDEST];
     double *out[3] = {d_x, d_w, d_b};
 
     if (!on_device(_i))
         return;
-    for (int i = 0; i < 8; i++) {
-        const int width = widths[i / 2];
-        const int64_t shape[] = {ROWS, width};
-        const hob_dtype dtype = i % 2 ? HOB_DTYPE_F32 : HOB_DTYPE_F64;
-        const double within = i % 2 ? 1e-5 : 1e-11;
+    for (int i = 0; i < SIZES * TYPES; i++) {
+        const int rows = sizes[i / TYPES][0], width = sizes[i / TYPES][1];
+        const int64_t shape[] = {rows, width};
+        const hob_dtype dtype = types[i % TYPES].dtype;
+        const double within = types[i % TYPES].within;
         hob_tensor *tx, *tw, *tg, *dx, *dw, *db;
 
-        fill(x, ROWS * width, 21);
-        fill(g, ROWS * width, 22);
+        fill(x, rows * width, 21);
+        fill(g, rows * width, 22);
         fill(w, width, 23);
+        for (int k = 0; k < rows * width; k++) { /* what bf16 holds */
+            x[k] = round(x[k] * 64) / 64;
+            g[k] = round(g[k] * 64) / 64;
+        }
+        for (int c = 0; c < width; c++)
+            w[c] = round(w[c] * 64) / 64;
         tx = op_tensor(&f, dtype, x, shape, 2);
         tg = op_tensor(&f, dtype, g, shape, 2);
         tw = op_vector(&f, dtype, w, width);
-        norm_gradients(x, w, g, width, 1, out);
+        norm_gradients(x, w, g, rows, width, 1, out);
         ck_assert_int_eq(
             hob_layer_norm_backward(f.scope, tx, tw, tg, 1e-3, &dx, &dw, &db),
             HOB_OK);
-        op_check(&f, "layer_norm's d_x", dx, d_x, ROWS * width, within);
+        op_check(&f, "layer_norm's d_x", dx, d_x, rows * width, within);
         op_check(&f, "layer_norm's d_weight", dw, d_w, width, within);
         op_check(&f, "layer_norm's d_bias", db, d_b, width, within);
         for (int c = 0; c < width; c++)
             w[c] = 1;
-        norm_gradients(x, w, g, width, 0, out);
+        norm_gradients(x, w, g, rows, width, 0, out);
         ck_assert_int_eq(
             hob_rms_norm_backward(f.scope, tx, NULL, tg, 1e-3, &dx, &dw),
             HOB_OK);
-        op_check(&f, "rms_norm's d_x", dx, d_x, ROWS * width, within);
+        op_check(&f, "rms_norm's d_x", dx, d_x, rows * width, within);
         op_check(&f, "rms_norm's d_weight", dw, d_w, width, within);
     }
 }

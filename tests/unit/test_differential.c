@@ -39,7 +39,8 @@ static void teardown(void)
  * dim, k a number up to that dimension's size, n a small number, t true or
  * false, D a dtype to cast to, p the power of a norm, u an update of scatter,
  * - the default; c rows of coordinates in x's dimensions up to dim, z what they
- * address. NULL: by signature.
+ * address; P pairs to pad by, e how; S shifts along A as many dims; o a
+ * diagonal. NULL: by signature.
  */
 static const struct {
     const char *op;
@@ -77,6 +78,10 @@ static const struct {
     {"mask_select", "xm"},
     {"cat", "ld"},
     {"repeat_dim", "xdn"},
+    {"pad", "xPes"},
+    {"roll", "xSA"},
+    {"triu", "xo"},
+    {"tril", "xo"},
     {"layer_norm", "x"},
     {"matmul", "MN"},
     {"linear", "MN"},
@@ -276,6 +281,17 @@ static void make_plan(struct plan *plan, uint64_t *state)
     plan->picks = between(state, 0, 5);
 }
 
+/* COUNT numbers of LOW .. HIGH as argument INDEX, the same on each side. */
+static hob_value random_list(uint64_t *state, uint32_t index, uint32_t count,
+                             int64_t low, int64_t high)
+{
+    static int64_t lists[MAX_ARGS][2 * HOB_MAX_RANK];
+
+    for (uint32_t i = 0; i < count; i++)
+        lists[index][i] = between(state, low, high);
+    return hob_value_i64s(lists[index], count);
+}
+
 /* Argument INDEX, called LETTER in the pattern, on SIDE. */
 static hob_value make_argument(struct plan *plan, int side, uint64_t *state,
                                uint32_t index, hob_tensor **list)
@@ -362,6 +378,19 @@ static hob_value make_argument(struct plan *plan, int side, uint64_t *state,
         return hob_f64(powers[between(state, 0, 6)]);
     case 'u':
         return hob_value_enum(between(state, 0, 4));
+    case 'P':
+        return random_list(state, index, 2 * (uint32_t)between(state, 0, rank),
+                           -1, 3);
+    case 'e':
+        return hob_value_enum(between(state, 0, 2));
+    case 'S':
+        return random_list(state, index, (uint32_t)plan->picks % (rank + 1), -9,
+                           9);
+    case 'A':
+        return random_list(state, index, (uint32_t)plan->picks % (rank + 1),
+                           -(int64_t)rank, (int64_t)rank - 1);
+    case 'o':
+        return hob_i64(between(state, -5, 5));
     case '-':
         return hob_none();
     default: /* x and y */

@@ -134,6 +134,10 @@ static const struct bad_spec {
      "idle has no option \"mod\": it has mode"},
     {"idle{mode=c}(calc)", HOB_ERR_ARGUMENT,
      "option mode cannot be \"c\": it is one of a, b"},
+    {"idle{mode=a,mode=b}(calc)", HOB_ERR_ARGUMENT,
+     "idle: option mode is given twice, as \"a\" and \"b\": leave one of "
+     "them out"},
+    {"idle{mode=a,mode=a}(calc)", HOB_ERR_ARGUMENT, "mode is given twice"},
     {"Calc", HOB_ERR_ARGUMENT, "expected a name"},
 };
 

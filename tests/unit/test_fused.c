@@ -164,6 +164,11 @@ static const int64_t row_shapes[][2] = {
     {1, 7},  {1, 300000}, {1030, 70}, {5, 270001}, {70000, 2}};
 enum { ROW_SHAPES = sizeof(row_shapes) / sizeof(row_shapes[0]) };
 
+static const int64_t along_shapes[][2] = {{37, 1},   {500, 3}, {100, 65},
+                                          {7, 1024}, {1, 7},   {1030, 70},
+                                          {3, 2048}, {9, 17}};
+enum { ALONG_SHAPES = sizeof(along_shapes) / sizeof(along_shapes[0]) };
+
 /* Let OPERAND's rows lie side by side. */
 static void as_columns(struct hob_fused_operand *operand, int64_t rows)
 {
@@ -200,6 +205,73 @@ START_TEST(test_fused_softmax)
         softmax_of(HOB_DTYPE_BF16, row_shapes[_i], is_columns);
         softmax_of(HOB_DTYPE_F64, row_shapes[_i], is_columns);
     }
+}
+END_TEST
+
+/* Ops along rows as steps: what comes before and after, with vectors that are
+ * the same for all rows or values of a step, and without. */
+static void norms_of(hob_dtype dtype, const int64_t *shape, int is_columns)
+{
+    static const hob_value epsilon[] = {{.tag = HOB_TAG_F64, .u.f64 = 1e-3}};
+    const uint32_t ops[] = {HOB_OP_LAYER_NORM, HOB_OP_RMS_NORM,
+                            HOB_OP_LAYER_NORM, HOB_OP_SOFTMAX,
+                            HOB_OP_LOG_SOFTMAX};
+
+    for (int i = 0; i < 5; i++) {
+        struct fused_case c;
+        uint32_t x, y, w = NONE, b = NONE, out;
+
+        fused_case_begin(&c, 8 + (uint64_t)i, 2, 1, shape);
+        x = fused_case_input(&c, dtype, 0, 0);
+        y = fused_case_input(&c, dtype, 0, 0);
+        if (i < 2)
+            w = fused_case_input(&c, dtype, 0, 0);
+        if (i % 2 == 0 && i < 4)
+            b = fused_case_input(&c, dtype, 0, 0);
+        for (uint32_t k = y + 1; k < c.program.input_count; k++)
+            c.in[k].strides[0] = 0;
+        x = TWO(HOB_OP_ADD, dtype, x, y);
+        out = fused_case_step(&c, ops[i], dtype, x, w, b, 0, epsilon, i < 3);
+        fused_case_output(&c, out, 0, is_columns ? -1 : (int)y);
+        fused_case_output(&c, ONE(HOB_OP_SUM_DIM, dtype, out), 0, -1);
+        fused_case_output(&c, ONE(HOB_OP_NEG, dtype, out), 0, -1);
+        if (is_columns) {
+            as_columns(&c.in[0], shape[0]);
+            as_columns(&c.out[0], shape[0]);
+        }
+        check_everywhere(&c);
+    }
+}
+
+START_TEST(test_fused_ops_along_rows)
+{
+    for (int is_columns = 0; is_columns < 2; is_columns++) {
+        norms_of(HOB_DTYPE_F32, along_shapes[_i], is_columns);
+        norms_of(HOB_DTYPE_BF16, along_shapes[_i], is_columns);
+        norms_of(HOB_DTYPE_F64, along_shapes[_i], is_columns);
+    }
+}
+END_TEST
+
+/* Rows that no block has room for are left to the ops. */
+START_TEST(test_fused_leaves_long_rows)
+{
+    const int64_t shape[2] = {3, 40000};
+    struct fused_side side;
+    struct fused_case c;
+    uint32_t x;
+
+    ck_assert(open_side("base", 1, &side));
+    fused_case_begin(&c, 9, 2, 1, shape);
+    x = fused_case_input(&c, F32, 0, 0);
+    fused_case_output(&c, ONE(HOB_OP_SOFTMAX, F32, ONE(HOB_OP_NEG, F32, x)), 0,
+                      -1);
+    ck_assert_int_eq(fused_case_run(&c, &side), HOB_ERR_UNSUPPORTED);
+    ck_assert_uint_eq(
+        side.fused->body_cost(side.instance, HOB_OP_SOFTMAX, F32, shape[1]),
+        HOB_FUSED_NEVER);
+    fused_case_release(&c);
+    hob_device_unref(side.device);
 }
 END_TEST
 
@@ -376,6 +448,8 @@ int main(void)
         tcase_add_loop_test(tc, test_fused_softmax, 0, ROW_SHAPES);
         tcase_add_loop_test(tc, test_fused_output_over_an_input_of_a_later_pass,
                             0, ROW_SHAPES);
+        tcase_add_loop_test(tc, test_fused_ops_along_rows, 0, ALONG_SHAPES);
+        tcase_add_test(tc, test_fused_leaves_long_rows);
         tcase_add_test(tc, test_fused_reduces_values_of_rows);
         tcase_add_test(tc, test_fused_contracts_nothing);
         tcase_add_test(tc, test_fused_refuses);

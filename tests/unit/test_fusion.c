@@ -7,6 +7,7 @@
 #include "dlpack_layout.h"
 #include "hob_check.h"
 #include "mock/reference_backend.h"
+#include "runtime.h"
 #include "test_device.h"
 
 #include <hob/hob.h>
@@ -207,6 +208,26 @@ START_TEST(test_fusion_updates_in_place)
     check_ramp(slot, 1, 5);
     ck_assert_uint_eq(blocks(), before);
     ck_assert_uint_eq(in_use(), bytes);
+}
+END_TEST
+
+/* However often a tensor is an input, there is one more handle of it. */
+START_TEST(test_fusion_has_one_handle_of_an_input)
+{
+    hob_scope *first = hob_scope_open(runtime);
+    hob_scope *step = hob_scope_open(runtime);
+    const int64_t before = hob__slab_live(&runtime->tensors);
+    hob_tensor *x = ramp(first, lazy);
+    hob_tensor *sums[10];
+
+    for (int i = 0; i < 10; i++)
+        sums[i] = hob_add(step, x, x);
+    ck_assert_int_eq(hob__slab_live(&runtime->tensors), before + 12);
+    hob_scope_close(first); /* what is put off still has it */
+    check_ramp(sums[9], 2, 0);
+    check_ramp(hob_add(step, sums[9], sums[9]), 4, 0);
+    hob_scope_close(step);
+    ck_assert_int_eq(hob__slab_live(&runtime->tensors), before);
 }
 END_TEST
 
@@ -475,6 +496,7 @@ enum { THREADS = 4, ROUNDS = 200 };
 
 struct shared {
     hob_tensor *tensors[ROUNDS];
+    hob_tensor *given[ROUNDS]; /* with elements from the beginning */
     int failed;
 };
 
@@ -487,11 +509,13 @@ static void *use(void *opaque)
 
     for (int i = 0; i < ROUNDS; i++) {
         hob_tensor *x = shared->tensors[i];
-        hob_tensor *y = hob_add(own, x, hob_mul_scalar(own, x, hob_i64(2)));
+        hob_tensor *y =
+            hob_add(own, shared->given[i], hob_mul_scalar(own, x, hob_i64(2)));
 
         if (i % 3 == 0 && hob_read_f64(x, data, COUNT, NULL))
             shared->failed = 1;
-        if (hob_read_f64(y, data, COUNT, NULL) || data[5] != 3 * (5 + i + 1.0))
+        if (hob_read_f64(y, data, COUNT, NULL) ||
+            data[5] != 5 + 2 * (5 + i + 1.0))
             shared->failed = 1;
     }
     hob_scope_close(own);
@@ -506,9 +530,13 @@ START_TEST(test_fusion_of_several_threads)
 
     memset(shared, 0, sizeof(shared));
     for (int i = 0; i < ROUNDS; i++) {
+        hob_tensor *given = ramp(scope, lazy);
+
         x = hob_add_scalar(scope, x, hob_i64(1));
-        for (int k = 0; k < THREADS; k++)
+        for (int k = 0; k < THREADS; k++) {
             shared[k].tensors[i] = x;
+            shared[k].given[i] = given;
+        }
     }
     for (int k = 0; k < THREADS; k++)
         ck_assert_int_eq(pthread_create(&threads[k], NULL, use, &shared[k]), 0);
@@ -630,6 +658,7 @@ int main(void)
     tcase_add_test(tc, test_fusion_computes_what_outlives_its_scope);
     tcase_add_test(tc, test_fusion_computes_at_sync_and_eval);
     tcase_add_test(tc, test_fusion_updates_in_place);
+    tcase_add_test(tc, test_fusion_has_one_handle_of_an_input);
     tcase_add_test(tc, test_fusion_keeps_arguments);
     tcase_add_test(tc, test_fusion_tells_a_failure_once);
     tcase_add_test(tc, test_fusion_tells_at_the_call_what_can_be_told);

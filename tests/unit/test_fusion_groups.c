@@ -11,6 +11,7 @@
 #include <hob/hob.h>
 
 #include <math.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -69,6 +70,7 @@ static void setup(void)
     ck_assert_hob_ok(test_device_open(runtime, "fusion(flex)", &lazy, &error));
     ck_assert_hob_ok(hob_fusion_watch(lazy, watch, NULL, &error));
     scope = hob_scope_open(runtime);
+    test_device_wait(scope, lazy);
     forget();
 }
 
@@ -198,11 +200,12 @@ START_TEST(test_fusion_softmax_alone_is_the_backends)
 }
 END_TEST
 
-/* flex has a better kernel for longer rows. */
+/* Longer rows fill no block of flex. */
 START_TEST(test_fusion_softmax_stays_out_where_it_costs)
 {
+    const int64_t shape[] = {3, 5000};
     hob_error error = HOB_ERROR_INIT;
-    hob_tensor *x = numbers(scope, lazy, matrix, 2, 1);
+    hob_tensor *x = numbers(scope, lazy, shape, 2, 1);
     hob_tensor *y = hob_softmax(
         scope, hob_mul_scalar(scope, hob_neg(scope, x), hob_f64(5)), -1);
 
@@ -210,6 +213,178 @@ START_TEST(test_fusion_softmax_stays_out_where_it_costs)
     if (test_device_is_flex()) {
         ck_assert_str_eq(seen.name[0], "neg+mul_scalar");
         ck_assert_int_eq(seen.singles, 1);
+    }
+}
+END_TEST
+
+/* The op that ROUND chooses on X, with WEIGHT and BIAS, between two others. */
+static hob_tensor *along_rows(int round, hob_tensor *x, hob_tensor *weight,
+                              hob_tensor *bias)
+{
+    hob_tensor *h = hob_add(scope, x, hob_square(scope, x));
+
+    switch (round % 4) {
+    case 0:
+        h = hob_layer_norm(scope, h, weight, bias, 1e-3);
+        break;
+    case 1:
+        h = hob_rms_norm(scope, h, weight, 1e-3);
+        break;
+    case 2:
+        h = hob_layer_norm(scope, h, NULL, bias, 1e-3);
+        break;
+    default:
+        h = hob_log_softmax(scope, h, -1);
+        break;
+    }
+    return hob_mul(scope, hob_move(scope, h), x);
+}
+
+/* What goes along rows is in the kernel of what is before and after, and reads
+ * its vectors once. flex has its own kernel there, and gives its bits; the
+ * steps of GPUs add up in another order, and they leave halves alone. */
+START_TEST(test_fusion_norms_join_others)
+{
+    const int64_t lengths[] = {130, 13, 257}, length = lengths[_i % 3];
+    const int64_t shape[] = {3, 11, length}, count = 33 * length;
+    const int is_half = _i >= 12, is_bits = test_device_is_flex();
+    const uint64_t size = is_half ? 2 : 4;
+    const uint64_t vectors = (uint64_t[]){2, 1, 1, 0}[_i % 4];
+    float *out[2];
+    hob_error error = HOB_ERROR_INIT;
+
+    for (int i = 0; i < 2; i++) {
+        hob_device *device = i ? plain : lazy;
+        const hob_dtype dtype = is_half ? HOB_DTYPE_BF16 : HOB_DTYPE_F32;
+        hob_tensor *x =
+            hob_cast(scope, numbers(scope, device, shape, 3, 1), dtype);
+        hob_tensor *w =
+            hob_cast(scope, numbers(scope, device, &length, 1, 2), dtype);
+        hob_tensor *b =
+            hob_cast(scope, numbers(scope, device, &length, 1, 3), dtype);
+        hob_tensor *there[] = {x, w, b};
+
+        ck_assert_hob_ok(hob_eval(there, 3, &error));
+        forget();
+        out[i] = malloc((size_t)count * sizeof(float));
+        ck_assert_ptr_nonnull(out[i]);
+        x = along_rows(_i, x, w, b);
+        ck_assert_hob_ok(hob_eval(&x, 1, &error));
+        if (i == 0 && (is_bits || !is_half)) {
+            ck_assert_int_eq(seen.singles, 0);
+            ck_assert_int_eq(seen.groups, 1);
+            ck_assert_uint_eq(seen.ops[0], 4);
+            ck_assert_uint_eq(seen.inputs[0], 1 + vectors);
+            ck_assert_uint_eq(seen.values[0], 1);
+            ck_assert_uint_eq(
+                seen.read[0],
+                size * (uint64_t)(count + (int64_t)vectors * length));
+            ck_assert_uint_eq(seen.written[0], size * (uint64_t)count);
+        }
+        ck_assert_hob_ok(hob_read_f32(x, out[i], count, &error));
+    }
+    if (is_bits && length > 16)
+        ck_assert_mem_eq(out[0], out[1], (size_t)count * sizeof(float));
+    for (int64_t i = 0; i < count; i++)
+        ck_assert_float_eq_tol(out[0][i], out[1][i],
+                               (is_half ? 0x1p-7F : 0x1p-18F) *
+                                   fmaxf(1, fabsf(out[1][i])));
+    free(out[0]);
+    free(out[1]);
+}
+END_TEST
+
+/* Views that part elementwise ops, by ROUND: X is [33, 130], and what comes of
+ * it has as many elements. *OUT_OPS is how many ops there are. */
+static hob_tensor *across_views(int round, hob_tensor *x, uint32_t *out_ops)
+{
+    const int64_t with_ones[] = {33, 1, 130, 1}, turned[] = {130, 1, 33};
+    const int64_t axes[] = {2, 3, 0, -3}, dims[] = {3};
+    hob_tensor *h = hob_mul_scalar(scope, hob_exp(scope, x), hob_f64(0.25));
+
+    *out_ops = 4;
+    switch (round) {
+    case 0:
+        h = hob_swap_dims(scope, h, 0, -1);
+        break;
+    case 1:
+        h = hob_reshape(scope, h, with_ones, 4);
+        break;
+    case 2: /* several views */
+        h = hob_permute(scope, hob_reshape(scope, h, with_ones, 4), axes, 4);
+        h = hob_squeeze(scope, h, dims, 1);
+        h = hob_add(scope, h,
+                    numbers(scope, hob_tensor_device(x), turned, 3, 9));
+        *out_ops = 7;
+        break;
+    case 3: /* there and back, with something in between */
+        h = hob_sub(scope, hob_swap_dims(scope, h, 0, 1),
+                    numbers(scope, hob_tensor_device(x), turned + 1, 1, 9));
+        h = hob_swap_dims(scope, hob_relu(scope, h), 1, 0);
+        *out_ops = 7;
+        break;
+    default:
+        h = hob_unsqueeze(scope, hob_swap_dims(scope, h, 0, 1), 1);
+        *out_ops = 5;
+        break;
+    }
+    return hob_neg(scope, h);
+}
+
+/* They are strides of what is read: nothing is computed for them or stored. */
+START_TEST(test_fusion_views_are_strides)
+{
+    double got[BYTES / 4], want[BYTES / 4];
+    hob_error error = HOB_ERROR_INIT;
+    uint32_t ops;
+    hob_tensor *y = across_views(_i, numbers(scope, lazy, matrix, 2, 1), &ops);
+
+    ck_assert_hob_ok(hob_eval(&y, 1, &error));
+    ck_assert_int_eq(seen.groups, 1);
+    ck_assert_int_eq(seen.singles, 0);
+    ck_assert_uint_eq(seen.ops[0], ops);
+    ck_assert_uint_eq(seen.values[0], 1);
+    ck_assert_uint_eq(seen.written[0], BYTES);
+    ck_assert_hob_ok(hob_read_f64(y, got, BYTES / 4, &error));
+    y = across_views(_i, numbers(scope, plain, matrix, 2, 1), &ops);
+    ck_assert_hob_ok(hob_read_f64(y, want, BYTES / 4, &error));
+    ck_assert_mem_eq(got, want, sizeof(got));
+}
+END_TEST
+
+/* Not where the value is read otherwise too, by the shape alone alike; nor
+ * where two values would be read across memory in its place. What is held stays
+ * to be had. */
+START_TEST(test_fusion_views_that_stay)
+{
+    const int64_t square[] = {40, 40};
+    double got[1600], want[1600];
+    hob_error error = HOB_ERROR_INIT;
+
+    for (int i = 0; i < 2; i++) {
+        hob_device *device = i ? plain : lazy;
+        hob_tensor *x = numbers(scope, device, square, 2, 1);
+        hob_tensor *y = numbers(scope, device, square, 2, 2);
+        hob_tensor *h = hob_square(scope, x);
+        hob_tensor *both = hob_add(scope, h, hob_swap_dims(scope, h, 0, 1));
+        hob_tensor *two =
+            hob_neg(scope, hob_swap_dims(scope, hob_mul(scope, x, y), 0, 1));
+        hob_tensor *turned = hob_swap_dims(scope, hob_tanh(scope, y), 0, 1);
+        hob_tensor *all =
+            hob_add(scope, hob_add(scope, both, two),
+                    hob_sub(scope, hob_mul_scalar(scope, turned, hob_f64(3)),
+                            hob_select(scope, x,
+                                       hob_arange(scope, 0, 40, 1, device,
+                                                  HOB_DTYPE_I64),
+                                       0)));
+
+        ck_assert_hob_ok(hob_read_f64(all, i ? want : got, 1600, &error));
+        all = hob_abs(scope, turned);
+        ck_assert_hob_ok(hob_read_f64(all, i ? want : got, 1600, &error));
+        ck_assert_hob_ok(hob_read_f64(both, i ? want : got, 1600, &error));
+        ck_assert_hob_ok(hob_read_f64(two, i ? want : got, 1600, &error));
+        if (i)
+            ck_assert_mem_eq(got, want, sizeof(got));
     }
 }
 END_TEST
@@ -455,6 +630,81 @@ START_TEST(test_fusion_splits_many_numbers)
 }
 END_TEST
 
+/* ---- threads ---- */
+
+enum { THREADS = 4, ROUNDS = 60, ROWS = 5, LENGTH = 33 };
+
+/* What one thread has put off and all read, and what comes of it. */
+struct shared {
+    hob_tensor *rows[ROUNDS];
+    double want[ROUNDS][ROWS * LENGTH];
+    _Atomic int failed;
+};
+
+/* H with a view in the middle of what is done to it. */
+static hob_tensor *turned(hob_scope *where, hob_tensor *h)
+{
+    h = hob_swap_dims(where, hob_mul_scalar(where, h, hob_f64(0.5)), 0, 1);
+    return hob_neg(where, h);
+}
+
+static void *use_rows(void *opaque)
+{
+    struct shared *shared = opaque;
+    hob_scope *own = hob_scope_open(runtime);
+    double got[ROWS * LENGTH];
+
+    for (int i = 0; i < ROUNDS; i++) {
+        hob_scope *step = hob_scope_child(own);
+        hob_tensor *y = turned(step, shared->rows[i]);
+
+        if (hob_read_f64(y, got, ROWS * LENGTH, NULL))
+            shared->failed = 1;
+        for (int k = 0; k < ROWS * LENGTH; k++)
+            if (!(fabs(got[k] - shared->want[i][k]) <=
+                  (test_device_is_flex() ? 0 : 1e-5)))
+                shared->failed = 1;
+        hob_scope_close(step);
+    }
+    hob_scope_close(own);
+    return NULL;
+}
+
+/* Norms and softmax that are put off by one thread are computed by whichever
+ * needs them first, beside others that want the same. */
+START_TEST(test_fusion_of_rows_by_several_threads)
+{
+    const int64_t shape[] = {ROWS, LENGTH}, length = LENGTH;
+    struct shared *shared = calloc(1, sizeof(*shared));
+    pthread_t threads[THREADS];
+    hob_error error = HOB_ERROR_INIT;
+
+    ck_assert_ptr_nonnull(shared);
+    ck_assert_hob_ok(hob_fusion_watch(lazy, NULL, NULL, &error)); /* alone */
+    for (int i = 0; i < 2 * ROUNDS; i++) {
+        hob_device *device = i < ROUNDS ? plain : lazy;
+        const uint64_t seed = 4 * (uint64_t)(i % ROUNDS) + 1;
+        hob_tensor *x =
+            along_rows(i, numbers(scope, device, shape, 2, seed),
+                       numbers(scope, device, &length, 1, seed + 1),
+                       numbers(scope, device, &length, 1, seed + 2));
+
+        if (i < ROUNDS)
+            ck_assert_hob_ok(hob_read_f64(turned(scope, x), shared->want[i],
+                                          ROWS * LENGTH, &error));
+        else
+            shared->rows[i - ROUNDS] = x;
+    }
+    for (int k = 0; k < THREADS; k++)
+        ck_assert_int_eq(pthread_create(&threads[k], NULL, use_rows, shared),
+                         0);
+    for (int k = 0; k < THREADS; k++)
+        ck_assert_int_eq(pthread_join(threads[k], NULL), 0);
+    ck_assert_int_eq(shared->failed, 0);
+    free(shared);
+}
+END_TEST
+
 /* ---- that it is right ---- */
 
 enum { MOST = 24, SHAPES = 6 };
@@ -535,8 +785,15 @@ static hob_tensor *random_op(hob_scope *where, hob_tensor **values, int count,
         return hob_prelu(
             where, x,
             numbers(where, hob_tensor_device(x), (const int64_t[]){1}, 1, 4));
-    default:
+    case 24:
+        x = hob_permute(where, hob_mul_scalar(where, x, hob_f64(0.5)),
+                        (const int64_t[]){2, 0, 1}, 3);
+        x = hob_permute(where, hob_tanh(where, x), (const int64_t[]){1, 2, 0},
+                        3);
         return hob_abs(where, x);
+    default:
+        x = hob_unsqueeze(where, hob_relu(where, x), 1);
+        return hob_squeeze(where, hob_neg(where, x), (const int64_t[]){1}, 1);
     }
 }
 
@@ -621,6 +878,9 @@ int main(void)
     tcase_add_test(tc, test_fusion_softmax_joins_others);
     tcase_add_test(tc, test_fusion_softmax_alone_is_the_backends);
     tcase_add_test(tc, test_fusion_softmax_stays_out_where_it_costs);
+    tcase_add_loop_test(tc, test_fusion_norms_join_others, 0, 24);
+    tcase_add_loop_test(tc, test_fusion_views_are_strides, 0, 5);
+    tcase_add_test(tc, test_fusion_views_that_stay);
     tcase_add_test(tc, test_fusion_lone_ops_run_as_they_are);
     tcase_add_test(tc, test_fusion_stores_what_others_read);
     tcase_add_test(tc, test_fusion_constants_are_no_tensors);
@@ -631,6 +891,15 @@ int main(void)
     tcase_add_test(tc, test_fusion_groups_form_no_circle);
     tcase_add_test(tc, test_fusion_splits_many_values);
     tcase_add_test(tc, test_fusion_splits_many_numbers);
+    suite_add_tcase(suite, tc);
+    tc = tcase_create("threads");
+    tcase_add_checked_fixture(tc, setup, teardown);
+    tcase_set_timeout(tc, 60);
+    tcase_add_test(tc, test_fusion_of_rows_by_several_threads);
+    suite_add_tcase(suite, tc);
+    tc = tcase_create("random");
+    tcase_add_checked_fixture(tc, setup, teardown);
+    tcase_set_timeout(tc, 60);
     tcase_add_loop_test(tc, test_fusion_of_random_programs, 0, 10);
     suite_add_tcase(suite, tc);
     return hob_check_main(suite);

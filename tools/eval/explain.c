@@ -93,6 +93,7 @@ void explain_end(hob_device *device, cJSON *out)
                 {"saved_bytes", &stats.saved_bytes},
                 {"programs", &stats.programs},
                 {"program_hits", &stats.program_hits},
+                {"plan_hits", &stats.plan_hits},
                 {"compiled", &stats.compiled},
                 {"disk_hits", &stats.disk_hits},
                 {"compile_ns", &stats.compile_ns},

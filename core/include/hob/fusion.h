@@ -111,12 +111,13 @@ struct hob_fusion_stats {
     uint64_t compile_ns;    /* time that it took */
     uint64_t not_ready;     /* runs while a compiler worked */
     uint64_t replaced;      /* ops whose place a registered one took */
+    uint64_t plan_hits;     /* evaluations whose grouping was found again */
 };
 
 #define HOB_FUSION_STATS_INIT                                                  \
     {                                                                          \
         sizeof(struct hob_fusion_stats), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,   \
-            0, 0, 0, 0, 0, 0, 0                                                \
+            0, 0, 0, 0, 0, 0, 0, 0                                             \
     }
 
 /* Fill OUT for the topmost fusion of DEVICE. Fails with HOB_ERR_DEVICE if there

@@ -35,8 +35,9 @@ enum hob_install_where {
  *
  * On success *OUT_JSON, if OUT_JSON is not NULL, is an object with "id",
  * "version", "kind", "manifest" and "library", the last two being the paths
- * that were written, and "disabled_by" if a config file switches the plugin
- * off; the caller frees it with hob_text_free(). Fails with
+ * that were written, "disabled_by" if a config file switches the plugin off,
+ * and "hidden_by" if HOB_PLUGIN_PATH names other folders to look in; the caller
+ * frees it with hob_text_free(). Fails with
  * HOB_ERR_ARGUMENT if root did not choose, HOB_ERR_FORMAT or HOB_ERR_PLUGIN if
  * the package is damaged or the plugin cannot work here, HOB_ERR_IO if it
  * cannot be written.

@@ -49,19 +49,19 @@ hob_tensor *hob__body_gelu(hob_scope *scope, hob_tensor *x)
 }
 
 /* With the density p of the normal distribution P: P(x) + x p(x), of which the
- * second term goes to 0 at infinity. */
+ * second term is 0 far out, and so are its derivatives. */
 hob_tensor *hob__body_gelu_backward(hob_scope *scope, hob_tensor *x,
                                     hob_tensor *grad)
 {
     hob_tensor *v = hob__part_up(scope, x);
     hob_tensor *g = hob__part_up(scope, grad);
-    hob_tensor *square = hob_mul(scope, v, v);
+    hob_tensor *near = hob_clamp(scope, v, hob_f64(-40), hob_f64(40));
+    hob_tensor *square = hob_mul(scope, near, near);
     hob_tensor *density = hob_mul_scalar(
         scope, hob_exp(scope, hob_mul_scalar(scope, square, hob_f64(-0.5))),
         hob_f64(inverse_sqrt_two_pi));
-    hob_tensor *term = hob_mask_fill(scope, hob_mul(scope, v, density),
-                                     hob_is_inf(scope, v), hob_i64(0));
-    hob_tensor *slope = hob_add(scope, normal_cdf(scope, v), term);
+    hob_tensor *slope =
+        hob_add(scope, normal_cdf(scope, v), hob_mul(scope, near, density));
 
     return hob__part_down(scope, hob_mul(scope, g, slope), hob_tensor_dtype(x));
 }
@@ -313,11 +313,18 @@ hob_tensor *hob__body_quiet_softmax(hob_scope *scope, hob_tensor *x,
 
 /* ---- the slopes of the compositions ---- */
 
+/* X as a factor of what is 0 far out, where infinity would make it NaN. */
+static hob_tensor *near_zero(hob_scope *scope, hob_tensor *x)
+{
+    return hob_clamp(scope, x, hob_f64(-800), hob_f64(800));
+}
+
 /* s + x s (1 - s) = s (1 + x (1 - s)), s the sigmoid. */
 static hob_tensor *silu_slope(hob_scope *scope, hob_tensor *x)
 {
     hob_tensor *s = hob_sigmoid(scope, x);
-    hob_tensor *y = hob_mul(scope, x, hob_rsub_scalar(scope, s, hob_i64(1)));
+    hob_tensor *y = hob_mul(scope, near_zero(scope, x),
+                            hob_rsub_scalar(scope, s, hob_i64(1)));
 
     return hob_mul(scope, s, hob_add_scalar(scope, y, hob_i64(1)));
 }
@@ -326,9 +333,9 @@ static hob_tensor *silu_slope(hob_scope *scope, hob_tensor *x)
 static hob_tensor *mish_slope(hob_scope *scope, hob_tensor *x)
 {
     hob_tensor *t = hob_tanh(scope, hob_softplus(scope, x, 1));
-    hob_tensor *y =
-        hob_mul(scope, hob_mul(scope, x, hob_sigmoid(scope, x)),
-                hob_rsub_scalar(scope, hob_mul(scope, t, t), hob_i64(1)));
+    hob_tensor *y = hob_mul(
+        scope, hob_mul(scope, near_zero(scope, x), hob_sigmoid(scope, x)),
+        hob_rsub_scalar(scope, hob_mul(scope, t, t), hob_i64(1)));
 
     return hob_add(scope, t, y);
 }
@@ -358,13 +365,13 @@ static hob_tensor *hard_swish_slope(hob_scope *scope, hob_tensor *x)
                      hob__part_constant(scope, x, hob_i64(1)), y);
 }
 
-/* 1 / (1 + |x|)^2 */
+/* (1 / (1 + |x|))^2: the square of a large divisor would overflow. */
 static hob_tensor *softsign_slope(hob_scope *scope, hob_tensor *x)
 {
-    hob_tensor *y = hob_add_scalar(scope, hob_abs(scope, x), hob_i64(1));
+    hob_tensor *y =
+        hob_recip(scope, hob_add_scalar(scope, hob_abs(scope, x), hob_i64(1)));
 
-    return hob_div(scope, hob__part_constant(scope, x, hob_i64(1)),
-                   hob_mul(scope, y, y));
+    return hob_mul(scope, y, y);
 }
 
 static hob_tensor *slope_of(hob_scope *scope, hob_tensor *x,

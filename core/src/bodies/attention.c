@@ -126,6 +126,15 @@ hob_status hob__body_attention(hob_scope *scope, hob_tensor *query,
     return HOB_OK;
 }
 
+hob_tensor *hob__body_attention_delta(hob_scope *scope, hob_tensor *output,
+                                      hob_tensor *grad)
+{
+    return hob_sum_dim(
+        scope,
+        hob_mul(scope, hob__part_up(scope, output), hob__part_up(scope, grad)),
+        -1);
+}
+
 hob_status hob__body_attention_backward(
     hob_scope *scope, hob_tensor *query, hob_tensor *key, hob_tensor *value,
     hob_tensor *mask, hob_tensor *bias, hob_tensor *lse, hob_tensor *delta,

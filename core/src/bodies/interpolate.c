@@ -70,12 +70,13 @@ static hob_tensor *cubic(hob_scope *scope, hob_tensor *t, double a, double b,
     return hob_add_scalar(scope, hob_mul(scope, y, t), hob_f64(d));
 }
 
-/* sin(pi d) / (pi d) * sin(pi d / 3) / (pi d / 3), 1 at 0. */
+/* sin(pi d) / (pi d) * sin(pi d / 3) / (pi d / 3): 1 at 0 and 0 at other whole
+ * distances, where the sine would be of the rounding of pi. */
 static hob_tensor *lanczos(hob_scope *scope, hob_tensor *d)
 {
     const double pi = 3.14159265358979323846;
-    hob_tensor *is_zero = hob_equal_scalar(scope, d, hob_f64(0));
-    hob_tensor *safe = hob_where(scope, is_zero,
+    hob_tensor *is_whole = hob_equal(scope, d, hob_floor(scope, d));
+    hob_tensor *safe = hob_where(scope, is_whole,
                                  hob__part_constant(scope, d, hob_f64(0.5)), d);
     hob_tensor *a = hob_mul_scalar(scope, safe, hob_f64(pi));
     hob_tensor *b = hob_mul_scalar(scope, safe, hob_f64(pi / 3));
@@ -83,7 +84,9 @@ static hob_tensor *lanczos(hob_scope *scope, hob_tensor *d)
         hob_div(scope, hob_mul(scope, hob_sin(scope, a), hob_sin(scope, b)),
                 hob_mul(scope, a, b));
 
-    return hob_where(scope, is_zero, hob__part_constant(scope, d, hob_f64(1)),
+    return hob_where(scope, is_whole,
+                     hob_cast(scope, hob_equal_scalar(scope, d, hob_f64(0)),
+                              hob_tensor_dtype(d)),
                      y);
 }
 

@@ -240,6 +240,25 @@ hob_status hob__infer_attention_backward(struct hob_call *call,
     return HOB_OK;
 }
 
+hob_status hob__infer_attention_delta(struct hob_call *call,
+                                      struct hob_meta *out)
+{
+    const struct hob_view *output = hob_arg_view(call, 0);
+    hob_status st;
+
+    if (output->rank < 1)
+        return call->host->fail(call, HOB_ERR_SHAPE,
+                                "%s: output is %s, which has no rows",
+                                call->op_name, hob__view_text(output).text);
+    hob__meta_copy_shape(out, output);
+    st = hob__infer_equal(call, "grad", hob_arg_view(call, 1), "output", out);
+    if (st)
+        return st;
+    out->shape[output->rank - 1] = 1;
+    out->dtype = (uint8_t)wide_dtype(output->dtype);
+    return hob__infer_check(call, out);
+}
+
 /* ---- CTC ---- */
 
 static hob_status ctc_batch(struct hob_call *call, uint32_t blank_arg,

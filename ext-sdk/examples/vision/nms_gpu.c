@@ -3,9 +3,9 @@
  * nms_gpu.c - vision.nms on GPUs: nms.cube, one launch after the other.
  *
  * Ranks are counted, so sorting takes the square of the boxes in comparisons,
- * which thousands of invocations share. Then block after block of boxes, in
- * order of their scores, is settled by one workgroup and thins out all later
- * blocks. Nothing but boxes.valid is read back.
+ * which many invocations share, eight for each box. Then block after block of
+ * boxes, in order of their scores, is settled by one workgroup and thins out
+ * all later blocks. Nothing but boxes.valid is read back.
  */
 #define VISION_PROTOTYPES_ONLY
 #include "vision_glue.h"
@@ -22,7 +22,7 @@ static const char text[] =
 
 /* As in nms.cube. */
 enum { STEP_CLEAR, STEP_SORT, STEP_BLOCK, STEP_SPREAD, STEP_WRITE };
-enum { GROUP = 256 };
+enum { GROUP = 256, OWN = 32 };
 
 enum {
     COORDS,
@@ -57,11 +57,8 @@ static const struct hob_cube_kernel kernel = {
                {"block", HOB_CUBE_INDEX, 0},
                {"threshold", HOB_CUBE_VALUE_OF(BOXES), 0},
                {"least_area", HOB_CUBE_VALUE_OF(BOXES), 0}},
-    .shared = {{"all_x1", "VALUE_boxes", "GROUP_SIZE"},
-               {"all_y1", "VALUE_boxes", "GROUP_SIZE"},
-               {"all_x2", "VALUE_boxes", "GROUP_SIZE"},
-               {"all_y2", "VALUE_boxes", "GROUP_SIZE"},
-               {"all_area", "VALUE_boxes", "GROUP_SIZE"},
+    .shared = {{"all_boxes", "VALUE_boxes", "5 * GROUP_SIZE"},
+               {"all_scores", "VALUE_scores", "GROUP_SIZE"},
                {"all_kept", "int", "GROUP_SIZE"}},
     .constants = {"STEP"},
 };
@@ -174,7 +171,7 @@ static hob_status run_steps(const struct run *run)
                run->cube->groups(run->instance, run->count + 1, GROUP));
 
     if (!st)
-        st = launch(run, STEP_SORT, 0, blocks);
+        st = launch(run, STEP_SORT, 0, (run->valid + OWN - 1) / OWN);
     for (int64_t block = 0; block < blocks && !st; block++) {
         st = launch(run, STEP_BLOCK, block, 1);
         if (!st)

@@ -7,17 +7,8 @@
  */
 #include "rules.h"
 
-static hob_tensor *as(hob_scope *scope, hob_tensor *tensor, hob_dtype dtype)
-{
-    return hob_tensor_dtype(tensor) == dtype ? tensor
-                                             : hob_cast(scope, tensor, dtype);
-}
-
 static hob_status attention(hob_scope *scope, const struct hob_grad_call *call)
 {
-    /* lse and delta of f16 and bf16 are f32. */
-    const hob_dtype wide = (hob_dtype)call->ret_metas[1].dtype;
-    const hob_dtype own = (hob_dtype)call->ret_metas[0].dtype;
     const hob_value *scale = &call->args[5], *softcap = &call->args[6];
     const int bias_grad = call->inputs[4] && call->needs_grad[4];
     hob_tensor *const *in = call->inputs;
@@ -27,15 +18,11 @@ static hob_status attention(hob_scope *scope, const struct hob_grad_call *call)
 
     if (!grad)
         grad = ad_zeros(scope, &call->ret_metas[0], in[0]);
-    delta = hob_sum_dim(
-        scope,
-        hob_mul(scope, as(scope, grad, wide), as(scope, call->rets[0], wide)),
-        -1);
+    delta = hob_attention_delta(scope, call->rets[0], grad);
     if (call->grads[1])
         delta = hob_sub(scope, delta, call->grads[1]);
     st = hob_attention_backward(
-        scope, in[0], in[1], in[2], in[3], in[4], call->rets[1], delta,
-        as(scope, grad, own),
+        scope, in[0], in[1], in[2], in[3], in[4], call->rets[1], delta, grad,
         scale->tag == HOB_TAG_ABSENT ? hob_none() : hob_f64(scale->u.f64),
         softcap->tag == HOB_TAG_ABSENT ? hob_none() : hob_f64(softcap->u.f64),
         (int)call->args[7].u.i64, bias_grad, &grads[0], &grads[1], &grads[2],

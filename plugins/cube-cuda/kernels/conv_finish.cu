@@ -32,8 +32,8 @@ extern "C" __global__ void __launch_bounds__(GROUP_SIZE)
             for (int k = 0; k < AT_ONCE; k++)
                 sum += v[k];
         }
-        store((u16 *)job.result + ((i64)row * job.channels + channel) * taps +
-                  tap,
+        store((number *)job.result +
+                  ((i64)row * job.channels + channel) * taps + tap,
               sum);
     }
 }

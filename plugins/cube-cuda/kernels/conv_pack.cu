@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// conv_pack.cu - planes and weights of 16-bit elements with channels last, as
-// conv_sm90 and conv_weight_sm90 want them.
+// conv_pack.cu - planes and weights with channels last, as conv_sm90 and
+// conv_weight_sm90 want them: halves as they are, f32 as PARTS of bf16.
 //
 // Planes whose places lie one after the other are turned by tiles of 64 by 64
 // in shared memory. All else is read element by element.
@@ -20,9 +20,42 @@ INLINE int word_of(int channel, int pair)
 
 static_assert(TILE * PITCH + 4 == CONV_PACK_WORDS, "the host takes as much");
 
+// ---- elements ----
+
+// X as they are packed. Of f32 the first part is x but for its low bits, the
+// next one what is missing, and so on; the last is rounded. 24 bits are three
+// parts. None is 0 unless x is, and all of an infinite x are infinite, so that
+// an infinite number times x is what it should be; all of NaN are NaN.
+#if PARTS == 1
+INLINE void split(u16 x, u16 (&parts)[PARTS]) { parts[0] = x; }
+#else
+INLINE void split(float x, u16 (&parts)[PARTS])
+{
+    const u32 least = 0x80; // the least normal one
+    const u32 bits = __float_as_uint(x), sign = bits >> 16 & 0x8000;
+    float rest = x;
+
+    if ((bits & 0x7fffffff) >= 0x7f800000) {
+#pragma unroll
+        for (int p = 0; p < PARTS; p++)
+            parts[p] = bits << 9 ? 0x7fc0 : bits >> 16;
+        return;
+    }
+#pragma unroll
+    for (int p = 0; p < PARTS; p++) {
+        const u32 part = p < PARTS - 1 ? __float_as_uint(rest) >> 16
+                                       : pack(rest, 0) & 0xffff;
+
+        rest -= __uint_as_float(part << 16);
+        parts[p] = x != 0 && !(part & 0x7fff) ? sign | least : part;
+    }
+}
+#endif
+
 // ---- by tiles ----
 
 // VECTOR places at once of CHANNEL, from PLACE on, to shared memory.
+#if PARTS == 1
 template <int VECTOR>
 INLINE void read_tile(const conv_pack &job, u32 *tile, int image, int channel0,
                       int place0)
@@ -58,13 +91,60 @@ INLINE void read_tile(const conv_pack &job, u32 *tile, int image, int channel0,
         }
     }
 }
+#else
+template <int VECTOR>
+INLINE void read_tile(const conv_pack &job, u32 *tile, int image, int channel0,
+                      int place0)
+{
+    const int plane = job.sizes[0] * job.sizes[1];
+    enum { PER_ROW = TILE / VECTOR };
+
+#pragma unroll 4
+    for (int i = 0; i < TILE * PER_ROW / GROUP_SIZE; i++) {
+        const int at = i * GROUP_SIZE + threadIdx.x;
+        const int c = at / PER_ROW, place = at % PER_ROW * VECTOR;
+        const float *from = (const float *)job.from + image * job.image +
+                            (channel0 + c) * job.channel + place0 + place;
+        float4 v = make_float4(0, 0, 0, 0);
+        u16 x[PARTS], y[PARTS], z[PARTS], w[PARTS];
+
+        if (channel0 + c < job.channels && place0 + place < plane) {
+            if (VECTOR == 4)
+                v = *(const float4 *)from;
+            else if (VECTOR == 2)
+                *(float2 *)&v = *(const float2 *)from;
+            else
+                v.x = *from;
+        }
+        split(v.x, x);
+        split(v.y, y);
+        split(v.z, z);
+        split(v.w, w);
+#pragma unroll
+        for (int p = 0; p < PARTS; p++) {
+            u32 *to = tile + p * CONV_PACK_WORDS + word_of(c, place / 2);
+
+            if (VECTOR == 1)
+                ((u16 *)to)[place % 2] = x[p];
+            else
+                to[0] = x[p] | y[p] << 16;
+            if (VECTOR == 4)
+                to[1] = z[p] | w[p] << 16;
+        }
+    }
+}
+#endif
 
 INLINE void read_any_tile(const conv_pack &job, u32 *tile, int image,
                           int channel, int place)
 {
-    if (job.vector == 8)
+#if PARTS == 1
+    if (job.vector == 8) {
         read_tile<8>(job, tile, image, channel, place);
-    else if (job.vector == 4)
+        return;
+    }
+#endif
+    if (job.vector == 4)
         read_tile<4>(job, tile, image, channel, place);
     else if (job.vector == 2)
         read_tile<2>(job, tile, image, channel, place);
@@ -80,29 +160,36 @@ INLINE void turn_tile(const conv_pack &job, u32 *tile, int task)
     const int image = task / job.tiles_channels / job.tiles_places;
     const int c = threadIdx.x % 8 * 8, pair = threadIdx.x / 8;
     const int place = place0 + 2 * pair;
-    u32 v[8], low[4], high[4];
+    u32 v[PARTS][8];
     u16 *to;
 
     read_any_tile(job, tile, image, channel0, place0);
     __syncthreads();
 #pragma unroll
-    for (int i = 0; i < 8; i++)
-        v[i] = tile[word_of(c + i, pair)];
-    __syncthreads();
+    for (int p = 0; p < PARTS; p++)
 #pragma unroll
-    for (int i = 0; i < 4; i++) {
-        low[i] = __byte_perm(v[2 * i], v[2 * i + 1], 0x5410);
-        high[i] = __byte_perm(v[2 * i], v[2 * i + 1], 0x7632);
-    }
+        for (int i = 0; i < 8; i++)
+            v[p][i] = tile[p * CONV_PACK_WORDS + word_of(c + i, pair)];
+    __syncthreads();
     if (channel0 + c >= job.pitch)
         return;
     to =
         (u16 *)job.to + ((i64)image * plane + place) * job.pitch + channel0 + c;
-    if (place < plane)
-        *(uint4 *)to = make_uint4(low[0], low[1], low[2], low[3]);
-    if (place + 1 < plane)
-        *(uint4 *)(to + job.pitch) =
-            make_uint4(high[0], high[1], high[2], high[3]);
+#pragma unroll
+    for (int p = 0; p < PARTS; p++, to += job.part) {
+        u32 low[4], high[4];
+
+#pragma unroll
+        for (int i = 0; i < 4; i++) {
+            low[i] = __byte_perm(v[p][2 * i], v[p][2 * i + 1], 0x5410);
+            high[i] = __byte_perm(v[p][2 * i], v[p][2 * i + 1], 0x7632);
+        }
+        if (place < plane)
+            *(uint4 *)to = make_uint4(low[0], low[1], low[2], low[3]);
+        if (place + 1 < plane)
+            *(uint4 *)(to + job.pitch) =
+                make_uint4(high[0], high[1], high[2], high[3]);
+    }
 }
 
 // ---- element by element ----
@@ -112,7 +199,7 @@ INLINE void gather(const conv_pack &job, i64 unit)
 {
     i64 rest = 8 * unit;
     int c = (int)(rest % job.pitch), x, y, image;
-    u32 v[8];
+    u16 v[8][PARTS];
 
     rest /= job.pitch;
     x = (int)(rest % job.sizes[1]);
@@ -122,12 +209,13 @@ INLINE void gather(const conv_pack &job, i64 unit)
 #pragma unroll
     for (int i = 0; i < 8; i++) {
         const int from = x + job.first;
+        number element = 0;
 
-        v[i] = 0;
         if (c < job.channels && (u32)from < (u32)job.width)
-            v[i] =
-                ((const u16 *)job.from)[image * job.image + c * job.channel +
-                                        y * job.step[0] + from * job.step[1]];
+            element = ((const number *)
+                           job.from)[image * job.image + c * job.channel +
+                                     y * job.step[0] + from * job.step[1]];
+        split(element, v[i]);
         if (++c == job.pitch) {
             c = 0;
             if (++x == job.sizes[1]) {
@@ -139,8 +227,11 @@ INLINE void gather(const conv_pack &job, i64 unit)
             }
         }
     }
-    ((uint4 *)job.to)[unit] = make_uint4(v[0] | v[1] << 16, v[2] | v[3] << 16,
-                                         v[4] | v[5] << 16, v[6] | v[7] << 16);
+#pragma unroll
+    for (int p = 0; p < PARTS; p++)
+        *(uint4 *)((u16 *)job.to + p * job.part + 8 * unit) =
+            make_uint4(v[0][p] | v[1][p] << 16, v[2][p] | v[3][p] << 16,
+                       v[4][p] | v[5][p] << 16, v[6][p] | v[7][p] << 16);
 }
 
 INLINE void run(const conv_pack &job, u32 *tile, int group)

@@ -12,8 +12,7 @@ enum {
     CONV_PACK_WORDS = 64 * 33 + 4   /* of shared memory, in conv_pack.cu */
 };
 
-/* Operands, in the order of the maps: weights or gradients, then planes. */
-enum { CONV_ROWS, CONV_PLACES, CONV_MAPS };
+enum { CONV_OPERANDS = 2 };
 
 /*
  * A product out[row, place] = the sum over taps and channels of
@@ -23,6 +22,7 @@ enum { CONV_ROWS, CONV_PLACES, CONV_MAPS };
 struct conv_params {
     int rows;
     int images, sizes[2];       /* places: of a plane of each image */
+    int kept[2];                /* those of the result, the first ones */
     int first[2], step[2];      /* place q is first + q step of b's plane */
     int taps[2], pace[2];       /* and tap t adds t pace to it */
     int chunks;                 /* of 64 channels */
@@ -35,6 +35,11 @@ struct conv_params {
     const void *bias; /* one number a row; or NULL */
     long long bias_step;
     long long out_first, out_image, out_row, out_step[2];
+};
+
+/* The products for places of x that leave 0 or 1 along y and, in each, x. */
+struct conv_pairs {
+    struct conv_params of[4];
 };
 
 /*
@@ -53,10 +58,11 @@ struct conv_pack {
     int vector;
     int tiles_channels, tiles_places;
     int groups;
+    long long part; /* elements of TO from one part of f32 to the next */
 };
 
 struct conv_packs {
-    struct conv_pack pack[CONV_MAPS]; /* one after the other */
+    struct conv_pack pack[CONV_OPERANDS]; /* one after the other */
 };
 
 /* Parts [split, row, column] added up to weights [row, channel, y, x]. */

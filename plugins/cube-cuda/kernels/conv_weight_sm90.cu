@@ -20,7 +20,8 @@ enum {
     SLABS_A = DOWN,
     SLABS_B = TILE_N / SLAB_ELEMENTS,
     A_BYTES = SLABS_A * SLAB_BYTES,
-    STAGE_BYTES = A_BYTES + SLABS_B * SLAB_BYTES,
+    B_BYTES = SLABS_B * SLAB_BYTES,
+    STAGE_BYTES = PARTS * (A_BYTES + B_BYTES),
     FULL = STAGES * STAGE_BYTES,
     EMPTY = FULL + 8 * STAGES
 };
@@ -54,7 +55,7 @@ INLINE part part_of(const conv_params &job, int task)
 
 #if IS_POINT
 INLINE void bring(const conv_params &job, const tensor_map *rows,
-                  const tensor_map *places, const part &at, int slabs, int step,
+                  const place_maps &places, const part &at, int slabs, int step,
                   u32 to, u32 full)
 {
     const int image = step / job.image_steps;
@@ -63,33 +64,40 @@ INLINE void bring(const conv_params &job, const tensor_map *rows,
 
     barrier_expect(full, STAGE_BYTES);
     copy_box(to, rows, place, at.row, batch, full);
-    copy_box(to + A_BYTES, places, place, at.slab * SLAB_ELEMENTS, batch, full);
+    copy_box(to + A_BYTES, &places.of[0], place, at.slab * SLAB_ELEMENTS, batch, full);
 }
 #else
 INLINE void bring(const conv_params &job, const tensor_map *rows,
-                  const tensor_map *places, const part &at, int slabs, int step,
+                  const place_maps &places, const part &at, int slabs, int step,
                   u32 to, u32 full)
 {
-    const int none[3] = {0, 0, 0};
     const place from = place_of(job, step * STEP);
 
-    barrier_expect(full, A_BYTES + slabs * SLAB_BYTES);
-    for (int i = 0; i < SLABS_A; i++)
-        copy_box(to + i * SLAB_BYTES, rows, at.row + i * SLAB_ELEMENTS,
-                 step * STEP, none, full);
+    barrier_expect(full, PARTS * (A_BYTES + slabs * SLAB_BYTES));
+#pragma unroll
+    for (int p = 0; p < PARTS; p++) {
+        const int matrix[3] = {0, 0, p};
+
+        for (int i = 0; i < SLABS_A; i++)
+            copy_box(to + p * A_BYTES + i * SLAB_BYTES, rows,
+                     at.row + i * SLAB_ELEMENTS, step * STEP, matrix, full);
+    }
     for (int i = 0; i < slabs; i++) {
         const int tap = (at.slab + i) / job.chunks;
         const int y = tap / job.taps[1], x = tap - y * job.taps[1];
 
-        copy_places(to + A_BYTES + i * SLAB_BYTES, places,
-                    (at.slab + i - tap * job.chunks) * SLAB_ELEMENTS, from,
-                    x * job.pace[1], y * job.pace[0], full);
+#pragma unroll
+        for (int p = 0; p < PARTS; p++)
+            copy_places(to + PARTS * A_BYTES + p * B_BYTES + i * SLAB_BYTES,
+                        &places.of[p],
+                        (at.slab + i - tap * job.chunks) * SLAB_ELEMENTS, from,
+                        x * job.pace[1], y * job.pace[0], full);
     }
 }
 #endif
 
 INLINE void produce(const conv_params &job, const tensor_map *rows,
-                    const tensor_map *places, u32 shared)
+                    const place_maps &places, u32 shared)
 {
     ring at = {0, 0};
 
@@ -112,49 +120,33 @@ INLINE void multiply(float (&d)[COLUMNS / 2], u32 a, u32 b)
 #if IS_POINT
     const u64 left = rows_descriptor(a), right = rows_descriptor(b);
 #else
-    const u64 left = turned_descriptor(a, SLAB_BYTES);
-    const u64 right = turned_descriptor(b, SLAB_BYTES);
+    u32 adds = PARTS == 1;
 #endif
 
     product_begin();
+#if IS_POINT
 #pragma unroll
     for (int k = 0; k < STEP / 16; k++)
-#if IS_POINT
         product<COLUMNS>::multiply(d, left + 2 * k, right + 2 * k, 1);
 #else
-        product<COLUMNS>::multiply_columns(d, left + k * 16 * ROW_BYTES / 16,
-                                           right + k * 16 * ROW_BYTES / 16);
-#endif
-    product_commit();
-}
-
-INLINE void consume(float (&d)[COLUMNS / 2], int steps, u32 shared, int group,
-                    ring &at)
-{
-    const u32 a = shared + group % DOWN * SLAB_BYTES;
-    const u32 b = shared + A_BYTES +
-                  group / DOWN * (COLUMNS / SLAB_ELEMENTS) * SLAB_BYTES;
-    u32 done = 0;
+#pragma unroll
+    for (int order = PARTS - 1; order >= 0; order--)
+#pragma unroll
+        for (int p = 0; p <= order; p++) {
+            const u64 left = turned_descriptor(a + p * A_BYTES, SLAB_BYTES);
+            const u64 right =
+                turned_descriptor(b + (order - p) * B_BYTES, SLAB_BYTES);
 
 #pragma unroll
-    for (int i = 0; i < COLUMNS / 2; i++)
-        d[i] = 0;
-    pin(d);
-    for (int i = 0; i < steps; i++) {
-        const u32 now = at.stage;
-
-        barrier_wait(shared + FULL + 8 * now, at.phase);
-        multiply(d, a + now * STAGE_BYTES, b + now * STAGE_BYTES);
-        product_wait<1>();
-        if (i > 0 && is_first_of_group())
-            barrier_arrive(shared + EMPTY + 8 * done);
-        done = now;
-        advance(at);
-    }
-    product_wait<0>();
-    pin(d);
-    if (steps > 0 && is_first_of_group())
-        barrier_arrive(shared + EMPTY + 8 * done);
+            for (int k = 0; k < STEP / 16; k++) {
+                product<COLUMNS>::multiply_columns(
+                    d, left + k * 16 * ROW_BYTES / 16,
+                    right + k * 16 * ROW_BYTES / 16, adds);
+                adds = 1;
+            }
+        }
+#endif
+    product_commit();
 }
 
 INLINE void store(const conv_params &job, const float (&d)[COLUMNS / 2],
@@ -179,17 +171,20 @@ INLINE void store(const conv_params &job, const float (&d)[COLUMNS / 2],
 
 extern "C" __global__ void __launch_bounds__(GROUP_SIZE, BLOCKS)
     conv_weight_sm90(const __grid_constant__ tensor_map rows,
-                     const __grid_constant__ tensor_map places,
+                     const __grid_constant__ place_maps places,
                      const __grid_constant__ conv_params job)
 {
     extern __shared__ __align__(1024) u8 memory[];
     const u32 shared = shared_address(memory);
     const int group = __shfl_sync(~0u, threadIdx.x / WARPGROUP, 0);
+    const u32 a = shared + group % DOWN * SLAB_BYTES;
+    const u32 b = shared + PARTS * A_BYTES +
+                  group / DOWN * (COLUMNS / SLAB_ELEMENTS) * SLAB_BYTES;
 
     barriers_start(shared, FULL, EMPTY, GROUPS);
     if (group == GROUPS) {
         if (threadIdx.x == GROUPS * WARPGROUP)
-            produce(job, &rows, &places, shared);
+            produce(job, &rows, places, shared);
     } else {
         ring at = {0, 0};
         float d[COLUMNS / 2];
@@ -197,7 +192,11 @@ extern "C" __global__ void __launch_bounds__(GROUP_SIZE, BLOCKS)
         for (int task = blockIdx.x; task < job.tasks; task += gridDim.x) {
             const part part = part_of(job, task);
 
-            consume(d, part.end - part.step, shared, group, at);
+            consume(d, part.end - part.step, STAGE_BYTES, shared + FULL,
+                    shared + EMPTY, at,
+                    [=](float (&values)[COLUMNS / 2], u32 stage) {
+                        multiply(values, a + stage, b + stage);
+                    });
             store(job, d, part.split, part.row + group % DOWN * 64 + own_row(),
                   part.slab * SLAB_ELEMENTS + group / DOWN * COLUMNS +
                       threadIdx.x % 4 * 2);

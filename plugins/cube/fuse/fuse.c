@@ -8,6 +8,8 @@
 #include "steps.h"
 #include "store.h"
 
+#include <hob/ops.h>
+
 static struct cube_fusion *fusion_of(void *instance)
 {
     return cube_kernels_fusion(((struct cube_device *)instance)->kernels);
@@ -118,17 +120,19 @@ static void stats(void *instance, struct hob_fused_stats *out)
 }
 
 /* On an H200 the kernel of softmax moves 3.7 to 4.1 TB/s where a program of its
- * steps moves 2.3 to 3.2: see bench/results/2026-11-30-h200.md. Beside rows of
- * up to 4096 one op less over the elements is worth that; of 16384, where few
- * rows are in work at a time, it is not always. */
+ * steps moves 2.3 to 3.2, those of norms 4.0 and 3.9: see
+ * bench/results/2026-11-30-h200.md. Beside rows of up to 4096 one op less over
+ * the elements is worth that; of 16384, where few rows are in work at a time,
+ * it is not always; nor are halves, whose kernels keep them packed. */
 static uint32_t body_cost(void *instance, uint32_t op, uint32_t dtype,
                           int64_t row)
 {
-    enum { LONGEST = 4096, PERCENT = 30 };
+    enum { LONGEST = 4096, SOFTMAX = 30, NORM = 5 };
 
     (void)instance;
-    (void)op;
-    return dtype == HOB_DTYPE_F32 && row <= LONGEST ? PERCENT : HOB_FUSED_NEVER;
+    if (dtype != HOB_DTYPE_F32 || row > LONGEST)
+        return HOB_FUSED_NEVER;
+    return op == HOB_OP_LAYER_NORM || op == HOB_OP_RMS_NORM ? NORM : SOFTMAX;
 }
 
 #define COMMON                                                                 \

@@ -78,6 +78,8 @@ static const uint32_t backward_masks[] = {
 #undef REAL
 #undef SINGLE
 
+static const uint32_t delta_masks[] = {HOB_MASK_FLOAT, HOB_MASK_FLOAT};
+
 static const struct hob_entry entries[] = {
     {
         .op = "attention",
@@ -100,6 +102,13 @@ static const struct hob_entry entries[] = {
         .dtype_count = 8,
         .prepare = prepare_backward,
         .execute = cube_attention_backward,
+    },
+    {
+        .op = "attention_delta",
+        .signature = "(output: Float, grad: Float) -> (delta: output)",
+        .dtypes = delta_masks,
+        .dtype_count = 2,
+        .execute = cube_attention_delta,
     },
 };
 

@@ -62,7 +62,8 @@ hob_status cube_attention_run(struct attention *attention,
                               enum attention_mode mode,
                               const struct hob_view *out);
 
-/* attention_backward of CALL. */
+/* attention_backward and attention_delta of CALL. */
 hob_status cube_attention_backward(void *device, struct hob_call *call);
+hob_status cube_attention_delta(void *device, struct hob_call *call);
 
 #endif

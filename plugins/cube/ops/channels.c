@@ -6,7 +6,7 @@
 #include "../cube.h"
 #include "../splits.h"
 #include "../texts.h"
-#include "fold.h"
+#include "column_sums.h"
 
 #include <inttypes.h>
 
@@ -171,6 +171,7 @@ static hob_status batch_norm_backward(void *opened, struct hob_call *call)
     struct cube_device *device = opened;
     const struct hob_view *x = hob_arg_view(call, 0);
     struct parts parts = {.channels = x->shape[1], .dtype = sum_dtype(x)};
+    struct cube_column_sums sums;
     uint64_t bytes;
     char *memory = NULL;
     hob_status st;
@@ -187,12 +188,16 @@ static hob_status batch_norm_backward(void *opened, struct hob_call *call)
                                 "%s: no memory for %" PRIu64 " bytes of sums",
                                 call->op_name, 2 * bytes);
     st = launch_backward(device, call, &parts, memory, memory + bytes);
+    sums = (struct cube_column_sums){
+        .data = memory,
+        .dtype = parts.dtype,
+        .rows = parts.count,
+        .columns = parts.channels,
+        .step = parts.channels,
+        .apart = (int64_t)(bytes / hob_dtype_size((hob_dtype)parts.dtype)),
+        .sums = {hob_ret_view(call, 1), hob_ret_view(call, 2)}};
     if (!st)
-        st = cube_fold_parts(device, call, memory, parts.dtype, parts.count,
-                             hob_ret_view(call, 1));
-    if (!st)
-        st = cube_fold_parts(device, call, memory + bytes, parts.dtype,
-                             parts.count, hob_ret_view(call, 2));
+        st = cube_column_sums(device, call, &sums);
     device->runtime->free(device, memory, 2 * bytes);
     return st;
 }

@@ -9,14 +9,16 @@
  *   weight_backward out channels   in channels, taps   image, place
  *
  * The gradient of x is one product for each remainder of its places modulo the
- * stride: those of one remainder meet the same taps. Sums that are too long for
- * the number of tiles are split and their parts added in order, as in matmul.c.
+ * stride: those of one remainder meet the same taps. Of few channels conv_few.c
+ * has it. Sums that are too long for the number of tiles are split and their
+ * parts added in order, as in matmul.c.
  */
 #include "../conv_phase.h"
 #include "../cube.h"
 #include "../lowest.h"
 #include "../splits.h"
 #include "../texts.h"
+#include "conv_few.h"
 
 enum {
     TILE_K = 16,
@@ -418,6 +420,10 @@ static hob_status conv2d_x_backward(void *device, struct hob_call *call)
     if (hob_view_count(out) == 0)
         return HOB_OK;
     cube_conv_init(&g, call);
+    st = cube_conv_few(device, call, &g);
+    if (st != HOB_ERR_UNSUPPORTED)
+        return st;
+    st = HOB_OK;
     for (int64_t y = 0; y < g.step[0] && y < out->shape[2] && !st; y++)
         for (int64_t x = 0; x < g.step[1] && x < out->shape[3] && !st; x++) {
             const int64_t rest[2] = {y, x};

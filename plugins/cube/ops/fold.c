@@ -2,6 +2,7 @@
 #include "fold.h"
 
 #include "../texts.h"
+#include "column_sums.h"
 
 #include <assert.h>
 #include <string.h>
@@ -336,6 +337,30 @@ static hob_status fold_twice(const struct cube_fold *fold,
     return st;
 }
 
+/* Whether FOLD sums the columns of a row-major matrix of floats. */
+static int is_of_columns(const struct cube_fold *fold, const struct pass *pass)
+{
+    const struct cube_space *space = &pass->space;
+
+    return fold->kind == CUBE_FOLD_SUM && !fold->is_mean && fold->values &&
+           (HOB_DTYPE_BIT(fold->x.dtype) & HOB_MASK_FLOAT) &&
+           pass->outer == 1 && space->rank == 2 && space->strides[0][0] == 1 &&
+           space->strides[0][1] >= space->sizes[0];
+}
+
+static hob_status sum_columns(const struct cube_fold *fold,
+                              const struct pass *pass)
+{
+    const struct cube_column_sums sums = {.data = pass->space.data[0],
+                                          .dtype = fold->x.dtype,
+                                          .rows = pass->length,
+                                          .columns = pass->count,
+                                          .step = pass->space.strides[0][1],
+                                          .sums = {fold->values}};
+
+    return cube_column_sums(fold->device, fold->call, &sums);
+}
+
 hob_status cube_fold_run(struct cube_fold *fold)
 {
     const struct goal goal = {
@@ -349,29 +374,9 @@ hob_status cube_fold_run(struct cube_fold *fold)
     fold->length = pass.length;
     if (pass.count == 0)
         return HOB_OK;
+    if (is_of_columns(fold, &pass))
+        return sum_columns(fold, &pass);
     split(&pass, 1);
     return pass.parts > 1 ? fold_twice(fold, &pass, &goal)
                           : launch(fold, &pass, &goal, NULL, 1);
-}
-
-hob_status cube_fold_parts(struct cube_device *device, struct hob_call *call,
-                           void *data, uint32_t dtype, int64_t parts,
-                           const struct hob_view *total)
-{
-    const int64_t columns = hob_view_count(total);
-    struct cube_fold fold = {.device = device,
-                             .call = call,
-                             .dims = 1,
-                             .kind = CUBE_FOLD_SUM,
-                             .values = total};
-
-    fold.x.data = data;
-    fold.x.dtype = (uint8_t)dtype;
-    fold.x.rank = 2;
-    fold.x.flags = HOB_VIEW_CONTIGUOUS | HOB_VIEW_INJECTIVE;
-    fold.x.shape[0] = parts;
-    fold.x.shape[1] = columns;
-    fold.x.strides[0] = columns;
-    fold.x.strides[1] = 1;
-    return cube_fold_run(&fold);
 }

@@ -36,12 +36,6 @@ struct cube_fold {
 
 hob_status cube_fold_run(struct cube_fold *fold);
 
-/* Sums that were made in PARTS, one row of DATA each, of DTYPE: add them up in
- * order into TOTAL, whose elements are the columns. */
-hob_status cube_fold_parts(struct cube_device *device, struct hob_call *call,
-                           void *data, uint32_t dtype, int64_t parts,
-                           const struct hob_view *total);
-
 /* The type in which a fold of KIND of elements of DTYPE is accumulated on a
  * device of LIMITS. */
 enum cube_type cube_fold_accum(uint32_t kind, uint32_t is_mean,

@@ -7,17 +7,17 @@
 #include "../cube.h"
 #include "../splits.h"
 #include "../texts.h"
-#include "fold.h"
+#include "column_sums.h"
 
 #include <inttypes.h>
 
 enum {
-    KEEP_MOST = 16,
+    MINE_MOST = 16, /* elements of a row that an invocation keeps */
+    LANES_MOST = 512,
     GROUP_LEAST = 64,
-    GROUP_USUAL = 256,
-    GROUP_MOST = 512,
-    /* Parts for each processor. */
-    PARTS = 8
+    BUSY = 512, /* invocations for each processor */
+    SUMS_WIDE = 4,
+    FEW_MOST = 4 /* sums that invocations tell each other at a time */
 };
 
 static const struct cube_program program = {
@@ -34,9 +34,12 @@ static const struct cube_program program = {
                {"parts", CUBE_INDEX, 0},
                {"rows_each", CUBE_INDEX, 0},
                {"epsilon", CUBE_VALUE_OF(1), 0}},
-    .constants = {"KEEP", "CENTRED", "WEIGHTED"},
+    .shared = {{"ones", "ACCUM", "GROUP_SIZE"},
+               {"threes", "ACCUM", "3 * GROUP_SIZE"},
+               {"rows_of", "ACCUM", "FEW * GROUP_SIZE"}},
+    .constants = {"ROWS", "KEEP", "WIDE", "FEW", "CENTRED", "WEIGHTED"},
     .symbols = {"ACCUM"},
-    .flags = CUBE_GROUPS | CUBE_MATHS,
+    .flags = CUBE_SUBGROUPS | CUBE_MATHS,
 };
 
 struct norm {
@@ -44,23 +47,57 @@ struct norm {
     struct hob_call *call;
     int64_t rows, columns, parts, rows_each;
     uint32_t dtype; /* of sums */
+    uint32_t group, lanes, keep, wide;
     int is_centred;
 };
+
+static int is_aligned(const struct hob_view *view)
+{
+    return !view || (uintptr_t)view->data % 16 == 0;
+}
+
+/* By sizes and the device alone. */
+static void split(struct norm *norm)
+{
+    const struct hob_call *call = norm->call;
+    const uint32_t wide = 16 / hob_dtype_size(hob_arg_view(call, 0)->dtype);
+    const uint32_t most = norm->device->limits.group_size < LANES_MOST
+                              ? norm->device->limits.group_size
+                              : LANES_MOST;
+    int64_t vectors, keep, busy, rows;
+
+    norm->wide = norm->columns % wide == 0 &&
+                         is_aligned(hob_arg_view(call, 0)) &&
+                         is_aligned(hob_arg_view(call, 1)) &&
+                         is_aligned(hob_arg_view(call, 2))
+                     ? wide
+                     : 1;
+    vectors = cube_divide_up(norm->columns, norm->wide);
+    /* The more an invocation keeps, the less is lost to sums across them, but
+     * a few rows are over sooner where many work at each. */
+    busy = cube_processors(norm->device) * BUSY;
+    keep = norm->rows * vectors <= busy ? 1 : MINE_MOST / norm->wide;
+    norm->lanes = cube_power_from(cube_divide_up(vectors, keep), most);
+    norm->keep =
+        cube_power_from(cube_divide_up(vectors, norm->lanes), MINE_MOST);
+    norm->group = norm->lanes;
+    if (norm->group < (keep == 1 ? GROUP_LEAST : CUBE_GROUP_SIZE))
+        norm->group = keep == 1 ? GROUP_LEAST : CUBE_GROUP_SIZE;
+    rows = norm->group / norm->lanes; /* of a group at a time */
+    norm->parts = busy / norm->group;
+    norm->rows_each =
+        cube_divide_up(cube_divide_up(norm->rows, norm->parts), rows) * rows;
+    norm->parts = cube_divide_up(norm->rows, norm->rows_each);
+}
 
 static hob_status launch(const struct norm *norm, void *weights, void *biases)
 {
     const struct hob_view *weight = hob_arg_view(norm->call, 1);
     const int64_t count = norm->parts * norm->columns;
     struct cube_job job;
-    uint32_t group;
 
     cube_job_init(&job, norm->device, norm->call, &program);
-    group = cube_power_from(norm->columns, GROUP_USUAL);
-    if (group < GROUP_LEAST)
-        group = GROUP_LEAST;
-    if (norm->columns > GROUP_USUAL * KEEP_MOST)
-        group = GROUP_MOST;
-    job.variant.group_size = group;
+    job.variant.group_size = norm->group;
     cube_job_view(&job, hob_ret_view(norm->call, 0));
     cube_job_memory(&job, weights, norm->dtype, count);
     if (norm->is_centred)
@@ -73,15 +110,21 @@ static hob_status launch(const struct norm *norm, void *weights, void *biases)
     else
         cube_job_absent(&job);
     cube_job_view(&job, hob_arg_view(norm->call, 2));
+    for (uint32_t i = 0; i < 6; i++)
+        job.variant.widths[i] = (uint8_t)norm->wide;
+    if (norm->wide > SUMS_WIDE) /* f32 beside halves */
+        job.variant.widths[1] = job.variant.widths[2] = SUMS_WIDE;
     cube_job_i64(&job, norm->rows);
     cube_job_i64(&job, norm->columns);
     cube_job_i64(&job, norm->parts);
     cube_job_i64(&job, norm->rows_each);
     cube_job_f64(&job, cube_arg_f64(norm->call, 3));
-    cube_job_reach(&job, norm->rows + norm->rows_each);
+    cube_job_reach(&job, norm->rows + norm->rows_each + norm->group);
+    cube_job_constant(&job, (int32_t)(norm->group / norm->lanes));
+    cube_job_constant(&job, (int32_t)norm->keep);
+    cube_job_constant(&job, (int32_t)norm->wide);
     cube_job_constant(
-        &job, (int32_t)cube_power_from((norm->columns + group - 1) / group,
-                                       KEEP_MOST));
+        &job, (int32_t)cube_power_from(norm->keep * norm->wide, FEW_MOST));
     cube_job_constant(&job, norm->is_centred);
     cube_job_constant(&job, weight != NULL);
     cube_job_symbol(&job, norm->dtype == HOB_DTYPE_F64 ? "double" : "float");
@@ -92,35 +135,37 @@ static hob_status run(struct cube_device *device, struct hob_call *call,
                       int is_centred)
 {
     const struct hob_view *x = hob_arg_view(call, 0);
-    const int64_t columns = x->shape[x->rank - 1];
-    const int64_t rows = hob_view_count(x) / columns;
     struct norm norm = {.device = device,
                         .call = call,
-                        .rows = rows,
-                        .columns = columns,
+                        .columns = x->shape[x->rank - 1],
                         .is_centred = is_centred};
+    struct cube_column_sums sums;
     uint64_t bytes;
     char *memory = NULL;
     hob_status st;
 
+    norm.rows = hob_view_count(x) / norm.columns;
     norm.dtype = x->dtype == HOB_DTYPE_F64 ? HOB_DTYPE_F64 : HOB_DTYPE_F32;
-    norm.parts = cube_processors(device) * PARTS;
-    norm.rows_each = cube_divide_up(rows, norm.parts);
-    norm.parts = cube_divide_up(rows, norm.rows_each);
-    bytes = (uint64_t)(norm.parts * columns) * hob_dtype_size(norm.dtype);
+    split(&norm);
+    bytes = (uint64_t)(norm.parts * norm.columns) * hob_dtype_size(norm.dtype);
     bytes = (bytes + 255) / 256 * 256;
     st = device->runtime->alloc(device, 2 * bytes, (void **)(void *)&memory);
     if (st)
         return call->host->fail(call, st,
                                 "%s: no memory for %" PRId64 " rows of sums",
                                 call->op_name, 2 * norm.parts);
+    sums = (struct cube_column_sums){
+        .data = memory,
+        .dtype = norm.dtype,
+        .rows = norm.parts,
+        .columns = norm.columns,
+        .step = norm.columns,
+        .apart = (int64_t)(bytes / hob_dtype_size(norm.dtype)),
+        .sums = {hob_ret_view(call, 1),
+                 is_centred ? hob_ret_view(call, 2) : NULL}};
     st = launch(&norm, memory, memory + bytes);
     if (!st)
-        st = cube_fold_parts(device, call, memory, norm.dtype, norm.parts,
-                             hob_ret_view(call, 1));
-    if (!st && is_centred)
-        st = cube_fold_parts(device, call, memory + bytes, norm.dtype,
-                             norm.parts, hob_ret_view(call, 2));
+        st = cube_column_sums(device, call, &sums);
     device->runtime->free(device, memory, 2 * bytes);
     return st;
 }
@@ -131,12 +176,12 @@ static hob_status prepare(void *opened, const struct hob_call *call,
 {
     const struct cube_device *device = opened;
     const struct hob_view *x = hob_arg_view(call, 0);
-    const int64_t most = device->limits.group_size < GROUP_MOST
-                             ? GROUP_USUAL * KEEP_MOST
-                             : GROUP_MOST * KEEP_MOST;
+    const int64_t most = device->limits.group_size < LANES_MOST
+                             ? device->limits.group_size
+                             : LANES_MOST;
 
     (void)out;
-    return hob_view_count(x) > 0 && x->shape[x->rank - 1] <= most
+    return hob_view_count(x) > 0 && x->shape[x->rank - 1] <= most * MINE_MOST
                ? HOB_OK
                : HOB_ERR_UNSUPPORTED;
 }

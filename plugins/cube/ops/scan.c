@@ -24,28 +24,31 @@ enum {
     COLUMN_LENGTH = 32
 };
 
-#define PROGRAM(name_, shared_)                                                \
+#define PROGRAM(name_, shared_, flags_)                                        \
     {                                                                          \
         .name = name_, .text = cube_text_scan,                                 \
-        .buffers = {{"out", CUBE_WRITTEN}, {"x", 0}, {"totals", CUBE_WRITTEN}},\
-        .params = {{"n", CUBE_INDEX, 0},                                       \
-                   {"lines", CUBE_INDEX, 0},                                   \
-                   {"chunks", CUBE_INDEX, 0},                                  \
-                   {"chunk_size", CUBE_INDEX, 0},                              \
-                   {"out_step", CUBE_INDEX, 0},                                \
-                   {"x_step", CUBE_INDEX, 0},                                  \
-                   CUBE_SPACE_PARAMS,                                          \
-                   CUBE_OPERAND_PARAMS("out"),                                 \
+        .buffers = {{"out", CUBE_WRITTEN},                                     \
+                    {"x", 0},                                                  \
+                    {"totals", CUBE_WRITTEN}},                                 \
+        .params = {{"n", CUBE_INDEX, 0},        {"lines", CUBE_INDEX, 0},      \
+                   {"chunks", CUBE_INDEX, 0},   {"chunk_size", CUBE_INDEX, 0}, \
+                   {"out_step", CUBE_INDEX, 0}, {"x_step", CUBE_INDEX, 0},     \
+                   CUBE_SPACE_PARAMS,           CUBE_OPERAND_PARAMS("out"),    \
                    CUBE_OPERAND_PARAMS("x")},                                  \
         .shared = {shared_},                                                   \
-        .constants = {"RANK", "COLUMNS", "TOTALS", "HAS_CARRY", "ITEMS"},      \
-        .symbols = {"SCAN", "IDENTITY"}, .flags = CUBE_SPACES,                 \
+        .constants = {"RANK",      "COLUMNS", "TOTALS",                        \
+                      "HAS_CARRY", "ITEMS",   "TOGETHER"},                     \
+        .symbols = {"SCAN", "IDENTITY"}, .flags = CUBE_SPACES | (flags_),      \
     }
-#define SCRATCH {"scratch", "VALUE_x", "2 * GROUP_SIZE"}
+#define SCRATCH                                                                \
+    {                                                                          \
+        "scratch", "VALUE_x", "2 * (GROUP_SIZE / SUBGROUP_SIZE)"               \
+    }
 
-static const struct cube_program rows_program = PROGRAM("scan", SCRATCH);
+static const struct cube_program rows_program =
+    PROGRAM("scan", SCRATCH, CUBE_SUBGROUPS);
 static const struct cube_program columns_program =
-    PROGRAM("scan_columns", {NULL});
+    PROGRAM("scan_columns", {NULL}, 0);
 #undef PROGRAM
 #undef SCRATCH
 
@@ -185,6 +188,7 @@ static hob_status launch(struct cube_device *device, struct hob_call *call,
     cube_job_constant(&job, pass == TOTALS);
     cube_job_constant(&job, pass == REST);
     cube_job_constant(&job, ITEMS);
+    cube_job_constant(&job, (int32_t)(16 / hob_dtype_size(run->x->dtype)));
     cube_job_symbol(&job, scans[run->scan].function);
     cube_job_symbol(&job, scans[run->scan].identity);
     return cube_job_run(&job, run->is_columns

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The kernels of OP, one of sin, cos and tan: f32 in vectors, by EXPR of X, up
- * to the limit of its reduction; beyond, and f64, by the C library's f64.
+ * to the limit of its reduction; beyond, and f64, by the C library's f64. What
+ * an element gives does not depend on its neighbours.
  */
 
 static int64_t PASTE(map_, OP, _f32)(void *out, const void *in, const void *b,
@@ -25,17 +26,15 @@ static int64_t PASTE(map_, OP, _f32)(void *out, const void *in, const void *b,
             saved[i] = x;
             large |= !(fabsf(x) <= 1e6f);
         }
-        if (large) {
-            for (int64_t i = 0; i < count; i++)
-                o[first + i] = (float)OP((double)saved[i]);
-            continue;
-        }
 #pragma omp simd
         for (int64_t i = 0; i < count; i++) {
-            float x = saved[i];
+            float x = fabsf(saved[i]) <= 1e6f ? saved[i] : 0;
 
             o[first + i] = EXPR;
         }
+        for (int64_t i = 0; i < count && large; i++)
+            if (!(fabsf(saved[i]) <= 1e6f))
+                o[first + i] = (float)OP((double)saved[i]);
     }
     return -1;
 }

@@ -58,11 +58,15 @@ static int64_t place(const struct flex_resize_rule *rule, int64_t i,
     return whole;
 }
 
+/* At whole distances the sine would be of the rounding of pi: an element there
+ * would be read by a weight of no meaning, be it infinite. */
 static double lanczos3(double d)
 {
     const double pi = 3.14159265358979323846;
 
-    return d == 0 ? 1 : sin(pi * d) * sin(pi * d / 3) / (pi * d * (pi * d / 3));
+    if (d == rint(d))
+        return d == 0;
+    return sin(pi * d) * sin(pi * d / 3) / (pi * d * (pi * d / 3));
 }
 
 /* Keys's filter with a = -3/4 (IEEE Trans. ASSP 29(6), 1981). */

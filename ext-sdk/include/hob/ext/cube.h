@@ -170,14 +170,25 @@ enum hob_cube_epilogue {
     HOB_CUBE_RELU = 2,
     HOB_CUBE_GELU_TANH = 4, /* 0.5 x (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))):
                                not the op gelu, which is exact */
-    HOB_CUBE_SUM_B = 8 /* alone: bias is written, the sum of b's rows; with a
-                          transposed and b a gradient, that of a bias */
+    HOB_CUBE_SUM_B = 8, /* alone: bias is written, the sum of b's rows; with a
+                           transposed and b a gradient, that of a bias */
+    HOB_CUBE_KEEP = 16, /* with RELU or GELU_TANH: aux is written, which their
+                           slopes are made of */
+    HOB_CUBE_RELU_SLOPE = 32, /* the product times relu's slope, from aux: with
+                                 a a gradient and b a weight transposed, the
+                                 gradient of what relu was given below */
+    HOB_CUBE_GELU_TANH_SLOPE = 64,
+    HOB_CUBE_SUM_C = 128 /* with a slope: bias is written, the sum of c's rows:
+                            the gradient of the bias below */
 };
 
 /*
  * c [m, n] = a [m, k] b [k, n], with an epilogue, by the runtime's library of
  * products. All have one dtype. a and b are row-major or transposed, rows may
- * lie apart; c is row-major, and so is bias [n]. No size is 0.
+ * lie apart; c is row-major, and so is bias [n]. No size is 0. aux is what gelu
+ * was given, [m, n] of that dtype, with rows a multiple of 8 elements apart; of
+ * relu it is u8, in each row a bit for a column, the lowest first, with rows a
+ * multiple of 16 bytes apart.
  */
 struct hob_cube_gemm {
     uint32_t struct_size;
@@ -185,7 +196,8 @@ struct hob_cube_gemm {
     const struct hob_view *a;
     const struct hob_view *b;
     const struct hob_view *c;
-    const struct hob_view *bias; /* NULL without BIAS and SUM_B */
+    const struct hob_view *bias; /* NULL without BIAS, SUM_B and SUM_C */
+    const struct hob_view *aux;  /* NULL without KEEP and slopes */
 };
 
 #define HOB_CUBE_GEMM_INIT_HEAD .struct_size = sizeof(struct hob_cube_gemm)

@@ -34,6 +34,10 @@
  * is a softmax over the last ROW_RANK dimensions. An empty row gives what the
  * op gives: 0 for sum, 1 for prod; the caller sends no other one.
  *
+ * An op that goes along a row and gives as many elements (softmax, layer_norm)
+ * may be one step, FULL and no reduction, where the backend wants that, or the
+ * steps of its body: see body_cost.
+ *
  * What a step is worth: exactly what the built-in op of its number gives on
  * this backend for these values, rounded to its dtype; nothing is contracted
  * across steps. So a value is bit for bit what the ops give one by one, whether
@@ -45,6 +49,8 @@
 
 #include <hob/ext/plugin.h>
 #include <hob/fusion.h>
+
+#include <string.h>
 
 HOB_BEGIN_DECLS
 
@@ -64,17 +70,20 @@ enum { HOB_FUSED_NONE = 0xff };
 
 /* See body_cost. */
 #define HOB_FUSED_NEVER UINT32_MAX
+#define HOB_FUSED_WHOLE (UINT32_MAX - 1)
 
 enum hob_fused_kind { HOB_FUSED_FULL = 0, HOB_FUSED_ROW = 1 };
 
 /*
  * Register INPUT_COUNT + k is what step k gives; the inputs come first.
- * Operands are earlier registers, in the order of the op's tensor parameters.
+ * Operands are earlier registers, in the order of the op's tensor parameters;
+ * only ops along a row may do without one that is not the last.
  * The op's attributes, in the order of its signature, are scalars of the run:
  * SCALAR is where its first one lies, SCALAR_COUNT how many it has; an absent
  * one has the tag HOB_TAG_ABSENT. Those that choose what is computed (a dtype,
  * an enum) are in VARIANT instead, as there is at most one: the enum's index;
- * a dtype is the step's. The dimensions of a reduction are the row.
+ * a dtype is the step's. The dimensions of a reduction are the row, and so is
+ * that of an op along it.
  */
 struct hob_fused_step {
     uint16_t op;          /* number of a built-in op, HOB_OP_... */
@@ -166,8 +175,9 @@ struct hob_fused_compute {
 
     /*
      * Nonzero if STEP may be part of a program: its op with these dtypes.
-     * ARG_DTYPES holds one a register of args that is there. The answer
-     * depends on op, dtypes, is_reduction and variant only, so it may be kept.
+     * ARG_DTYPES holds one for each of args that is there, at its place. The
+     * answer depends on op, dtypes, is_reduction and variant only, so it may be
+     * kept.
      */
     int32_t (*supports)(void *instance, const struct hob_fused_step *step,
                         const uint8_t *arg_dtypes);
@@ -207,8 +217,8 @@ struct hob_fused_compute {
      * How much dearer the steps of OP's body are to this backend in a program
      * than its own kernel for OP, which goes along rows of ROW elements of
      * DTYPE: in per cent of the bytes that OP reads and writes. A group takes
-     * the op where it saves more than that. HOB_FUSED_NEVER: it is left alone.
-     * NULL: always so.
+     * the op where it saves more than that. HOB_FUSED_WHOLE: OP is one step,
+     * which costs nothing. HOB_FUSED_NEVER: it is left alone. NULL: always so.
      */
     uint32_t (*body_cost)(void *instance, uint32_t op, uint32_t dtype,
                           int64_t row);
@@ -263,6 +273,36 @@ struct hob_pattern {
     const char *plugin; /* whose manifest it is from */
     const char *replace, *with_text;
 };
+
+static inline int hob_pattern_is_number(const hob_value *value)
+{
+    return value->tag == HOB_TAG_F64 || value->tag == HOB_TAG_I64 ||
+           value->tag == HOB_TAG_U64;
+}
+
+static inline double hob_pattern_number(const hob_value *value)
+{
+    return value->tag == HOB_TAG_F64   ? value->u.f64
+           : value->tag == HOB_TAG_I64 ? (double)value->u.i64
+                                       : (double)value->u.u64;
+}
+
+/* Nonzero if a pattern's attribute A is met by B: all bits are equal, but that
+ * a number may be written 2 and given as 2.0. */
+static inline int hob_pattern_is_same_value(const hob_value *a,
+                                            const hob_value *b)
+{
+    if (a->tag == b->tag && (a->tag == HOB_TAG_I64S || a->tag == HOB_TAG_F64S))
+        return a->count == b->count &&
+               !memcmp(a->u.i64s, b->u.i64s, a->count * sizeof(int64_t));
+    if (a->tag == b->tag && a->tag == HOB_TAG_STR)
+        return a->count == b->count && !memcmp(a->u.str, b->u.str, a->count);
+    if (hob_pattern_is_number(a) && hob_pattern_is_number(b) &&
+        a->tag != b->tag)
+        return hob_pattern_number(a) == hob_pattern_number(b);
+    return a->tag == b->tag &&
+           (a->tag == HOB_TAG_ABSENT || a->u.u64 == b->u.u64);
+}
 
 /* ---- what the decorator tells of itself ---- */
 

@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * groups.c - groups with a softmax, a norm or a view in them, on a device as it
+ * is and under fusion: groups DEVICE [CASE...].
+ *
+ * Results are compared at first. Bytes are those that have to be read and
+ * written if nothing in between is, so TB/s is to be seen beside that of neg,
+ * which does nothing else.
+ */
+#include "timing.h"
+
+#include <hob/ext/fusion.h>
+
+#include <stdio.h>
+#include <string.h>
+
+enum { INPUTS = 4, RESULTS = 2 };
+
+struct shape {
+    int64_t rows, columns;
+};
+
+static const struct shape shapes[] = {
+    {16384, 1024}, {16384, 4096}, {4096, 16384}};
+enum { SHAPES = sizeof(shapes) / sizeof(shapes[0]) };
+
+/* Two matrices and two vectors, on the device that ops are asked of. */
+struct work {
+    const struct group *group;
+    hob_tensor *in[INPUTS];
+    hob_tensor **keep; /* where results go; NULL: nowhere */
+};
+
+struct group {
+    const char *name;
+    void (*ops)(hob_scope *scope, hob_tensor *const *in, hob_tensor **out);
+    int streams; /* matrices that have to be read and written */
+    int results;
+};
+
+/* ---- groups ---- */
+
+static void one(hob_scope *scope, hob_tensor *const *in, hob_tensor **out)
+{
+    out[0] = hob_neg(scope, in[0]);
+}
+
+static void residual(hob_scope *scope, hob_tensor *const *in, hob_tensor **out)
+{
+    out[1] = hob_add(scope, in[0], in[1]);
+    out[0] = hob_layer_norm(scope, out[1], in[2], in[3], 1e-5);
+}
+
+static void norm_gelu(hob_scope *scope, hob_tensor *const *in, hob_tensor **out)
+{
+    hob_tensor *y = hob_layer_norm(scope, in[0], in[2], in[3], 1e-5);
+
+    out[0] = hob_gelu(scope, hob_move(scope, y));
+}
+
+static void rms_gate(hob_scope *scope, hob_tensor *const *in, hob_tensor **out)
+{
+    hob_tensor *y = hob_rms_norm(scope, in[0], in[2], 1e-5);
+
+    out[0] = hob_mul(scope, hob_move(scope, y), hob_silu(scope, in[1]));
+}
+
+static void masked(hob_scope *scope, hob_tensor *const *in, hob_tensor **out)
+{
+    out[0] = hob_softmax(
+        scope,
+        hob_add(scope, hob_mul_scalar(scope, in[0], hob_f64(0.125)), in[1]),
+        -1);
+}
+
+static void turned(hob_scope *scope, hob_tensor *const *in, hob_tensor **out)
+{
+    hob_tensor *y = hob_swap_dims(scope, hob_relu(scope, in[0]), 0, 1);
+
+    out[0] =
+        hob_add(scope, hob_move(scope, y), hob_swap_dims(scope, in[1], 0, 1));
+}
+
+static const struct group groups[] = {
+    {"neg", one, 2, 1},
+    {"residual add, layer norm", residual, 4, 2},
+    {"layer norm, gelu", norm_gelu, 2, 1},
+    {"rms norm times silu", rms_gate, 3, 1},
+    {"scale, add, softmax", masked, 3, 1},
+    {"relu, turn, add", turned, 3, 1},
+};
+enum { GROUPS = sizeof(groups) / sizeof(groups[0]) };
+
+/* ---- runs ---- */
+
+static hob_status run(hob_scope *scope, void *context)
+{
+    const struct work *work = context;
+    hob_tensor *out[RESULTS];
+
+    work->group->ops(scope, work->in, out);
+    for (int i = 0; i < work->group->results && work->keep; i++)
+        work->keep[i] = out[i];
+    return hob_eval(out, (uint32_t)work->group->results, NULL);
+}
+
+static void make_inputs(struct work *work, hob_scope *scope, hob_device *device,
+                        struct shape shape, hob_dtype dtype)
+{
+    const int64_t sizes[] = {shape.rows, shape.columns};
+
+    for (int i = 0; i < INPUTS; i++)
+        work->in[i] = hob_random_uniform(scope, i < 2 ? sizes : sizes + 1,
+                                         i < 2 ? 2 : 1, -1, 1, device, dtype);
+}
+
+/* How far DEVICES are from each other on a few rows; negative: no results. */
+static double difference(hob_scope *root, hob_device *const *devices,
+                         struct work *work, struct shape shape, hob_dtype dtype)
+{
+    hob_tensor *results[2][RESULTS] = {{NULL}}, *pair[2];
+    hob_scope *scope = hob_scope_child(root);
+    double off = 0;
+
+    shape.rows = 33;
+    for (int i = 0; i < 2; i++) {
+        hob_seed(root, 7);
+        make_inputs(work, scope, devices[i], shape, dtype);
+        work->keep = results[i];
+        if (run(scope, work))
+            off = -1;
+    }
+    work->keep = NULL;
+    for (int i = 0; i < work->group->results && off >= 0; i++) {
+        double one_off;
+
+        pair[0] = results[1][i];
+        pair[1] = results[0][i];
+        one_off = timing_difference(pair);
+        if (one_off < 0 || one_off > off)
+            off = one_off;
+    }
+    hob_scope_close(scope);
+    return off;
+}
+
+static void measure(hob_scope *root, hob_device *const *devices,
+                    const struct group *group, struct shape shape,
+                    hob_dtype dtype)
+{
+    const double bytes = (double)group->streams * (double)shape.rows *
+                         (double)shape.columns * hob_dtype_size(dtype);
+    struct work work = {.group = group};
+    const double off = difference(root, devices, &work, shape, dtype);
+    double seconds[2];
+
+    for (int i = 0; i < 2; i++) {
+        hob_scope *scope = hob_scope_child(root);
+
+        make_inputs(&work, scope, devices[i], shape, dtype);
+        (void)!hob_eval(work.in, INPUTS, NULL);
+        seconds[i] = timing_of(scope, devices[i], run, &work, NULL);
+        hob_scope_close(scope);
+    }
+    printf("%-26s %-5s %5d x %5d  %9.3f ms %6.3f TB/s one by one, %9.3f ms "
+           "%6.3f TB/s fused, off by %.1e\n",
+           group->name, hob_dtype_name(dtype), (int)shape.rows,
+           (int)shape.columns, 1e3 * seconds[0], 1e-12 * bytes / seconds[0],
+           1e3 * seconds[1], 1e-12 * bytes / seconds[1], off);
+    fflush(stdout);
+}
+
+/* Kernels are there when they are to run, not a while later. */
+static void wait_for_compilers(hob_scope *scope, hob_device *device)
+{
+    void *instance = NULL;
+    const struct hob_fused_compute *fused = hob_scope_host(scope)->interface(
+        device, HOB_FUSED_COMPUTE, HOB_FUSED_COMPUTE_VERSION, &instance);
+
+    if (fused && fused->set_waits)
+        fused->set_waits(instance, 1);
+}
+
+int main(int argc, char **argv)
+{
+    static const hob_dtype dtypes[] = {HOB_DTYPE_F32, HOB_DTYPE_BF16};
+    struct hob_runtime_options options = HOB_RUNTIME_OPTIONS_INIT;
+    hob_error error = HOB_ERROR_INIT;
+    hob_device *devices[2] = {NULL, NULL};
+    hob_runtime *runtime = NULL;
+    hob_scope *root;
+    char spec[128];
+
+    if (argc < 2) {
+        fprintf(stderr, "usage: groups DEVICE [PART-OF-A-CASE'S-NAME...]\n");
+        return 2;
+    }
+    options.policy = HOB_POLICY_REPORT;
+    snprintf(spec, sizeof(spec), "fusion(%s)", argv[1]);
+    if (hob_runtime_open(&options, &runtime, &error) ||
+        hob_device_open(runtime, argv[1], &devices[0], &error) ||
+        hob_device_open(runtime, spec, &devices[1], &error)) {
+        fprintf(stderr, "groups: %s\n", error.message);
+        return 1;
+    }
+    root = hob_scope_open(runtime);
+    wait_for_compilers(root, devices[1]);
+    for (int g = 0; g < GROUPS; g++)
+        for (int d = 0; d < 2; d++)
+            for (int s = 0; s < SHAPES; s++)
+                if (timing_is_asked_for(groups[g].name, argc, argv))
+                    measure(root, devices, &groups[g], shapes[s], dtypes[d]);
+    hob_scope_close(root);
+    hob_device_unref(devices[0]);
+    hob_device_unref(devices[1]);
+    return hob_runtime_close(runtime, NULL) != HOB_OK;
+}

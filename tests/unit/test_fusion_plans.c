@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Groups that were planned before: the plan is found again for the same nodes
+ * with other numbers, and for no others.
+ */
+#include "hob_check.h"
+#include "test_device.h"
+
+#include <hob/hob.h>
+
+#include <pthread.h>
+
+enum { ROWS = 6, COLUMNS = 9, SIZE = ROWS * COLUMNS, ROUNDS = 4, THREADS = 4 };
+
+static hob_runtime *runtime;
+static hob_device *plain, *lazy;
+
+static void setup(void)
+{
+    struct hob_runtime_options options = HOB_RUNTIME_OPTIONS_INIT;
+    hob_error error = HOB_ERROR_INIT;
+
+    options.policy = HOB_POLICY_REPORT;
+    options.exclusive = 1;
+    options.plugin_paths = test_device_paths(&options.plugin_path_count);
+    options.threads = 2;
+    ck_assert_hob_ok(hob_runtime_open(&options, &runtime, &error));
+    ck_assert_hob_ok(test_device_open(runtime, "flex", &plain, &error));
+    ck_assert_hob_ok(test_device_open(runtime, "fusion(flex)", &lazy, &error));
+}
+
+static void teardown(void)
+{
+    hob_error error = HOB_ERROR_INIT;
+
+    hob_device_unref(plain);
+    hob_device_unref(lazy);
+    ck_assert_hob_ok(hob_runtime_close(runtime, &error));
+}
+
+static hob_tensor *matrix(hob_scope *scope, hob_device *device, int64_t rows,
+                          int64_t columns, float first)
+{
+    const int64_t shape[] = {rows, columns};
+    float data[SIZE];
+
+    for (int i = 0; i < rows * columns; i++)
+        data[i] = first + (float)(i % 7) - 3;
+    return hob_from_f32(scope, device, data, shape, 2);
+}
+
+/* Each is an earlier one but for one thing that a plan depends on. */
+enum variant {
+    PLAIN,
+    ROW,     /* the second input is broadcast */
+    COLUMN,  /* likewise, the other way */
+    SAME,    /* both inputs are one tensor */
+    ASKED,   /* a value in the middle is asked for besides */
+    OVER_0,  /* the reduction goes over another dimension */
+    OTHER,   /* another op */
+    WIDE,    /* of another dtype */
+    DROPPED, /* nobody has the value in the middle */
+    READ,    /* nobody, but what is put off reads it */
+    FOLD,    /* the reduction reads an input */
+    NARROW,  /* that has shorter rows */
+    VARIANTS /* and numbers differ by the round */
+};
+
+/* The value in the middle of VARIANT, made in SCOPE. */
+static hob_tensor *make_middle(hob_scope *scope, hob_device *device,
+                               enum variant variant, double number)
+{
+    hob_tensor *a = matrix(scope, device, ROWS, variant == NARROW ? 5 : COLUMNS,
+                           (float)number);
+    hob_tensor *b = a;
+
+    if (variant == FOLD || variant == NARROW)
+        return a;
+    if (variant != SAME)
+        b = matrix(scope, device, variant == ROW ? 1 : ROWS,
+                   variant == COLUMN ? 1 : COLUMNS, 2);
+    if (variant == WIDE) {
+        a = hob_cast(scope, a, HOB_DTYPE_F64);
+        b = hob_cast(scope, b, HOB_DTYPE_F64);
+    }
+    return hob_mul_scalar(scope, hob_add(scope, a, b), hob_f64(number));
+}
+
+/* Compute VARIANT on DEVICE with NUMBER in it; what it gives goes to OUT. */
+static void compute(hob_device *device, enum variant variant, double number,
+                    double out[2 * SIZE])
+{
+    hob_error error = HOB_ERROR_INIT;
+    hob_scope *scope = hob_scope_open(runtime);
+    hob_scope *first = hob_scope_child(scope);
+    hob_tensor *middle = make_middle(first, device, variant, number);
+    hob_tensor *sum = middle, *read = middle, *asked[2];
+
+    if (variant != FOLD && variant != NARROW)
+        sum = variant == OTHER ? hob_exp(first, sum) : hob_relu(first, sum);
+    sum = hob_sum_dim(first, sum, variant == OVER_0 ? 0 : 1);
+    sum = hob_add_scalar(scope, sum, hob_f64(0.25 * number));
+    if (variant == READ)
+        read = hob_neg(scope, middle);
+    if (variant == DROPPED || variant == READ)
+        hob_scope_close(first);
+    asked[0] = sum;
+    asked[1] = middle;
+    ck_assert_hob_ok(hob_eval(asked, variant == ASKED ? 2 : 1, &error));
+    memset(out, 0, 2 * SIZE * sizeof(double));
+    ck_assert_hob_ok(
+        hob_read_f64(sum, out, variant == OVER_0 ? COLUMNS : ROWS, &error));
+    if (variant != DROPPED)
+        ck_assert_hob_ok(
+            hob_read_f64(read, out + SIZE, hob_tensor_count(read), &error));
+    hob_scope_close(scope);
+}
+
+static int is_right(enum variant variant, double number)
+{
+    double got[2 * SIZE], want[2 * SIZE];
+
+    compute(lazy, variant, number, got);
+    compute(plain, variant, number, want);
+    return !memcmp(got, want, sizeof(got)); /* elements are as one by one */
+}
+
+static uint64_t count_hits(void)
+{
+    struct hob_fusion_stats stats = HOB_FUSION_STATS_INIT;
+    hob_error error = HOB_ERROR_INIT;
+
+    ck_assert_hob_ok(hob_fusion_report(lazy, &stats, &error));
+    return stats.plan_hits;
+}
+
+START_TEST(test_fusion_plans_are_found_again)
+{
+    ck_assert_int_eq(is_right((enum variant)_i, 1), 1);
+    for (int round = 2; round < ROUNDS; round++) {
+        const uint64_t before = count_hits();
+
+        ck_assert_int_eq(is_right((enum variant)_i, round), 1);
+        ck_assert_uint_gt(count_hits(), before);
+    }
+}
+END_TEST
+
+/* More of them than are kept, in turns: none takes another's. */
+START_TEST(test_fusion_plans_are_told_apart)
+{
+    for (int round = 1; round < ROUNDS; round++)
+        for (int variant = 0; variant < VARIANTS; variant++)
+            ck_assert_msg(is_right((enum variant)variant, round),
+                          "variant %d, round %d", variant, round);
+}
+END_TEST
+
+/* Two by two, so that the plan is there. */
+START_TEST(test_fusion_plans_differ_from_each_other)
+{
+    for (int variant = 0; variant < VARIANTS; variant++)
+        for (int round = 1; round < ROUNDS; round++) {
+            ck_assert_int_eq(is_right((enum variant)_i, round), 1);
+            ck_assert_msg(is_right((enum variant)variant, round),
+                          "variant %d, round %d", variant, round);
+        }
+}
+END_TEST
+
+static void *use(void *context)
+{
+    const int first = (int)(uintptr_t)context;
+
+    for (int i = 0; i < 60; i++)
+        if (!is_right((enum variant)((first + i / 3) % VARIANTS), 1 + i % 5))
+            return NULL;
+    return runtime;
+}
+
+START_TEST(test_fusion_plans_of_several_threads)
+{
+    pthread_t threads[THREADS];
+    void *right;
+
+    for (uintptr_t i = 0; i < THREADS; i++)
+        ck_assert_int_eq(
+            pthread_create(&threads[i], NULL, use, (void *)(i / 2)), 0);
+    for (int i = 0; i < THREADS; i++) {
+        ck_assert_int_eq(pthread_join(threads[i], &right), 0);
+        ck_assert_ptr_nonnull(right);
+    }
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("fusion_plans");
+    TCase *tc = tcase_create("fusion_plans");
+
+    tcase_add_checked_fixture(tc, setup, teardown);
+    tcase_add_loop_test(tc, test_fusion_plans_are_found_again, 0, VARIANTS);
+    tcase_add_test(tc, test_fusion_plans_are_told_apart);
+    tcase_add_loop_test(tc, test_fusion_plans_differ_from_each_other, 0,
+                        VARIANTS);
+    tcase_add_test(tc, test_fusion_plans_of_several_threads);
+    suite_add_tcase(suite, tc);
+    return hob_check_main(suite);
+}

@@ -1,0 +1,497 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Ops that put elements in other places, read planes at any place, or
+ * transform rows, on any device against loops in double: im2col and back,
+ * grid_sample and its gradients, interpolate where it moves nothing, rfft and
+ * irfft. test_differential has pad, roll, triu and tril.
+ */
+#include "hob_check.h"
+#include "op_fixture.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MOST = 1 << 16, DTYPES = 4 };
+
+static const hob_dtype dtypes[DTYPES] = {HOB_DTYPE_F64, HOB_DTYPE_F32,
+                                         HOB_DTYPE_F16, HOB_DTYPE_BF16};
+static struct op_fixture f;
+static double data[MOST], data2[MOST], data3[MOST], wanted[MOST], wanted2[MOST];
+static uint64_t state = 17;
+
+static void teardown(void)
+{
+    op_fixture_close(&f);
+}
+
+/* Device and dtype of loop number I. */
+static hob_dtype open_for(int i)
+{
+    op_fixture_open(&f, i % OP_DEVICE_COUNT);
+    return dtypes[i / OP_DEVICE_COUNT];
+}
+
+enum { LOOPS = OP_DEVICE_COUNT * DTYPES };
+
+/* COUNT eighths up to SPAN, which every dtype holds. */
+static void fill(double *out, int64_t count, double span)
+{
+    ck_assert_int_le(count, MOST);
+    for (int64_t i = 0; i < count; i++)
+        out[i] = rint(op_random(&state) * span * 8) / 8;
+}
+
+/* DATA [a, .., b] as a tensor whose last two dimensions are turned in memory,
+ * where IS_TURNED; the numbers stay where they are. */
+static hob_tensor *made(hob_dtype dtype, const double *from,
+                        const int64_t *shape, int32_t rank, int is_turned)
+{
+    hob_tensor *t = op_tensor(&f, dtype, from, shape, rank);
+
+    if (is_turned && rank > 1)
+        t = hob_swap_dims(
+            f.scope, hob_contiguous(f.scope, hob_swap_dims(f.scope, t, -2, -1)),
+            -2, -1);
+    return t;
+}
+
+static double tolerance_of(hob_dtype dtype)
+{
+    return dtype == HOB_DTYPE_F64   ? 1e-12
+           : dtype == HOB_DTYPE_F32 ? 2e-5
+           : dtype == HOB_DTYPE_F16 ? 0x1p-9
+                                    : 0x1p-6;
+}
+
+/* ---- windows as columns ---- */
+
+static const struct columns {
+    int64_t n, c, h, w;
+    int64_t kernel[2], stride[2], padding[2], dilation[2];
+} columns[] = {
+    {2, 3, 8, 9, {3, 3}, {2, 2}, {1, 1}, {1, 1}},
+    {1, 2, 5, 7, {1, 4}, {1, 3}, {0, 3}, {1, 2}},
+    {3, 1, 11, 4, {2, 2}, {5, 1}, {2, 0}, {4, 1}},
+    {1, 1, 1, 1, {3, 3}, {1, 1}, {1, 1}, {1, 1}},
+    {0, 2, 3, 3, {2, 2}, {1, 1}, {0, 0}, {1, 1}},
+};
+
+enum { COLUMNS = sizeof(columns) / sizeof(columns[0]) };
+
+/* The element of a plane that tap (KY, KX) of window (Y, X) is; -1: none. */
+static int64_t element(const struct columns *c, int64_t ky, int64_t kx,
+                       int64_t y, int64_t x)
+{
+    y = y * c->stride[0] + ky * c->dilation[0] - c->padding[0];
+    x = x * c->stride[1] + kx * c->dilation[1] - c->padding[1];
+    return y < 0 || y >= c->h || x < 0 || x >= c->w ? -1 : y * c->w + x;
+}
+
+static void check_columns(const struct columns *c, hob_dtype dtype)
+{
+    const int64_t size[2] = {c->h, c->w};
+    const int64_t plane[4] = {c->n, c->c, c->h, c->w};
+    const int64_t taps = c->kernel[0] * c->kernel[1];
+    int64_t windows[2], flat[3], at = 0;
+    hob_tensor *y;
+
+    for (int i = 0; i < 2; i++)
+        windows[i] = (size[i] + 2 * c->padding[i] -
+                      c->dilation[i] * (c->kernel[i] - 1) - 1) /
+                         c->stride[i] +
+                     1;
+    flat[0] = c->n;
+    flat[1] = c->c * taps;
+    flat[2] = windows[0] * windows[1];
+    fill(data, c->n * c->c * c->h * c->w, 4);
+    fill(data2, flat[0] * flat[1] * flat[2], 4);
+    memset(wanted2, 0, sizeof(wanted2));
+    for (int64_t p = 0; p < c->n * c->c; p++)
+        for (int64_t k = 0; k < taps; k++)
+            for (int64_t i = 0; i < flat[2]; i++, at++) {
+                const int64_t from =
+                    element(c, k / c->kernel[1], k % c->kernel[1],
+                            i / windows[1], i % windows[1]);
+
+                wanted[at] = from < 0 ? 0 : data[p * c->h * c->w + from];
+                if (from >= 0)
+                    wanted2[p * c->h * c->w + from] += data2[at];
+            }
+    y = hob_im2col(f.scope, made(dtype, data, plane, 4, 1), c->kernel, 2,
+                   c->stride, 2, c->padding, 2, c->dilation, 2);
+    op_check(&f, "im2col", y, wanted, at, 0);
+    y = hob_col2im(f.scope, made(dtype, data2, flat, 3, 1), size, 2, c->kernel,
+                   2, c->stride, 2, c->padding, 2, c->dilation, 2);
+    op_check(&f, "col2im", y, wanted2, c->n * c->c * c->h * c->w,
+             tolerance_of(dtype));
+}
+
+START_TEST(test_places_columns)
+{
+    const hob_dtype dtype = open_for(_i);
+
+    for (int i = 0; i < COLUMNS && f.device; i++)
+        check_columns(&columns[i], dtype);
+}
+END_TEST
+
+/* ---- planes read at any place ---- */
+
+enum { ZEROS, BORDER, REFLECTION };
+
+static const struct grid {
+    int64_t n, c, h, w, oh, ow;
+} grids[] = {
+    {1, 1, 1, 1, 1, 1},   {2, 3, 5, 7, 4, 3},  {3, 1, 1, 9, 8, 1},
+    {1, 17, 6, 2, 9, 11}, {2, 9, 5, 6, 1, 37}, {1, 2, 3, 3, 0, 5},
+    {2, 0, 3, 3, 2, 2},
+};
+
+enum { GRIDS = sizeof(grids) / sizeof(grids[0]) };
+
+struct ways {
+    int is_nearest, padding, corners;
+};
+
+/* Where G lies in SIZE elements; *SLOPE how that changes with it. */
+static double place(const struct ways *ways, double g, int64_t size,
+                    double *slope)
+{
+    const double last = (double)size - 1;
+    const double low = ways->corners ? 0 : -0.5;
+    const double span = ways->corners ? last : (double)size;
+    double p = g * span / 2 + last / 2;
+
+    *slope = span / 2;
+    if (ways->padding == REFLECTION && span == 0) {
+        p *= 0;
+        *slope = 0;
+    } else if (ways->padding == REFLECTION) {
+        const double away = fabs(p - low), turns = floor(away / span);
+
+        *slope *= p < low ? -1 : 1;
+        p = away - turns * span;
+        if (fmod(turns, 2) != 0) {
+            p = span - p;
+            *slope = -*slope;
+        }
+        p += low;
+    }
+    if (ways->padding != ZEROS) {
+        *slope = p < 0 || p > last ? 0 : *slope;
+        p = p > last ? last : p < 0 ? 0 : p;
+    }
+    return p;
+}
+
+struct corner {
+    int64_t at;
+    double weight, by_x, by_y;
+};
+
+/* The elements that place (GX, GY) reads; none where it is no number. */
+static int corners_of(const struct grid *g, const struct ways *ways, double gx,
+                      double gy, struct corner *out)
+{
+    double slope_x, slope_y;
+    double x = place(ways, gx, g->w, &slope_x);
+    double y = place(ways, gy, g->h, &slope_y);
+    int count = 0;
+
+    if (!isfinite(x) || !isfinite(y))
+        return 0;
+    if (ways->is_nearest) {
+        x = rint(x);
+        y = rint(y);
+    }
+    for (int i = 0; i < (ways->is_nearest ? 1 : 4); i++) {
+        const double column = floor(x) + (i & 1), row = floor(y) + (i >> 1);
+        const double wx = i & 1 ? x - floor(x) : 1 - (x - floor(x));
+        const double wy = i >> 1 ? y - floor(y) : 1 - (y - floor(y));
+
+        if (row < 0 || row >= (double)g->h || column < 0 ||
+            column >= (double)g->w)
+            continue;
+        out[count].at = (int64_t)row * g->w + (int64_t)column;
+        out[count].weight = wx * wy;
+        out[count].by_x = ways->is_nearest ? 0 : (i & 1 ? wy : -wy) * slope_x;
+        out[count].by_y = ways->is_nearest ? 0 : (i >> 1 ? wx : -wx) * slope_y;
+        count++;
+    }
+    return count;
+}
+
+/* A place that is no number reads NaN between elements, and nothing else. */
+static int is_lost(const struct grid *g, const struct ways *ways,
+                   const double *at)
+{
+    double slope;
+
+    return !ways->is_nearest && (!isfinite(place(ways, at[0], g->w, &slope)) ||
+                                 !isfinite(place(ways, at[1], g->h, &slope)));
+}
+
+static void expect_grid(const struct grid *g, const struct ways *ways)
+{
+    const int64_t m = g->oh * g->ow, area = g->h * g->w;
+
+    memset(wanted2, 0, sizeof(wanted2));
+    for (int64_t i = 0; i < g->n * g->c * m; i++) {
+        const int64_t plane = i / m, at = plane / g->c * m + i % m;
+        struct corner corners[4];
+        const int count =
+            corners_of(g, ways, data2[2 * at], data2[2 * at + 1], corners);
+
+        wanted[i] = is_lost(g, ways, &data2[2 * at]) ? NAN : 0;
+        for (int k = 0; k < count; k++) {
+            wanted[i] += corners[k].weight * data[plane * area + corners[k].at];
+            wanted2[plane * area + corners[k].at] +=
+                corners[k].weight * data3[i];
+        }
+    }
+}
+
+/* The gradient of the grid, to WANTED. */
+static void expect_places(const struct grid *g, const struct ways *ways)
+{
+    const int64_t m = g->oh * g->ow, area = g->h * g->w;
+
+    memset(wanted, 0, sizeof(wanted));
+    for (int64_t i = 0; i < g->n * g->c * m; i++) {
+        const int64_t plane = i / m, at = plane / g->c * m + i % m;
+        struct corner corners[4];
+        const int count =
+            corners_of(g, ways, data2[2 * at], data2[2 * at + 1], corners);
+
+        for (int k = 0; k < count; k++) {
+            const double x = data[plane * area + corners[k].at] * data3[i];
+
+            wanted[2 * at] += corners[k].by_x * x;
+            wanted[2 * at + 1] += corners[k].by_y * x;
+        }
+    }
+}
+
+static void check_grid(const struct grid *g, const struct ways *ways,
+                       hob_dtype dtype)
+{
+    const int64_t in[4] = {g->n, g->c, g->h, g->w};
+    const int64_t places[4] = {g->n, g->oh, g->ow, 2};
+    const int64_t out[4] = {g->n, g->c, g->oh, g->ow};
+    const int64_t count = g->n * g->oh * g->ow * 2;
+    hob_tensor *x, *grid, *grad, *d_x = NULL, *d_grid = NULL;
+    char what[64];
+
+    fill(data, g->n * g->c * g->h * g->w, 4);
+    fill(data2, count, 2.5);
+    if (count > 20) {
+        data2[3] = NAN;
+        data2[8] = INFINITY;
+        data2[13] = -INFINITY;
+    }
+    fill(data3, g->n * g->c * g->oh * g->ow, 2);
+    x = made(dtype, data, in, 4, 1);
+    grid = made(dtype, data2, places, 4, 1);
+    grad = made(dtype, data3, out, 4, 0);
+    snprintf(what, sizeof(what), "grid %d%d%d of %d x %d", ways->is_nearest,
+             ways->padding, ways->corners, (int)g->h, (int)g->w);
+    expect_grid(g, ways);
+    op_check(&f, what,
+             hob_grid_sample(
+                 f.scope, x, grid, (enum hob_grid_sample_mode)ways->is_nearest,
+                 (enum hob_grid_sample_padding)ways->padding, ways->corners),
+             wanted, g->n * g->c * g->oh * g->ow, 4 * tolerance_of(dtype));
+    ck_assert_int_eq(hob_grid_sample_backward(
+                         f.scope, x, grid, grad,
+                         (enum hob_grid_sample_backward_mode)ways->is_nearest,
+                         (enum hob_grid_sample_backward_padding)ways->padding,
+                         ways->corners, &d_x, &d_grid),
+                     HOB_OK);
+    op_check(&f, what, d_x, wanted2, g->n * g->c * g->h * g->w,
+             16 * tolerance_of(dtype));
+    expect_places(g, ways);
+    /* The slope of what is no number is 0, or none either. */
+    op_read(&f, d_grid, data3, count);
+    for (int64_t i = 0; i < count; i++)
+        if (isnan(data3[i]) && is_lost(g, ways, &data2[i / 2 * 2]))
+            wanted[i] = NAN;
+    op_check(&f, what, d_grid, wanted, count, 64 * tolerance_of(dtype));
+}
+
+START_TEST(test_places_grid)
+{
+    const hob_dtype dtype = open_for(_i);
+
+    for (int k = 0; k < 12 && f.device; k++) {
+        const struct ways ways = {k % 2, k / 2 % 3, k / 6};
+
+        for (int i = 0; i < GRIDS; i++)
+            check_grid(&grids[i], &ways, dtype);
+    }
+}
+END_TEST
+
+/* Where all places are elements, Lanczos's filter reads them as they are and
+ * nothing else, and so does its gradient. */
+START_TEST(test_places_resize_of_whole_places)
+{
+    const int64_t shape[4] = {1, 2, 4, 5};
+    const hob_dtype dtype = open_for(_i);
+
+    fill(data, 40, 4);
+    if (_i % OP_DEVICE_COUNT) /* a body multiplies matrices */
+        data[7] = INFINITY;
+    for (int corners = 0; corners < 2 && f.device; corners++) {
+        hob_tensor *x = made(dtype, data, shape, 4, 1);
+
+        op_check(&f, "interpolate",
+                 hob_interpolate(f.scope, x, shape + 2, 2,
+                                 HOB_INTERPOLATE_MODE_LANCZOS3, corners),
+                 data, 40, 0);
+        op_check(&f, "interpolate_backward",
+                 hob_interpolate_backward(
+                     f.scope, x, shape + 2, 2,
+                     HOB_INTERPOLATE_BACKWARD_MODE_LANCZOS3, corners),
+                 data, 40, 0);
+    }
+}
+END_TEST
+
+/* ---- transforms ---- */
+
+static const struct transform {
+    int64_t outer, given, inner; /* x; along its middle dimension */
+    int64_t n;
+} transforms[] = {
+    {3, 1, 1, 1},   {2, 2, 3, 2},     {1, 3, 4, 3},   {5, 4, 1, 4},
+    {2, 7, 2, 7},   {1, 12, 3, 12},   {3, 30, 1, 30}, {1, 49, 2, 49},
+    {2, 64, 3, 64}, {1, 210, 2, 210}, {7, 5, 3, 11},  {3, 16, 1, 10},
+    {2, 9, 2, 16},  {1, 26, 1, 26},   {0, 4, 2, 4},   {1, 1024, 1, 1024},
+};
+
+enum { TRANSFORMS = sizeof(transforms) / sizeof(transforms[0]) };
+
+static const double two_pi = 6.28318530717958647693;
+
+/* Row (O, I) of [outer, COUNT, inner]: element K. */
+static int64_t at_row(const struct transform *t, int64_t count, int64_t o,
+                      int64_t k, int64_t i)
+{
+    return (o * count + k) * t->inner + i;
+}
+
+static void expect_transform(const struct transform *t)
+{
+    const int64_t half = t->n / 2 + 1;
+
+    for (int64_t o = 0; o < t->outer; o++)
+        for (int64_t i = 0; i < t->inner; i++)
+            for (int64_t k = 0; k < half; k++) {
+                double re = 0, im = 0;
+
+                for (int64_t j = 0; j < t->n && j < t->given; j++) {
+                    const double x = data[at_row(t, t->given, o, j, i)];
+                    const double a =
+                        two_pi * (double)(j * k % t->n) / (double)t->n;
+
+                    re += x * cos(a);
+                    im -= x * sin(a);
+                }
+                wanted[at_row(t, half, o, k, i)] = re;
+                wanted2[at_row(t, half, o, k, i)] = im;
+            }
+}
+
+static void expect_inverse(const struct transform *t)
+{
+    const int64_t half = t->n / 2 + 1;
+
+    for (int64_t o = 0; o < t->outer; o++)
+        for (int64_t i = 0; i < t->inner; i++)
+            for (int64_t j = 0; j < t->n; j++) {
+                double sum = 0;
+
+                for (int64_t k = 0; k < half && k < t->given; k++) {
+                    const int64_t at = at_row(t, t->given, o, k, i);
+                    const double a =
+                        two_pi * (double)(j * k % t->n) / (double)t->n;
+                    const int is_alone = k == 0 || 2 * k == t->n;
+
+                    sum += (is_alone ? 1 : 2) *
+                           (data[at] * cos(a) -
+                            (is_alone ? 0 : data2[at]) * sin(a));
+                }
+                wanted[at_row(t, t->n, o, j, i)] = sum / (double)t->n;
+            }
+}
+
+static void check_transform(const struct transform *t, hob_dtype dtype,
+                            int is_turned)
+{
+    const int64_t shape[3] = {t->outer, t->given, t->inner};
+    const int64_t rows = t->outer * t->inner, half = t->n / 2 + 1;
+    /* Sums of n numbers up to 4. */
+    const double tolerance = tolerance_of(dtype) * (1 + sqrt((double)t->n));
+    hob_tensor *x, *re = NULL, *im = NULL;
+    char what[64];
+
+    snprintf(what, sizeof(what), "rfft of %d rows of %d", (int)rows, (int)t->n);
+    fill(data, rows * t->given, 4);
+    fill(data2, rows * t->given, 4);
+    x = made(dtype, data, shape, 3, is_turned);
+    expect_transform(t);
+    ck_assert_int_eq(hob_rfft(f.scope, x, 1, hob_i64(t->n), &re, &im), HOB_OK);
+    op_check(&f, what, re, wanted, rows * half, tolerance);
+    op_check(&f, what, im, wanted2, rows * half, tolerance);
+    expect_inverse(t);
+    op_check(&f, what,
+             hob_irfft(f.scope, x, made(dtype, data2, shape, 3, !is_turned), -2,
+                       hob_i64(t->n)),
+             wanted, rows * t->n, tolerance);
+}
+
+START_TEST(test_places_transforms)
+{
+    const hob_dtype dtype = open_for(_i);
+
+    for (int i = 0; i < TRANSFORMS && f.device; i++)
+        for (int is_turned = 0; is_turned < 2; is_turned++)
+            check_transform(&transforms[i], dtype, is_turned);
+}
+END_TEST
+
+/* Rows as long as a group holds, and the least that it does not. */
+START_TEST(test_places_long_transforms)
+{
+    static const struct transform longest[] = {
+        {1, 4096, 1, 4096}, {1, 2025, 1, 2025}, {1, 4100, 1, 4100}};
+
+    op_fixture_open(&f, 1);
+    for (int i = 0; i < 3 && f.device; i++)
+        for (int k = 0; k < 2; k++)
+            check_transform(&longest[i], dtypes[k], 0);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("places");
+    TCase *tc = tcase_create("places");
+    SRunner *runner = srunner_create(suite);
+    int failed;
+
+    tcase_set_timeout(tc, 60);
+    tcase_add_checked_fixture(tc, NULL, teardown);
+    tcase_add_loop_test(tc, test_places_columns, 0, LOOPS);
+    tcase_add_loop_test(tc, test_places_grid, 0, LOOPS);
+    tcase_add_loop_test(tc, test_places_resize_of_whole_places, 0, LOOPS);
+    tcase_add_loop_test(tc, test_places_transforms, 0, LOOPS);
+    tcase_add_test(tc, test_places_long_transforms);
+    suite_add_tcase(suite, tc);
+    srunner_run_all(runner, CK_ENV);
+    failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed != 0;
+}
