@@ -4,6 +4,7 @@
 #include "device.h"
 #include "plan.h"
 
+#include <cube/background.h>
 #include <cube/message.h>
 
 #include <stdio.h>
@@ -14,8 +15,14 @@ static void *open_library(void *opened)
 {
     struct ccu_device *device = opened;
     struct ccu_blas *blas = &device->blas;
-    const int is_pushed = ccu_enter(device);
+    int is_pushed;
 
+    if (!cube_background_begin()) {
+        snprintf(blas->problem, sizeof(blas->problem),
+                 "the process is about to end");
+        return NULL;
+    }
+    is_pushed = ccu_enter(device);
     if (ccu_cublas_open(&blas->cublas, device->instance->find,
                         device->options.cublas_dir, blas->problem)) {
         const int result = blas->cublas.create(&blas->handle);
@@ -31,6 +38,7 @@ static void *open_library(void *opened)
                                      "%s: matrix products are slower: %s",
                                      device->name, blas->problem);
     ccu_leave(device, is_pushed);
+    cube_background_end();
     return NULL;
 }
 

@@ -3,6 +3,7 @@
 
 #include "device.h"
 
+#include <cube/background.h>
 #include <cube/message.h>
 
 #include <stdatomic.h>
@@ -14,12 +15,18 @@ static void *open_library(void *opened)
     struct ccu_device *device = opened;
     struct ccu_compiler *compiler = &device->compiler;
 
+    if (!cube_background_begin()) {
+        snprintf(compiler->problem, sizeof(compiler->problem),
+                 "the process is about to end");
+        return NULL;
+    }
     compiler->is_open =
         (uint32_t)ccu_nvrtc_open(&compiler->nvrtc, device->instance->find,
                                  device->options.nvrtc_dir, compiler->problem);
     if (compiler->is_open &&
         compiler->nvrtc.version(&compiler->major, &compiler->minor))
         compiler->major = compiler->minor = 0;
+    cube_background_end();
     return NULL;
 }
 

@@ -21,6 +21,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 enum { NONE = HOB_FUSED_NONE };
@@ -285,6 +286,50 @@ START_TEST(test_fuse_is_busy_first)
     fused->release(&noting.device, kernel);
     ck_assert_int_eq(noting.compiled, 1);
     ck_assert_int_eq(noting.kernels, 1);
+}
+END_TEST
+
+/* What a compiler's library does at exit(): no thread may be inside then. */
+static void free_library(void)
+{
+    pthread_mutex_lock(&noting.lock);
+    if (noting.inside)
+        _exit(9);
+    pthread_mutex_unlock(&noting.lock);
+}
+
+static void *open_gate_soon(void *unused)
+{
+    (void)unused;
+    usleep(50 * 1000);
+    open_gate();
+    return NULL;
+}
+
+START_TEST(test_fuse_ends_before_the_process)
+{
+    pthread_t thread;
+    int status = 0;
+    pid_t child;
+    void *kernel;
+
+    fflush(NULL);
+    child = fork();
+    ck_assert_int_ge(child, 0);
+    if (!child) {
+        if (atexit(free_library))
+            _exit(2);
+        kernel = compile_sum(1, HOB_OK);
+        if (run(kernel) != HOB_ERR_BUSY)
+            _exit(3);
+        wait_inside(1);
+        if (pthread_create(&thread, NULL, open_gate_soon, NULL))
+            _exit(4);
+        exit(0);
+    }
+    ck_assert_int_eq(waitpid(child, &status, 0), child);
+    ck_assert(WIFEXITED(status));
+    ck_assert_int_eq(WEXITSTATUS(status), 0);
 }
 END_TEST
 
@@ -776,6 +821,7 @@ int main(void)
 
     tcase_add_checked_fixture(tc, setup, teardown);
     tcase_add_test(tc, test_fuse_is_busy_first);
+    tcase_add_test(tc, test_fuse_ends_before_the_process);
     tcase_add_test(tc, test_fuse_compiles_classes);
     tcase_add_test(tc, test_fuse_widens_indices);
     tcase_add_test(tc, test_fuse_drops_what_is_queued);

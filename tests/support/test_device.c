@@ -49,6 +49,28 @@ void test_device_wait(hob_scope *scope, hob_device *device)
         fused->set_waits(instance, 1);
 }
 
+int test_device_offers(const char *interface, uint32_t version)
+{
+    struct hob_runtime_options options = HOB_RUNTIME_OPTIONS_INIT;
+    hob_runtime *runtime = NULL;
+    hob_device *device = NULL;
+    hob_scope *scope;
+    void *instance;
+    int is_there;
+
+    options.policy = HOB_POLICY_REPORT;
+    options.plugin_paths = test_device_paths(&options.plugin_path_count);
+    if (hob_runtime_open(&options, &runtime, NULL))
+        return 0;
+    scope = hob_scope_open(runtime);
+    is_there = !hob_device_open(runtime, test_device(), &device, NULL) &&
+               hob_scope_host(scope)->interface(device, interface, version,
+                                                &instance) != NULL;
+    hob_scope_close(scope);
+    hob_device_unref(device);
+    return !hob_runtime_close(runtime, NULL) && is_there;
+}
+
 const char *const *test_device_paths(uint32_t *out_count)
 {
     static const char *path;

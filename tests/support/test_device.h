@@ -21,6 +21,9 @@ hob_status test_device_open(hob_runtime *runtime, const char *spec,
 /* Let programs on DEVICE wait for compilers: groups are fused the first time. */
 void test_device_wait(hob_scope *scope, hob_device *device);
 
+/* Whether it opens, and offers that interface. */
+int test_device_offers(const char *interface, uint32_t version);
+
 /* The folder where its plugin and the others are, for plugin_paths; *OUT_COUNT
  * is 0 where HOB_TEST_PLUGIN_DIR is not set. It lives as long as the
  * environment. */

@@ -5,6 +5,7 @@
  * replayed. On the backend that records (tape_backend.h), or on the device that
  * HOB_TEST_DEVICE names.
  */
+#include <hob/ext/capture.h>
 #include <hob/hob.h>
 
 #include "hob_check.h"
@@ -506,6 +507,11 @@ int main(void)
     SRunner *runner;
     int failed;
 
+    if (!is_tape() && !test_device_offers(HOB_CAPTURE_INTERFACE,
+                                          HOB_CAPTURE_INTERFACE_VERSION)) {
+        printf("skipped: %s records no steps\n", test_device());
+        return 77;
+    }
     tcase_add_checked_fixture(tcase, setup, teardown);
     tcase_add_loop_test(tcase, test_capture_checked_replays, 0, 5);
     tcase_add_loop_test(tcase, test_capture_checked_trains_by_adam, 0, 2);

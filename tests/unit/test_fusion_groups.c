@@ -11,6 +11,7 @@
 #include <hob/hob.h>
 
 #include <math.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -629,6 +630,81 @@ START_TEST(test_fusion_splits_many_numbers)
 }
 END_TEST
 
+/* ---- threads ---- */
+
+enum { THREADS = 4, ROUNDS = 60, ROWS = 5, LENGTH = 33 };
+
+/* What one thread has put off and all read, and what comes of it. */
+struct shared {
+    hob_tensor *rows[ROUNDS];
+    double want[ROUNDS][ROWS * LENGTH];
+    _Atomic int failed;
+};
+
+/* H with a view in the middle of what is done to it. */
+static hob_tensor *turned(hob_scope *where, hob_tensor *h)
+{
+    h = hob_swap_dims(where, hob_mul_scalar(where, h, hob_f64(0.5)), 0, 1);
+    return hob_neg(where, h);
+}
+
+static void *use_rows(void *opaque)
+{
+    struct shared *shared = opaque;
+    hob_scope *own = hob_scope_open(runtime);
+    double got[ROWS * LENGTH];
+
+    for (int i = 0; i < ROUNDS; i++) {
+        hob_scope *step = hob_scope_child(own);
+        hob_tensor *y = turned(step, shared->rows[i]);
+
+        if (hob_read_f64(y, got, ROWS * LENGTH, NULL))
+            shared->failed = 1;
+        for (int k = 0; k < ROWS * LENGTH; k++)
+            if (!(fabs(got[k] - shared->want[i][k]) <=
+                  (test_device_is_flex() ? 0 : 1e-5)))
+                shared->failed = 1;
+        hob_scope_close(step);
+    }
+    hob_scope_close(own);
+    return NULL;
+}
+
+/* Norms and softmax that are put off by one thread are computed by whichever
+ * needs them first, beside others that want the same. */
+START_TEST(test_fusion_of_rows_by_several_threads)
+{
+    const int64_t shape[] = {ROWS, LENGTH}, length = LENGTH;
+    struct shared *shared = calloc(1, sizeof(*shared));
+    pthread_t threads[THREADS];
+    hob_error error = HOB_ERROR_INIT;
+
+    ck_assert_ptr_nonnull(shared);
+    ck_assert_hob_ok(hob_fusion_watch(lazy, NULL, NULL, &error)); /* alone */
+    for (int i = 0; i < 2 * ROUNDS; i++) {
+        hob_device *device = i < ROUNDS ? plain : lazy;
+        const uint64_t seed = 4 * (uint64_t)(i % ROUNDS) + 1;
+        hob_tensor *x =
+            along_rows(i, numbers(scope, device, shape, 2, seed),
+                       numbers(scope, device, &length, 1, seed + 1),
+                       numbers(scope, device, &length, 1, seed + 2));
+
+        if (i < ROUNDS)
+            ck_assert_hob_ok(hob_read_f64(turned(scope, x), shared->want[i],
+                                          ROWS * LENGTH, &error));
+        else
+            shared->rows[i - ROUNDS] = x;
+    }
+    for (int k = 0; k < THREADS; k++)
+        ck_assert_int_eq(pthread_create(&threads[k], NULL, use_rows, shared),
+                         0);
+    for (int k = 0; k < THREADS; k++)
+        ck_assert_int_eq(pthread_join(threads[k], NULL), 0);
+    ck_assert_int_eq(shared->failed, 0);
+    free(shared);
+}
+END_TEST
+
 /* ---- that it is right ---- */
 
 enum { MOST = 24, SHAPES = 6 };
@@ -815,6 +891,11 @@ int main(void)
     tcase_add_test(tc, test_fusion_groups_form_no_circle);
     tcase_add_test(tc, test_fusion_splits_many_values);
     tcase_add_test(tc, test_fusion_splits_many_numbers);
+    suite_add_tcase(suite, tc);
+    tc = tcase_create("threads");
+    tcase_add_checked_fixture(tc, setup, teardown);
+    tcase_set_timeout(tc, 60);
+    tcase_add_test(tc, test_fusion_of_rows_by_several_threads);
     suite_add_tcase(suite, tc);
     tc = tcase_create("random");
     tcase_add_checked_fixture(tc, setup, teardown);

@@ -214,6 +214,11 @@ template <int COUNT> INLINE void pin(u32 (&values)[COUNT])
     "%97, %98, %99, %100, %101, %102, %103, %104, %105, %106, "                \
     "%107, %108, %109, %110, %111, %112, %113, %114, %115, %116, "             \
     "%117, %118, %119, %120, %121, %122, %123, %124, %125, %126, %127"
+#define PRODUCT(n)                                                             \
+    "wgmma.mma_async.sync.aligned.m64n" #n "k16.f32." ELEMENT "." ELEMENT
+// The predicate adds from operand k; closed by a brace.
+#define IF_ADDS(k)                                                             \
+    "{\n.reg .pred adds;\nsetp.ne.b32 adds, %" #k ", 0;\n"
 //
 // d is 64 x N. Thread t of the warpgroup has row t / 32 * 16 + t % 32 / 4, the
 // row 8 below, and of each 8 columns number t % 4 * 2 and the next: d[4 i] and
@@ -231,11 +236,8 @@ template <> struct product<64> {
     static __device__ __forceinline__ void multiply(float (&d)[32], u64 a,
                                                     u64 b, u32 adds)
     {
-        asm volatile("{\n"
-                     ".reg .pred adds;\n"
-                     "setp.ne.b32 adds, %34, 0;\n"
-                     "wgmma.mma_async.sync.aligned.m64n64k16.f32." ELEMENT
-                     "." ELEMENT " {" NUMBERS_32 "}, %32, %33, adds, 1, 1, "
+        asm volatile(IF_ADDS(34)
+                     PRODUCT(64) " {" NUMBERS_32 "}, %32, %33, adds, 1, 1, "
                      "0, 0;\n"
                      "}"
                      : PLACES_32(d)
@@ -245,8 +247,7 @@ template <> struct product<64> {
     static __device__ __forceinline__ void
     multiply_turned(float (&d)[32], const u32 *a, u64 b)
     {
-        asm volatile("wgmma.mma_async.sync.aligned.m64n64k16.f32." ELEMENT
-                     "." ELEMENT " {" NUMBERS_32
+        asm volatile(PRODUCT(64) " {" NUMBERS_32
                      "}, {%32, %33, %34, %35}, %36, 1, 1, 1, 1;"
                      : PLACES_32(d)
                      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b));
@@ -255,11 +256,8 @@ template <> struct product<64> {
     static __device__ __forceinline__ void
     multiply_columns(float (&d)[32], u64 a, u64 b, u32 adds)
     {
-        asm volatile("{\n"
-                     ".reg .pred adds;\n"
-                     "setp.ne.b32 adds, %34, 0;\n"
-                     "wgmma.mma_async.sync.aligned.m64n64k16.f32." ELEMENT
-                     "." ELEMENT " {" NUMBERS_32 "}, %32, %33, adds, 1, 1, "
+        asm volatile(IF_ADDS(34)
+                     PRODUCT(64) " {" NUMBERS_32 "}, %32, %33, adds, 1, 1, "
                      "1, 1;\n"
                      "}"
                      : PLACES_32(d)
@@ -271,11 +269,8 @@ template <> struct product<128> {
     static __device__ __forceinline__ void multiply(float (&d)[64], u64 a,
                                                     u64 b, u32 adds)
     {
-        asm volatile("{\n"
-                     ".reg .pred adds;\n"
-                     "setp.ne.b32 adds, %66, 0;\n"
-                     "wgmma.mma_async.sync.aligned.m64n128k16.f32." ELEMENT
-                     "." ELEMENT " {" NUMBERS_64 "}, %64, %65, adds, 1, 1, "
+        asm volatile(IF_ADDS(66)
+                     PRODUCT(128) " {" NUMBERS_64 "}, %64, %65, adds, 1, 1, "
                      "0, 0;\n"
                      "}"
                      : PLACES_64(d)
@@ -285,8 +280,7 @@ template <> struct product<128> {
     static __device__ __forceinline__ void
     multiply_turned(float (&d)[64], const u32 *a, u64 b)
     {
-        asm volatile("wgmma.mma_async.sync.aligned.m64n128k16.f32." ELEMENT
-                     "." ELEMENT " {" NUMBERS_64
+        asm volatile(PRODUCT(128) " {" NUMBERS_64
                      "}, {%64, %65, %66, %67}, %68, 1, 1, 1, 1;"
                      : PLACES_64(d)
                      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b));
@@ -295,11 +289,8 @@ template <> struct product<128> {
     static __device__ __forceinline__ void
     multiply_columns(float (&d)[64], u64 a, u64 b, u32 adds)
     {
-        asm volatile("{\n"
-                     ".reg .pred adds;\n"
-                     "setp.ne.b32 adds, %66, 0;\n"
-                     "wgmma.mma_async.sync.aligned.m64n128k16.f32." ELEMENT
-                     "." ELEMENT " {" NUMBERS_64 "}, %64, %65, adds, 1, 1, "
+        asm volatile(IF_ADDS(66)
+                     PRODUCT(128) " {" NUMBERS_64 "}, %64, %65, adds, 1, 1, "
                      "1, 1;\n"
                      "}"
                      : PLACES_64(d)
@@ -311,26 +302,9 @@ template <> struct product<256> {
     static __device__ __forceinline__ void multiply(float (&d)[128], u64 a,
                                                     u64 b, u32 adds)
     {
-        asm volatile("{\n"
-                     ".reg .pred adds;\n"
-                     "setp.ne.b32 adds, %130, 0;\n"
-                     "wgmma.mma_async.sync.aligned.m64n256k16.f32." ELEMENT
-                     "." ELEMENT " {" NUMBERS_128 "}, %128, %129, adds, 1, 1, "
+        asm volatile(IF_ADDS(130)
+                     PRODUCT(256) " {" NUMBERS_128 "}, %128, %129, adds, 1, 1, "
                      "0, 0;\n"
-                     "}"
-                     : PLACES_128(d)
-                     : "l"(a), "l"(b), "r"(adds));
-    }
-
-    static __device__ __forceinline__ void
-    multiply_columns(float (&d)[128], u64 a, u64 b, u32 adds)
-    {
-        asm volatile("{\n"
-                     ".reg .pred adds;\n"
-                     "setp.ne.b32 adds, %130, 0;\n"
-                     "wgmma.mma_async.sync.aligned.m64n256k16.f32." ELEMENT
-                     "." ELEMENT " {" NUMBERS_128 "}, %128, %129, adds, 1, 1, "
-                     "1, 1;\n"
                      "}"
                      : PLACES_128(d)
                      : "l"(a), "l"(b), "r"(adds));

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "store.h"
 
+#include "../background.h"
 #include "describe.h"
 #include "emit.h"
 
@@ -169,7 +170,7 @@ static int make(struct cube_fusion *fusion, struct fuse_version *version,
 static void make_first_locked(struct cube_fusion *fusion)
 {
     struct fuse_version *version = fusion->first;
-    int is_good, is_cached = 0;
+    int is_good = 0, is_cached = 0;
     uint64_t begin;
 
     fusion->first = version->waiting;
@@ -178,7 +179,10 @@ static void make_first_locked(struct cube_fusion *fusion)
     version->state = FUSE_COMPILING;
     pthread_mutex_unlock(&fusion->lock);
     begin = now_ns();
-    is_good = make(fusion, version, &is_cached);
+    if (cube_background_begin()) {
+        is_good = make(fusion, version, &is_cached);
+        cube_background_end();
+    }
     begin = now_ns() - begin;
     pthread_mutex_lock(&fusion->lock);
     version->state = is_good ? FUSE_READY : FUSE_BAD;
