@@ -66,6 +66,7 @@ static hob_status cat_alike(struct cube_device *device, struct hob_call *call,
     struct cube_space space;
     struct cube_job job;
     uint32_t width;
+    int is_dense;
 
     cube_space_init(&space, part->rank, part->shape);
     cube_space_add(&space, part);
@@ -75,6 +76,7 @@ static hob_status cat_alike(struct cube_device *device, struct hob_call *call,
         space.dtypes[i] = cube_bits_dtype(hob_dtype_size(part->dtype));
     cube_space_collapse(&space);
     width = width_of(&space, apart);
+    is_dense = cube_space_is_dense(&space, 0) && cube_space_is_dense(&space, 1);
     cube_job_init(&job, device, call, &program);
     cube_job_memory(&job, part->data, space.dtypes[0],
                     hob_view_count(hob_ret_view(call, 0)));
@@ -87,7 +89,7 @@ static hob_status cat_alike(struct cube_device *device, struct hob_call *call,
     for (uint32_t i = 0; i <= parts; i++)
         job.variant.widths[i] = (uint8_t)width;
     cube_space_widen(&space, width);
-    if (cube_space_is_dense(&space, 0) && cube_space_is_dense(&space, 1))
+    if (is_dense)
         space.rank = 0;
     cube_job_i64(&job, space.count);
     cube_job_i64(&job, apart);
