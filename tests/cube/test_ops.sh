@@ -32,10 +32,10 @@ run_program()
 }
 
 programs="test_bodies_nn test_bodies_nd test_traps test_quant_products
-    test_differential"
+    test_differential test_long_rows"
 # These make more launches, or ask for more kernels, than there is time for.
 longer="test_bodies test_bodies_decompose test_quant test_autodiff
-    test_autodiff_rules test_bodies_attention test_conv_halves"
+    test_autodiff_rules test_bodies_attention test_conv_halves test_scan"
 if [ "${1-}" != --all ]; then # each round asks for more kernels
     HOB_TEST_ROUNDS=${HOB_TEST_ROUNDS-4}
     export HOB_TEST_ROUNDS
