@@ -72,6 +72,7 @@ static const struct cube_program tiles_program = {
     .constants = {"TILE_M", "TILE_N", "TILE_K", "THREAD", "B_ALONG_K",
                   "HAS_BIAS"},
     .symbols = {"ACCUM", "QUAD"},
+    .flags = CUBE_TILES,
 };
 
 static const struct cube_program direct_program = {
