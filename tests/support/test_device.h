@@ -12,6 +12,9 @@
 const char *test_device(void);
 /* Whether it is flex: some tests are about what flex alone promises. */
 int test_device_is_flex(void);
+/* Whether tests open it once: where all of them are one process, a GPU's
+ * kernels would be compiled again for each. */
+int test_device_is_kept(void);
 
 /* Open SPEC, in which each "flex" stands for the device: "autodiff(flex)" may
  * be autodiff(cube-vulkan:0). */
