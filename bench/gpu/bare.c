@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "bare.h"
 
+#include "timing.h"
+
 #include <dlfcn.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 enum { ROUNDS = 9, WARM = 3, RELAXED = 2 };
 
@@ -67,14 +67,6 @@ struct bare {
     uint64_t memory[2];
 };
 
-static double now(void)
-{
-    struct timespec t;
-
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
 static int find(struct driver *driver)
 {
     void *library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
@@ -121,13 +113,6 @@ static int open_bare(struct bare *bare)
            !driver->instantiate(&bare->exec, graph, 0);
 }
 
-static int ascending(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-
-    return (x > y) - (x < y);
-}
-
 /* The median round; the host's part of each goes to HOST. */
 static double measure(int is_graph, double *out_host)
 {
@@ -137,23 +122,21 @@ static double measure(int is_graph, double *out_host)
     if (!bare.exec && !open_bare(&bare))
         return -1;
     for (int i = -WARM; i < ROUNDS; i++) {
-        const double begin = now();
+        const double begin = timing_now();
         const int result = is_graph
                                ? bare.driver.replay(bare.exec, bare.stream)
                                : run(&bare);
-        const double asked = now();
+        const double asked = timing_now();
 
         if (result || bare.driver.wait(bare.stream))
             return -1;
         if (i >= 0) {
-            all[i] = now() - begin;
+            all[i] = timing_now() - begin;
             host[i] = asked - begin;
         }
     }
-    qsort(all, ROUNDS, sizeof(all[0]), ascending);
-    qsort(host, ROUNDS, sizeof(host[0]), ascending);
-    *out_host = host[ROUNDS / 2];
-    return all[ROUNDS / 2];
+    *out_host = timing_median(host, ROUNDS);
+    return timing_median(all, ROUNDS);
 }
 
 double bare_launches(double *out_host)

@@ -9,6 +9,8 @@
  * run of this program, of the disk; then runs as in gpu.c. peer.py has the same
  * in PyTorch, also compiled.
  */
+#include "timing.h"
+
 #include <hob/ext/fusion.h>
 #include <hob/hob.h>
 #include <hob/ops.h>
@@ -17,7 +19,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 enum { ROUNDS = 9, STEPS = 12, INPUTS = 3, NONE = HOB_FUSED_NONE };
 
@@ -378,31 +379,16 @@ static double difference(struct trial *trial)
 
 /* ---- timing ---- */
 
-static double now(void)
-{
-    struct timespec t;
-
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
 static double seconds(struct trial *trial, int times)
 {
-    const double begin = now();
+    const double begin = timing_now();
 
     for (int i = 0; i < times; i++)
         if (run(trial))
             return -1;
     if (hob_device_sync(trial->device, NULL))
         return -1;
-    return (now() - begin) / times;
-}
-
-static int ascending(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-
-    return (x > y) - (x < y);
+    return (timing_now() - begin) / times;
 }
 
 static double bytes_of(const struct trial *trial)
@@ -425,8 +411,7 @@ static void measure(struct trial *trial, double first, const char *from)
     times = once > 0 ? (int)(0.02 / once) + 1 : 1;
     for (int i = 0; i < ROUNDS; i++)
         samples[i] = seconds(trial, times);
-    qsort(samples, ROUNDS, sizeof(samples[0]), ascending);
-    once = samples[ROUNDS / 2];
+    once = timing_median(samples, ROUNDS);
     printf("%-34s %10.3f ms %9.2f TB/s, first %6.2f ms (%s)\n",
            trial->bench->id, 1e3 * once, bytes_of(trial) / once * 1e-12,
            1e3 * first, from);
@@ -461,9 +446,9 @@ static int run_bench(hob_runtime *runtime, hob_device *device,
         return 1;
     }
     hits = disk_hits(&trial);
-    first = now();
+    first = timing_now();
     if (!run(&trial)) {
-        first = now() - first;
+        first = timing_now() - first;
         hits = disk_hits(&trial) - hits;
         off = difference(&trial);
         failed = bench->has_rows

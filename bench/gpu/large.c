@@ -6,12 +6,13 @@
  * 32-bit offsets would have gone wrong, then timed beside the same op on a
  * tensor of half the elements, which they reach. It takes 35 GiB.
  */
+#include "timing.h"
+
 #include <hob/hob.h>
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 
 /* 2^31 + 98303 elements. */
 enum { ROWS = 65538, COLUMNS = 32769, TIMES = 3, SIDE = 256, BATCH = 32770 };
@@ -19,14 +20,6 @@ enum { ROWS = 65538, COLUMNS = 32769, TIMES = 3, SIDE = 256, BATCH = 32770 };
 static hob_runtime *runtime;
 static hob_device *device;
 static int failures;
-
-static double now(void)
-{
-    struct timespec t;
-
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 typedef hob_tensor *(*op_fn)(hob_scope *scope, hob_tensor *x);
 
@@ -99,13 +92,13 @@ static double seconds(hob_tensor *x, op_fn op)
         hob_scope *scope = hob_scope_open(runtime);
 
         if (i == 1)
-            begin = now();
+            begin = timing_now();
         op(scope, x);
         hob_scope_close(scope);
         if ((!i || i == TIMES) && hob_device_sync(device, NULL))
             return -1;
     }
-    return (now() - begin) / TIMES;
+    return (timing_now() - begin) / TIMES;
 }
 
 /* Rows that lie last, or with COLUMN columns, give the last results. */

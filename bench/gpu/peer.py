@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """The cases of gpu.c in PyTorch: the same names, the same way of timing."""
 import sys
-import time
 
 import torch
 import torch.nn.functional as F
+
+from peer_timing import seconds
 
 torch.backends.cuda.matmul.allow_tf32 = False
 torch.backends.cudnn.allow_tf32 = False
@@ -210,23 +211,13 @@ CASES = [
 ]
 
 
-def seconds(op, inputs, times):
-    begin = time.perf_counter()
-    for _ in range(times):
-        op(*inputs)
-    torch.cuda.synchronize()
-    return (time.perf_counter() - begin) / times
-
-
 print("torch", torch.__version__, torch.cuda.get_device_name())
 for name, work, make in CASES:
     if len(sys.argv) > 1 and not any(a in name for a in sys.argv[1:]):
         continue
     with torch.inference_mode():
         op, inputs = make()
-        seconds(op, inputs, 1)
-        times = int(0.02 / seconds(op, inputs, 3)) + 1
-        once = sorted(seconds(op, inputs, times) for _ in range(9))[4]
+        once = seconds(lambda: op(*inputs))
     if work:
         print(f"{name:<34} {once * 1e3:10.3f} ms {abs(work) / once * 1e-12:9.2f}",
               "TB/s" if work > 0 else "TFLOP/s", flush=True)

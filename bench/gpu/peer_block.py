@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """The cases of block.c in PyTorch: eager, as a CUDA graph, compiled."""
 import sys
-import time
 
 import torch
 import torch.nn.functional as F
 from torch.utils.checkpoint import checkpoint
+
+from peer_timing import graph_of, seconds
 
 WIDTH, HEADS, BLOCKS, SEGMENT = 1024, 16, 48, 6
 
@@ -27,34 +28,6 @@ class Block(torch.nn.Module):
         y = F.scaled_dot_product_attention(q, k, v, is_causal=True)
         x = x + self.out(y.transpose(1, 2).reshape(b, s, WIDTH))
         return x + self.down(F.gelu(self.up(self.norm2(x))))
-
-
-def seconds(run):
-    """The median of nine rounds."""
-    def once(times):
-        begin = time.perf_counter()
-        for _ in range(times):
-            run()
-        torch.cuda.synchronize()
-        return (time.perf_counter() - begin) / times
-
-    for _ in range(3):
-        once(1)
-    times = int(0.02 / once(3)) + 1
-    return sorted(once(times) for _ in range(9))[4]
-
-
-def graph_of(run):
-    side = torch.cuda.Stream()
-    side.wait_stream(torch.cuda.current_stream())
-    with torch.cuda.stream(side):
-        for _ in range(3):
-            run()
-    torch.cuda.current_stream().wait_stream(side)
-    graph = torch.cuda.CUDAGraph()
-    with torch.cuda.graph(graph):
-        run()
-    return graph.replay
 
 
 def step(forward, net, x):

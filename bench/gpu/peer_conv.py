@@ -3,10 +3,11 @@
 they are by default, and with channels last. tf32 is what f32 does where PyTorch
 may round, as it does by default."""
 import sys
-import time
 
 import torch
 import torch.nn.functional as F
+
+from peer_timing import seconds
 
 torch.backends.cudnn.benchmark = True
 IMAGES = 32
@@ -24,18 +25,8 @@ def rand(*shape, dtype, memory):
     return x.to(dtype).contiguous(memory_format=memory)
 
 
-def seconds(run, times):
-    begin = time.perf_counter()
-    for _ in range(times):
-        run()
-    torch.cuda.synchronize()
-    return (time.perf_counter() - begin) / times
-
-
 def measure(name, work, run):
-    seconds(run, 1)
-    times = int(0.02 / seconds(run, 3)) + 1
-    once = sorted(seconds(run, times) for _ in range(9))[4]
+    once = seconds(run)
     print(f"{name:<44} {once * 1e3:10.4f} ms {work / once * 1e-12:9.2f} TFLOP/s",
           flush=True)
 

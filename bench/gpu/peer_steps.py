@@ -1,45 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """The cases of steps.c in PyTorch: eager, and as a CUDA graph."""
-import time
-
 import torch
 import torch.nn.functional as F
+
+from peer_timing import graph_of, seconds, seconds_and_host
 
 torch.backends.cuda.matmul.allow_tf32 = False
 WIDTHS = [784, 512, 256, 10]
 
 
-def seconds(run):
-    """The median of nine rounds, and the host's part of it."""
-    def once(times):
-        begin = time.perf_counter()
-        for _ in range(times):
-            run()
-        host = time.perf_counter() - begin
-        torch.cuda.synchronize()
-        return (time.perf_counter() - begin) / times, host / times
-
-    for _ in range(3):
-        once(1)
-    times = int(0.02 / once(3)[0]) + 1
-    return sorted(once(times) for _ in range(9))[4]
-
-
 def say(name, one, unit):
     print(f"{name:<44} {one:10.3f} {unit}", flush=True)
-
-
-def graph_of(run):
-    side = torch.cuda.Stream()
-    side.wait_stream(torch.cuda.current_stream())
-    with torch.cuda.stream(side):
-        for _ in range(3):
-            run()
-    torch.cuda.current_stream().wait_stream(side)
-    graph = torch.cuda.CUDAGraph()
-    with torch.cuda.graph(graph):
-        run()
-    return graph.replay
 
 
 def launches():
@@ -50,8 +21,8 @@ def launches():
         for _ in range(1000):
             out = out + y
 
-    say("G12 dependent adds of 1, each", seconds(adds)[0] * 1e3, "us")
-    say("G12 as a CUDA graph, each", seconds(graph_of(adds))[0] * 1e3, "us")
+    say("G12 dependent adds of 1, each", seconds(adds) * 1e3, "us")
+    say("G12 as a CUDA graph, each", seconds(graph_of(adds)) * 1e3, "us")
 
 
 def training(batch):
@@ -68,11 +39,11 @@ def training(batch):
         F.cross_entropy(net(x), y).backward()
         step.step()
 
-    one, host = seconds(run)
+    one, host = seconds_and_host(run)
     say(f"training step, batch {batch}", one * 1e3, "ms")
     say("  of these the host", host * 1e3, "ms")
     say(f"training step, batch {batch}, CUDA graph",
-        seconds(graph_of(run))[0] * 1e3, "ms")
+        seconds(graph_of(run)) * 1e3, "ms")
 
 
 def copies():
@@ -83,7 +54,7 @@ def copies():
                               pin_memory=kind == "pinned")
             for name, run in (("upload", lambda: there.copy_(here, True)),
                               ("read", lambda: here.copy_(there))):
-                one = seconds(run)[0]
+                one = seconds(run)
                 print(f"{f'G17 {name} {size} bytes, {kind}':<44}"
                       f" {one * 1e6:10.3f} us {size / one * 1e-9:7.2f} GB/s",
                       flush=True)
@@ -98,7 +69,7 @@ def epilogues(n):
                           ("bias", lambda: torch.addmm(b, x, w)),
                           ("bias, relu",
                            lambda: torch.relu(torch.addmm(b, x, w)))):
-            say(f"G4 bf16 {n}, {name}", seconds(run)[0] * 1e3, "ms")
+            say(f"G4 bf16 {n}, {name}", seconds(run) * 1e3, "ms")
 
 
 print("torch", torch.__version__, torch.cuda.get_device_name())

@@ -1,21 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The copies of two.c in PyTorch."""
-import time
-
 import torch
 
-
-def seconds(run, device):
-    def once():
-        begin = time.perf_counter()
-        for _ in range(10):
-            run()
-        torch.cuda.synchronize(device)
-        return (time.perf_counter() - begin) / 10
-
-    for _ in range(3):
-        once()
-    return sorted(once() for _ in range(9))[4]
+from peer_timing import seconds
 
 
 for size in (4096, 1 << 20, 1 << 28):

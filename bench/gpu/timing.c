@@ -27,10 +27,10 @@ static int ascending(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-static double median(double *all)
+double timing_median(double *samples, int count)
 {
-    qsort(all, ROUNDS, sizeof(all[0]), ascending);
-    return all[ROUNDS / 2];
+    qsort(samples, (size_t)count, sizeof(samples[0]), ascending);
+    return samples[count / 2];
 }
 
 double timing_of(hob_scope *root, hob_device *device,
@@ -61,8 +61,8 @@ double timing_of(hob_scope *root, hob_device *device,
             times = (int)(round_seconds / all[at]) + 1;
     }
     if (out_host)
-        *out_host = median(host);
-    return median(all);
+        *out_host = timing_median(host, ROUNDS);
+    return timing_median(all, ROUNDS);
 }
 
 /* TENSOR's elements, or NULL. */

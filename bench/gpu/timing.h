@@ -8,6 +8,9 @@
 
 double timing_now(void); /* seconds, of a clock that does not jump */
 
+/* Of COUNT of SAMPLES, an odd number; they are sorted. */
+double timing_median(double *samples, int count);
+
 /*
  * Median seconds of one RUN(scope, WORK), each in a scope of its own within
  * ROOT: as many as take a fiftieth of a second are asked for and then waited

@@ -278,8 +278,8 @@ static hob_status check_once(const struct hob__spec_part *part,
                     "%s: option %.*s is given twice, as \"%.*s\" and "
                     "\"%.*s\": leave one of them out",
                     manifest->id, (int)option.name_size, option.name,
-                    (int)option.value_size, option.value,
-                    (int)other.value_size, other.value);
+                    (int)option.value_size, option.value, (int)other.value_size,
+                    other.value);
     }
     return HOB_OK;
 }

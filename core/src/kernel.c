@@ -19,6 +19,7 @@ static int all_empty(const struct hob_call *call)
             return 0;
     return call->ret_count > 0;
 }
+
 int hob__entry_serves(const struct hob_call *call,
                       const struct hob_entry *entry)
 {

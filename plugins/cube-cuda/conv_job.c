@@ -23,7 +23,9 @@ enum {
     PARTS_WHOLE = 3,
     PARTS_ROUNDED = 2,
     /* So many processors without a tile for each that has one are too many. */
-    FEW_TILES = 6
+    FEW_TILES = 12,
+    /* So few places are too short a sum for gradients of weights. */
+    PLACES_LEAST = 256
 };
 
 /* Products of f32 that make up for packing their parts. */
@@ -118,7 +120,9 @@ static int is_worth_parts(const struct ccu_conv *conv,
             (double)(weight[0] * weight[1] * weight[2] * weight[3]) <
         (double)WORK_LEAST)
         return 0;
-    return is_weight || tiles >= cube_processors(&device->cube) / FEW_TILES;
+    if (is_weight)
+        return out[0] * out[2] * out[3] >= PLACES_LEAST;
+    return tiles >= cube_processors(&device->cube) / FEW_TILES;
 }
 
 /* Into how many parts numbers are taken; 0: they are not. */

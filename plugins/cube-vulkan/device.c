@@ -150,6 +150,7 @@ static void set_limits(struct cvk_device *device)
     limits->matrices = physical->matrices;
     limits->keeps_nan = (physical->controls.nan_preserve & 32) != 0;
     limits->converts = physical->converts;
+    limits->keeps_loops = physical->type == VK_PHYSICAL_DEVICE_TYPE_CPU;
 }
 
 /* Everything behind DEVICE, which knows where it belongs. */

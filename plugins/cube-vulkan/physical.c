@@ -127,7 +127,6 @@ static void read_features(const struct cvk_instance_api *api,
     out->has_i16 = has.base.features.shaderInt16 != 0;
     out->has_i8 = has.v12.shaderInt8 != 0;
     out->has_f16 = has.v12.shaderFloat16 != 0;
-    out->has_bf16 = has.matrices.bfloat16.shaderBFloat16Type != 0;
     out->has_size_control = out->has_size_control &&
                             has.sizes.subgroupSizeControl &&
                             has.sizes.computeFullSubgroups;
@@ -168,25 +167,22 @@ static void read_float_controls(const VkPhysicalDeviceVulkan12Properties *has,
 }
 
 /* Which halves the device rounds f32 to as the kernels have it. What is asked
- * for of f16 says nothing of other widths. */
+ * for of f16 says nothing of other widths. There is no such promise of bf16:
+ * NVIDIA's driver truncates. */
 static uint32_t find_conversions(const struct cvk_physical *physical,
                                  const VkPhysicalDeviceVulkan12Properties *has)
 {
     const struct cube_float_controls *controls = &physical->controls;
-    const int is_f16_exact =
+
+    if (physical->has_f16 &&
         has->denormBehaviorIndependence ==
             VK_SHADER_FLOAT_CONTROLS_INDEPENDENCE_ALL &&
         has->roundingModeIndependence ==
             VK_SHADER_FLOAT_CONTROLS_INDEPENDENCE_ALL &&
         (controls->denorm_preserve & controls->nan_preserve &
-         controls->nearest_even & 16);
-    uint32_t dtypes = 0;
-
-    if (physical->has_f16 && is_f16_exact)
-        dtypes |= HOB_DTYPE_BIT(HOB_DTYPE_F16);
-    if (physical->has_bf16 && (controls->nan_preserve & 32))
-        dtypes |= HOB_DTYPE_BIT(HOB_DTYPE_BF16);
-    return dtypes;
+         controls->nearest_even & 16))
+        return HOB_DTYPE_BIT(HOB_DTYPE_F16);
+    return 0;
 }
 
 static uint32_t smaller(uint32_t a, uint32_t b)
@@ -332,9 +328,9 @@ VkResult cvk_physical_create(const struct cvk_instance_api *api,
     wanted.v12.shaderInt8 = physical->has_i8;
     wanted.v12.vulkanMemoryModel = physical->matrices != 0;
     wanted.matrices.matrices.cooperativeMatrix = physical->matrices != 0;
-    wanted.matrices.bfloat16.shaderBFloat16Type = physical->has_bf16;
-    wanted.matrices.bfloat16.shaderBFloat16CooperativeMatrix =
-        (physical->matrices & HOB_DTYPE_BIT(HOB_DTYPE_BF16)) != 0;
+    wanted.matrices.bfloat16.shaderBFloat16Type =
+        wanted.matrices.bfloat16.shaderBFloat16CooperativeMatrix =
+            (physical->matrices & HOB_DTYPE_BIT(HOB_DTYPE_BF16)) != 0;
     wanted.sizes.subgroupSizeControl = VK_TRUE;
     wanted.sizes.computeFullSubgroups = VK_TRUE;
     *out_device = VK_NULL_HANDLE;

@@ -10,6 +10,7 @@
  * the first time. */
 enum { MOST_HANDLERS = 16 };
 
+/* Of the process, as exit() is: its handlers are given nothing. */
 static struct {
     pthread_mutex_t lock;
     pthread_cond_t left;

@@ -247,15 +247,16 @@ static void add_needs(struct cube_text *text, const struct cube_target *target,
         "#define CUBE_NEEDS_SUBGROUPS %d\n#define CUBE_WIDE %d\n"
         "#define CUBE_NEEDS_MATRICES %d\n"
         "#define CUBE_CUDA %d\n#define CUBE_KEEPS_NAN %d\n"
-        "#define CUBE_CONVERTS_F16 %d\n#define CUBE_CONVERTS_BF16 %d\n"
+        "#define CUBE_CONVERTS_F16 %d\n"
+        "#define CUBE_KEEPS_LOOPS %d\n"
         "#define GROUP_SIZE %u\n#define SUBGROUP_SIZE %u\n",
         needs_i64(variant), needs_f64(variant),
         (variant->program->flags & (CUBE_SUBGROUPS | CUBE_GROUPS)) != 0,
         variant->is_wide != 0, (variant->program->flags & CUBE_MATRICES) != 0,
         target->language == CUBE_CUDA, target->keeps_nan != 0,
         converts(target, variant, HOB_DTYPE_F16),
-        converts(target, variant, HOB_DTYPE_BF16), variant->group_size,
-        target->subgroup_size);
+        target->keeps_loops && (variant->program->flags & CUBE_TILES),
+        variant->group_size, target->subgroup_size);
 }
 
 /* Numbers and words that the program names. */

@@ -61,8 +61,10 @@ enum cube_program_flags {
     CUBE_SPACES = 32,    /* unravel and OFFSET, see space.h */
     CUBE_FUNCTIONS = 64, /* map_add and its like, of the type of buffer a */
     CUBE_TIED = 128,     /* CUDA C for one architecture, as sm_90a is */
-    CUBE_MATRICES = 256  /* MATRIX_A and so on, of elements of the constant
+    CUBE_MATRICES = 256, /* MATRIX_A and so on, of elements of the constant
                             MATRIX_DTYPE; limits.matrices has it */
+    CUBE_TILES = 512     /* UNROLL lays out a tile: LOOP where the limits say
+                            keeps_loops */
 };
 
 /* What a program's text is. */
@@ -160,8 +162,9 @@ struct cube_target {
     uint32_t language; /* enum cube_language */
     uint32_t subgroup_size;
     uint32_t param_bytes; /* more go through memory */
-    uint32_t keeps_nan;   /* as in struct cube_limits, as is the next */
+    uint32_t keeps_nan;   /* as in struct cube_limits, as are the next */
     uint32_t converts;
+    uint32_t keeps_loops;
 };
 
 /*

@@ -27,7 +27,7 @@ struct cube_kernels {
     pthread_mutex_t lock; /* of what is written, and of what follows */
     uint64_t count;
     struct cube_described *described; /* a list */
-    struct cube_cache *cache; /* opened with the first compilation */
+    struct cube_cache *cache;         /* opened with the first compilation */
     int is_cache_open;
     atomic_int is_told; /* that there is no cache */
     struct cube_fusion *fusion;
@@ -280,7 +280,7 @@ hob_status cube_kernel_make(struct cube_kernels *kernels,
     const struct cube_target target = {
         device->runtime->language, device->limits.subgroup_size,
         device->limits.param_bytes, device->limits.keeps_nan,
-        device->limits.converts};
+        device->limits.converts, device->limits.keeps_loops};
     const struct cube_program *program = variant->program;
     struct cube_kernel *kernel = malloc(sizeof(*kernel));
     struct cube_source source = {

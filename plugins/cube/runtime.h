@@ -40,8 +40,11 @@ struct cube_limits {
     uint32_t matrices;         /* dtypes, HOB_DTYPE_BIT, of which subgroups
                                   multiply matrices, CUBE_MATRICES */
     uint32_t keeps_nan; /* compilers do not assume that no f32 is NaN */
-    uint32_t converts;  /* f16 and bf16, HOB_DTYPE_BIT, that it rounds f32 to by
-                           itself, to nearest even; CUDA's prelude knows */
+    uint32_t converts;  /* dtypes, HOB_DTYPE_BIT, that it rounds f32 to by
+                           itself, to nearest even: f16; CUDA's prelude knows */
+    uint32_t keeps_loops; /* 0 or 1: a processor, which gains little by tiles
+                             laid out straight, and whose compiler takes
+                             several times as long over them */
 };
 
 /* One kernel as text in the runtime's own language. */

@@ -115,8 +115,6 @@ static uint32_t kind_of_type(const uint32_t *words)
 {
     const uint32_t plain = 3; /* words, of one without an encoding */
 
-    if (words[0] == ((plain + 1) << 16 | OP_TYPE_FLOAT))
-        return words[3] == ENCODING_BFLOAT16 ? CUBE_SPIRV_BF16 : ELEMENT_KINDS;
     if (words[0] != (plain << 16 | OP_TYPE_FLOAT))
         return ELEMENT_KINDS;
     return words[2] == 16   ? CUBE_SPIRV_F16

@@ -31,6 +31,7 @@ extern const char cube_text_attention[];
 extern const char cube_text_attention_delta[];
 extern const char cube_text_batch_norm[];
 extern const char cube_text_batch_norm_backward[];
+extern const char cube_text_cat[];
 extern const char cube_text_circular[];
 extern const char cube_text_circular64[];
 extern const char cube_text_column_sums[];

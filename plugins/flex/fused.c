@@ -25,7 +25,7 @@ static int is_good(struct flex_device *device,
     for (uint32_t i = 0; i < program->input_count; i++)
         dtypes[i] = program->inputs[i].dtype;
     for (uint32_t s = 0; s < program->step_count; s++) {
-        const struct hob_fused_step *step = fused_step(program, s);
+        const struct hob_fused_step *step = hob_fused_step_at(program, s);
         const uint32_t reg = program->input_count + s;
         uint8_t args[3] = {0, 0, 0};
 
@@ -57,7 +57,7 @@ static void copy_program(struct fused_kernel *kernel,
     memcpy(kernel->inputs, program->inputs,
            program->input_count * sizeof(kernel->inputs[0]));
     for (uint32_t s = 0; s < program->step_count; s++)
-        kernel->steps[s] = *fused_step(program, s);
+        kernel->steps[s] = *hob_fused_step_at(program, s);
     memcpy(kernel->outputs, program->outputs, program->output_count);
     kernel->program = *program;
     kernel->program.struct_size = sizeof(kernel->program);

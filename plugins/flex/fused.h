@@ -241,7 +241,7 @@ struct fused_kernel {
 enum fused_walk {
     FUSED_DENSE,   /* one element after the other */
     FUSED_UNIFORM, /* the same element everywhere */
-    FUSED_VECTOR,  /* the same row everywhere, read where it lies */
+    FUSED_VECTOR,  /* the same row everywhere */
     FUSED_STRIDED
 };
 
@@ -253,6 +253,7 @@ struct fused_job_input {
     uint8_t skips;     /* brought together in parts first */
     uint8_t dtype;     /* as stored */
     flex_cast_fn load; /* of halves */
+    void *vector;      /* of FUSED_VECTOR: the row, as in slots */
     uint32_t offset;   /* of its slot, bytes for each element */
     uint32_t stored;   /* of a slot of halves as stored */
 };

@@ -73,7 +73,7 @@ static void begin_values(struct fused_thread *thread)
         thread->keys[i] = -1;
         thread->part[i] = NULL;
         if (job->in[i].walk == FUSED_VECTOR)
-            thread->at[i] = job->in[i].loop.data;
+            thread->at[i] = job->in[i].vector;
         if (!job->in[i].is_row && job->in[i].walk == FUSED_UNIFORM &&
             job->count)
             begin_uniform(thread, i);

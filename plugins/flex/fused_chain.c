@@ -22,7 +22,7 @@ enum { NO_STEP = HOB_FUSED_MAX_STEPS };
 /* What links can do of step S, with the accumulator in *OUT_DTYPE. */
 static int is_linkable(const struct builder *b, uint32_t s, uint32_t *out_dtype)
 {
-    const struct hob_fused_step *step = fused_step(b->program, s);
+    const struct hob_fused_step *step = hob_fused_step_at(b->program, s);
     const struct fused_op *op = fused_op_find(step->op);
     const uint32_t dtype = fused_dtype(step->dtype);
 
@@ -245,7 +245,7 @@ static int is_read_back(const struct builder *b, uint32_t s, uint32_t p,
     const uint32_t reg = b->program->input_count + s;
 
     for (uint32_t t = s + 1; t < b->program->step_count; t++) {
-        const struct hob_fused_step *step = fused_step(b->program, t);
+        const struct hob_fused_step *step = hob_fused_step_at(b->program, t);
         const int is_square = fused_op_find(step->op)->link == FLEX_LINK_MUL &&
                               fused_op_find(step->op)->form == FUSED_TWO;
         uint32_t reads = 0;
@@ -272,7 +272,7 @@ static int is_stored(const struct builder *b, uint32_t s, uint32_t p)
 /* Whether a chain of one step saves the slots of scalars and rows. */
 static int has_single(const struct builder *b, uint32_t s)
 {
-    const struct hob_fused_step *step = fused_step(b->program, s);
+    const struct hob_fused_step *step = hob_fused_step_at(b->program, s);
 
     if (step->scalar_count || fused_op_find(step->op)->form == FUSED_CAST)
         return step->scalar_count != 0;
@@ -306,7 +306,7 @@ uint32_t fused_chain(struct builder *b, uint32_t s, uint32_t p)
         int is_back;
 
         next = next_link(b, s, p, chain.dtype);
-        link_step(&chain, fused_step(b->program, s));
+        link_step(&chain, hob_fused_step_at(b->program, s));
         chain.held = reg;
         is_back = is_read_back(b, s, p, next) || (b->kept & fused_bit(s));
         if (is_out && !is_back)

@@ -115,9 +115,8 @@ static int is_vector(const struct fused_job *job,
 {
     const struct flex_loop *loop = &in->loop;
 
-    return !in->is_row && !in->load && loop->rank == 2 &&
-           loop->strides[0] == 0 && loop->strides[1] == 1 &&
-           loop->shape[1] == job->n;
+    return !in->is_row && loop->rank == 2 && loop->strides[0] == 0 &&
+           loop->strides[1] == 1 && loop->shape[1] == job->n;
 }
 
 static void init_inputs(struct fused_job *job,
@@ -142,6 +141,7 @@ static void init_inputs(struct fused_job *job,
         in->walk = (uint8_t)walk_of(&in->loop);
         if (job->plan->vectors >> i & 1 && is_vector(job, in))
             in->walk = FUSED_VECTOR;
+        in->vector = in->loop.data;
         if (in->walk == FUSED_STRIDED && !job->has_rows)
             in->skips = (uint8_t)flex_loop_is_parted(&in->loop);
         job->skips |= in->skips;

@@ -16,7 +16,7 @@
 static const struct hob_fused_step *step_at(const struct builder *b,
                                             uint32_t index)
 {
-    return fused_step(b->program, index);
+    return hob_fused_step_at(b->program, index);
 }
 
 static uint32_t inputs_of(const struct builder *b)
@@ -299,6 +299,23 @@ static void set_operands(struct builder *b, const struct hob_fused_step *step,
     }
 }
 
+/* The half that what step S gives is rounded to, or 0: what is only stored is
+ * rounded then. */
+static uint8_t half_of(struct builder *b, uint32_t s)
+{
+    const uint32_t reg = inputs_of(b) + s;
+
+    if (!flex_is_half(step_at(b, s)->dtype))
+        return 0;
+    for (uint32_t t = s + 1; t < b->program->step_count; t++)
+        for (uint32_t i = 0; i < 3; i++)
+            if (step_at(b, t)->args[i] == reg) {
+                b->plan->narrow = 1;
+                return step_at(b, s)->dtype;
+            }
+    return 0;
+}
+
 /* An op along rows, on blocks of whole ones. */
 static void emit_along(struct builder *b, uint32_t s)
 {
@@ -312,10 +329,7 @@ static void emit_along(struct builder *b, uint32_t s)
     made->number = FUSED_NO_VALUE;
     if (step->scalar_count)
         made->number = fused_value_scalar(b, step->scalar, HOB_DTYPE_F64, 0, 0);
-    if (flex_is_half(step->dtype)) {
-        made->round = step->dtype;
-        b->plan->narrow = 1;
-    }
+    made->round = half_of(b, s);
     b->plan->is_along = 1;
     b->plan->cost += 12;
 }
@@ -332,9 +346,11 @@ static void emit_step(struct builder *b, uint32_t s)
     made->step = (uint8_t)s;
     made->out = (uint16_t)(inputs_of(b) + s);
     set_operands(b, step, made);
-    if (flex_is_half(step->dtype) && !(op->flags & FUSED_EXACT)) {
+    if (is_cast && flex_is_half(step->dtype)) {
         made->round = step->dtype;
         b->plan->narrow = 1;
+    } else if (!(op->flags & FUSED_EXACT)) {
+        made->round = half_of(b, s);
     }
     if (is_cast)
         made->fn.cast = b->kernels->cast[step->dtype][from];

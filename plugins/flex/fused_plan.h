@@ -30,14 +30,6 @@ struct builder {
     int is_full; /* more instructions than there is room for */
 };
 
-static inline const struct hob_fused_step *
-fused_step(const struct hob_fused_program *program, uint32_t index)
-{
-    return (const struct hob_fused_step *)(const void
-                                               *)((const char *)program->steps +
-                                                  index * program->step_size);
-}
-
 int fused_is_row(const struct builder *b, uint32_t reg);
 uint32_t fused_reg_dtype(const struct builder *b, uint32_t reg);
 

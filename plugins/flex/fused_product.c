@@ -41,63 +41,22 @@ static void finish_block(void *context, void *block, int64_t first_row,
     fused_thread_end(&thread);
 }
 
-/* The operand of STEP, an add of register REG and another one; or none. */
-static uint32_t added_to(const struct hob_fused_step *step, uint32_t reg)
-{
-    if (step->op != HOB_OP_ADD || step->args[0] == step->args[1] ||
-        (step->args[0] != reg && step->args[1] != reg))
-        return HOB_FUSED_NONE;
-    return step->args[step->args[0] == reg];
-}
-
-/* Whether operand REG of RUN is one row of COLUMNS elements for all rows. */
-static int is_bias(const struct hob_fused_program *program,
-                   const struct hob_fused_run *run, uint32_t reg,
-                   int64_t columns)
-{
-    const uint32_t last = (uint32_t)program->rank - 1;
-    const int64_t *strides;
-
-    if (reg >= program->input_count || program->rank < 1)
-        return 0;
-    strides = run->inputs[reg].strides;
-    for (uint32_t i = 0; i < last; i++)
-        if (strides[i] != 0)
-            return 0;
-    return run->shape[last] == columns && strides[last] == 1 &&
-           program->rank > 1;
-}
-
-/* Whether the tiles do all of KERNEL: [add bias] [relu], one output. HOOKS are
- * set then. A NaN or a zero of relu is that of the op. */
+/* Whether the tiles do all of KERNEL: HOOKS are set then. A NaN or a zero of
+ * relu is that of the op. */
 static int is_in_tiles(const struct fused_kernel *kernel,
                        const struct hob_fused_run *run,
                        const struct hob_fused_product *product,
                        struct flex_gemm *hooks)
 {
-    const struct hob_fused_program *program = &kernel->program;
-    const int64_t columns = product->out->shape[product->out->rank - 1];
-    uint32_t reg = product->input, s = 0, bias;
+    uint32_t bias;
+    int relu;
 
-    if (program->output_count != 1)
+    if (!hob_fused_is_epilogue(&kernel->program, run, product, &bias, &relu))
         return 0;
-    bias = s < program->step_count && !product->args[2]
-               ? added_to(fused_step(program, s), reg)
-               : HOB_FUSED_NONE;
-    if (bias != HOB_FUSED_NONE && is_bias(program, run, bias, columns)) {
+    if (bias != HOB_FUSED_NONE)
         hooks->bias = run->inputs[bias].data;
-        reg = program->input_count + s++;
-    }
-    if (s < program->step_count && fused_step(program, s)->op == HOB_OP_RELU &&
-        fused_step(program, s)->args[0] == reg) {
-        hooks->relu = 1;
-        reg = program->input_count + s++;
-    }
-    if (s == program->step_count && s > 0 && program->outputs[0] == reg)
-        return 1;
-    hooks->bias = NULL;
-    hooks->relu = 0;
-    return 0;
+    hooks->relu = relu;
+    return 1;
 }
 
 hob_status fused_product(struct fused_job *job,

@@ -456,7 +456,35 @@ static hob_status run_long(struct fused_job *job)
 
 /* ---- all ---- */
 
-hob_status fused_run(struct fused_job *job)
+/* Rows of halves that are the same everywhere are converted once. */
+static hob_status take_vectors(struct fused_job *job)
+{
+    for (uint32_t i = 0; i < job->plan->input_count; i++) {
+        struct fused_job_input *in = &job->in[i];
+
+        if (in->walk != FUSED_VECTOR || !in->load)
+            continue;
+        in->vector =
+            flex_scratch_take(job->device, (uint64_t)job->n * sizeof(float));
+        if (!in->vector)
+            return HOB_ERR_MEMORY;
+        in->load(in->vector, in->loop.data, job->n);
+    }
+    return HOB_OK;
+}
+
+static void give_vectors(struct fused_job *job)
+{
+    for (uint32_t i = 0; i < job->plan->input_count; i++) {
+        struct fused_job_input *in = &job->in[i];
+
+        if (in->walk == FUSED_VECTOR && in->vector != in->loop.data)
+            flex_scratch_give(job->device, in->vector,
+                              (uint64_t)job->n * sizeof(float));
+    }
+}
+
+static hob_status run(struct fused_job *job)
 {
     const int64_t piece = PIECE_COST / (1 + job->plan->cost);
 
@@ -476,4 +504,14 @@ hob_status fused_run(struct fused_job *job)
                       elements_piece, job);
     }
     return job->failed ? HOB_ERR_MEMORY : HOB_OK;
+}
+
+hob_status fused_run(struct fused_job *job)
+{
+    hob_status st = take_vectors(job);
+
+    if (!st)
+        st = run(job);
+    give_vectors(job);
+    return st;
 }

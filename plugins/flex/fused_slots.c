@@ -32,7 +32,7 @@ static void find_uses(const struct builder *b, struct use *uses)
         for (uint32_t p = 0; p < b->passes; p++)
             uses[s].last[p] = NEVER;
     for (uint32_t s = 0; s < b->program->step_count; s++) {
-        const struct hob_fused_step *step = fused_step(b->program, s);
+        const struct hob_fused_step *step = hob_fused_step_at(b->program, s);
         const uint32_t level = b->level[b->program->input_count + s];
 
         for (uint32_t p = 0; p < b->passes; p++) {

@@ -54,6 +54,11 @@ void fu_choose_constant(struct fu_window *window, struct fu_item *item);
 /* Of VALUE's users, those that are members of group INDEX. */
 uint32_t fu_inner_users(const struct fu_window *window,
                         const struct fu_value *value, uint32_t index);
+/* The group whose members are all that read VALUE; FU_WINDOW: none, or one of
+ * the readers is not fit. */
+uint32_t fu_only_reader(const struct fu_window *window,
+                        const struct fu_value *value,
+                        int (*is_fit)(const struct fu_item *reader));
 
 /* ---- views.c ---- */
 

@@ -69,9 +69,10 @@ static void bind_attribute(struct binding *b, const struct hob_pattern_node *at,
 {
     if (at->kind == HOB_PATTERN_ATTRIBUTE && !b->attributes[at->number])
         b->attributes[at->number] = arg;
-    if (!hob_pattern_is_same_value(at->kind == HOB_PATTERN_ATTRIBUTE ? b->attributes[at->number]
-                                                    : &at->value,
-                  arg))
+    if (!hob_pattern_is_same_value(at->kind == HOB_PATTERN_ATTRIBUTE
+                                       ? b->attributes[at->number]
+                                       : &at->value,
+                                   arg))
         b->refused = node;
 }
 

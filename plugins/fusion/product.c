@@ -25,38 +25,11 @@ static int is_product(const struct fu_item *item)
            (value->dtype == HOB_DTYPE_F32 || value->dtype == HOB_DTYPE_F64);
 }
 
-/* How often ITEM reads VALUE. */
-static uint32_t reads(const struct fu_item *item, const struct fu_value *value)
+/* Whether ITEM may read a product that its group finishes. One that stays
+ * pending would want the product again. */
+static int may_finish(const struct fu_item *item)
 {
-    uint32_t count = 0;
-
-    for (uint32_t i = 0; i < item->node->input_count; i++)
-        count += item->node->inputs[i].value == value;
-    return count;
-}
-
-/* The group whose members are all that read VALUE, of ITEM; FU_WINDOW: none. A
- * member that stays pending would want the product again. */
-static uint32_t only_reader(const struct fu_window *window,
-                            const struct fu_item *item)
-{
-    const struct fu_value *value = &item->node->values[0];
-    uint32_t users = 0, group = FU_WINDOW;
-
-    for (uint32_t i = (uint32_t)(item - window->items) + 1; i < window->count;
-         i++) {
-        const struct fu_item *other = &window->items[i];
-        const uint32_t count = reads(other, value);
-
-        if (!count)
-            continue;
-        if (other->class != FU_STEP || other->stays || other->frame_rank ||
-            (users && other->group != group))
-            return FU_WINDOW;
-        group = other->group;
-        users += count;
-    }
-    return users == value->users ? group : FU_WINDOW;
+    return item->class == FU_STEP && !item->stays && !item->frame_rank;
 }
 
 void fu_attach_products_locked(struct fu_window *window)
@@ -76,7 +49,7 @@ void fu_attach_products_locked(struct fu_window *window)
 
         if (!is_product(item))
             continue;
-        index = only_reader(window, item);
+        index = fu_only_reader(window, value, may_finish);
         if (index == FU_WINDOW)
             continue;
         group = &window->groups[index];

@@ -4,25 +4,52 @@
  */
 #include "groups.h"
 
+/* How often ITEM reads VALUE. */
+static uint32_t reads(const struct fu_item *item, const struct fu_value *value)
+{
+    uint32_t count = 0;
+
+    for (uint32_t i = 0; i < item->node->input_count; i++)
+        count += item->node->inputs[i].value == value;
+    return count;
+}
+
 uint32_t fu_inner_users(const struct fu_window *window,
                         const struct fu_value *value, uint32_t group)
 {
     uint32_t users = 0;
 
     for (uint16_t at = window->groups[group].first; at < FU_WINDOW;
-         at = window->items[at].next) {
-        const struct fu_node *node = window->items[at].node;
-
-        for (uint32_t i = 0; i < node->input_count; i++)
-            users += node->inputs[i].value == value;
-    }
+         at = window->items[at].next)
+        users += reads(&window->items[at], value);
     return users;
+}
+
+uint32_t fu_only_reader(const struct fu_window *window,
+                        const struct fu_value *value,
+                        int (*is_fit)(const struct fu_item *reader))
+{
+    uint32_t users = 0, group = FU_WINDOW;
+
+    for (uint32_t i = value->node->slot + 1; i < window->count; i++) {
+        const struct fu_item *item = &window->items[i];
+        const uint32_t count = reads(item, value);
+
+        if (!count)
+            continue;
+        if (!is_fit(item) || (users && item->group != group))
+            return FU_WINDOW;
+        group = item->group;
+        users += count;
+    }
+    return users == value->users ? group : FU_WINDOW;
 }
 
 int fu_is_only_for_locked(const struct fu_window *window, uint32_t index,
                           const struct fu_value *value)
 {
-    return !value->handles && value->users == fu_inner_users(window, value, index);
+    return !value->handles &&
+           value->users == fu_inner_users(window, value, index);
 }
 
 /* Count what the members of group INDEX read of each other. */

@@ -102,34 +102,10 @@ static int is_view(const struct fu_item *item)
            node->values[0].users;
 }
 
-static uint32_t reads(const struct fu_item *item, const struct fu_value *value)
+/* Whether ITEM lies over its group's space as it is. */
+static int lies_straight(const struct fu_item *item)
 {
-    uint32_t count = 0;
-
-    for (uint32_t i = 0; i < item->node->input_count; i++)
-        count += item->node->inputs[i].value == value;
-    return count;
-}
-
-/* The group whose members are all that read VALUE, as it lies over their space;
- * FU_WINDOW: none. */
-static uint32_t only_reader(const struct fu_window *window,
-                            const struct fu_value *value)
-{
-    uint32_t users = 0, group = FU_WINDOW;
-
-    for (uint32_t i = value->node->slot + 1; i < window->count; i++) {
-        const struct fu_item *item = &window->items[i];
-        const uint32_t count = reads(item, value);
-
-        if (!count)
-            continue;
-        if (item->frame_rank || (users && item->group != group))
-            return FU_WINDOW;
-        group = item->group;
-        users += count;
-    }
-    return users == value->users ? group : FU_WINDOW;
+    return !item->frame_rank;
 }
 
 /* All the views that end with LAST. */
@@ -148,7 +124,7 @@ static int find_views(const struct fu_window *window, struct fu_item *last,
 
         out->value = item->node->inputs[0].value;
         if (!before || !is_view(before) ||
-            only_reader(window, out->value) != item->group ||
+            fu_only_reader(window, out->value, lies_straight) != item->group ||
             !read_view(before->node, from))
             return before != NULL;
         for (uint32_t i = 0; i < rank; i++)
@@ -310,7 +286,7 @@ static int is_plain(const struct fu_group *group)
 static void join_through(struct fu_window *window, struct fu_item *last)
 {
     const struct fu_value *view = &last->node->values[0];
-    const uint32_t reader = only_reader(window, view);
+    const uint32_t reader = fu_only_reader(window, view, lies_straight);
     struct views views;
     struct fu_item *item;
     uint8_t map[HOB_MAX_RANK];

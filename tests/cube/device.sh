@@ -13,17 +13,10 @@ if [ -n "${HOB_TEST_CFLAGS-}" ]; then
     exit 77
 fi
 
-# What takes longest on Mesa's driver for processors is to compile kernels that
-# then run for microseconds; with vectors of 128 bits it takes half as long.
 # One process for all tests of a program compiles each kernel once, and Mesa
-# keeps what it made in XDG_CACHE_HOME for the next. A few threads more do not
-# help kernels of a dozen elements. NVIDIA's driver opens about thirty times a
-# process, so there CK_FORK=yes is needed.
-LP_NATIVE_VECTOR_WIDTH=${LP_NATIVE_VECTOR_WIDTH-128}
-GALLIVM_PERF=${GALLIVM_PERF-nopt}
-LP_NUM_THREADS=${LP_NUM_THREADS-1}
+# keeps what it made in XDG_CACHE_HOME for the next.
 CK_FORK=${CK_FORK-no}
-export LP_NATIVE_VECTOR_WIDTH GALLIVM_PERF LP_NUM_THREADS CK_FORK
+export CK_FORK
 
 work=$(mktemp -d) || exit 99
 trap 'rm -r -f "$work"' EXIT

@@ -608,7 +608,7 @@ END_TEST
 START_TEST(test_cube_source_text)
 {
     const struct cube_variant variant = variant_of(HOB_DTYPE_BF16, 2);
-    struct cube_target target = {CUBE_GLSL, 32, 128, 1, 0};
+    struct cube_target target = {CUBE_GLSL, 32, 128, 1, 0, 0};
     uint64_t bytes;
     char *text = cube_source_text(&variant, &target, &bytes);
 
@@ -632,6 +632,34 @@ START_TEST(test_cube_source_text)
     ck_assert_ptr_nonnull(strstr(text, "__global__ void"));
     ck_assert_ptr_null(strstr(text, "0lf"));
     free(text);
+}
+END_TEST
+
+/* Whether a kernel with these FLAGS keeps its loops for such a target. */
+static int keeps_loops(uint32_t flags, uint32_t target_keeps_loops)
+{
+    const struct cube_target target = {CUBE_GLSL, 32, 128, 1, 0,
+                                       target_keeps_loops};
+    struct cube_variant variant = variant_of(HOB_DTYPE_F32, 1);
+    struct cube_program tiled = program;
+    uint64_t bytes;
+    char *text;
+    int keeps;
+
+    tiled.flags = flags;
+    variant.program = &tiled;
+    text = cube_source_text(&variant, &target, &bytes);
+    ck_assert_ptr_nonnull(text);
+    keeps = strstr(text, "#define CUBE_KEEPS_LOOPS 1\n") != NULL;
+    free(text);
+    return keeps;
+}
+
+START_TEST(test_cube_tiles_keep_loops)
+{
+    ck_assert_int_eq(keeps_loops(CUBE_TILES, 1), 1);
+    ck_assert_int_eq(keeps_loops(CUBE_TILES, 0), 0);
+    ck_assert_int_eq(keeps_loops(0, 1), 0);
 }
 END_TEST
 
@@ -893,6 +921,7 @@ int main(void)
                         sizeof(digests) / sizeof(digests[0]));
     tcase_add_test(plain, test_cube_layout);
     tcase_add_test(plain, test_cube_source_text);
+    tcase_add_test(plain, test_cube_tiles_keep_loops);
     tcase_add_test(plain, test_cube_space_collapses);
     tcase_add_test(plain, test_cube_view_range);
     tcase_add_loop_test(plain, test_cube_index_widens_by_view, 0, 4);

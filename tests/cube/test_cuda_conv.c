@@ -232,8 +232,8 @@ static const struct trial computed_f32[] = {
      .weight = {40, 24, 3, 3},
      .padding = {1, 1},
      .has_bias = 1},
-    {.x = {2, 70, 8, 11},
-     .weight = {37, 70, 3, 5},
+    {.x = {8, 20, 8, 11},
+     .weight = {40, 20, 3, 5},
      .step = {2, 1},
      .padding = {0, 2}},
     {.x = {2, 3, 33, 34}, .weight = {64, 3, 7, 7}, .step = {2, 2}},
@@ -241,8 +241,8 @@ static const struct trial computed_f32[] = {
      .weight = {40, 24, 3, 3},
      .step = {2, 2},
      .padding = {1, 1}},
-    {.x = {2, 32, 9, 9},
-     .weight = {70, 32, 3, 3},
+    {.x = {4, 32, 9, 9},
+     .weight = {30, 32, 3, 3},
      .padding = {1, 1},
      .is_turned = 1},
 };
@@ -696,8 +696,8 @@ static const struct {
     {HOB_DTYPE_F32, 130, 64, 31, 31, X_BACKWARD, 0, 2},
     {HOB_DTYPE_F32, 64, 64, 8, 8, FORWARD, 0, 1},
     {HOB_DTYPE_F32, 130, 70, 9, 9, X_BACKWARD, 0, 1},
-    {HOB_DTYPE_F32, 64, 64, 8, 8, WEIGHT_BACKWARD, 0, 1},
-    {HOB_DTYPE_F32, 64, 130, 8, 8, WEIGHT_BACKWARD, 0, 1},
+    {HOB_DTYPE_F32, 64, 64, 16, 16, WEIGHT_BACKWARD, 0, 1},
+    {HOB_DTYPE_F32, 64, 130, 16, 16, WEIGHT_BACKWARD, 0, 1},
 };
 
 enum { VARIANTS = sizeof(variants) / sizeof(variants[0]) };

@@ -27,12 +27,13 @@ static struct ccu_device *device;
 static int open_device(void)
 {
     void *opened = NULL;
+    char *message = NULL; /* as long as the process */
     uint32_t count = 0;
 
     fake_host_init(&host, 2);
     instance = ccu_instance_new(&host.table);
     if (instance && !ccu_device_count(instance, &count) && count > 0 &&
-        !ccu_device_open(instance, 0, NULL, &opened, NULL))
+        !ccu_device_open(instance, 0, NULL, &opened, &message))
         device = opened;
     return device != NULL;
 }

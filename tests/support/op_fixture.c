@@ -11,16 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Where all tests are one process, a GPU's device is opened once for them, or
- * its kernels would be compiled for each; [which]. */
+/* Devices that are kept; [which]. */
 static struct op_fixture kept[OP_DEVICE_TRACKED + 1];
-
-static int keeps_devices(void)
-{
-    const char *fork = getenv("CK_FORK");
-
-    return fork && !strcmp(fork, "no") && !test_device_is_flex();
-}
 
 static void keep_told(void *context, hob_status status, const char *op,
                       const char *message)
@@ -60,7 +52,7 @@ void op_fixture_open(struct op_fixture *fixture, int which)
     if (which == 0 || options.plugin_path_count)
         ck_assert_hob_ok(test_device_open(fixture->runtime, devices[which],
                                           &fixture->device, &error));
-    if (keeps_devices())
+    if (test_device_is_kept())
         kept[which] = *fixture;
     fixture->scope = hob_scope_open(fixture->runtime);
 }
@@ -76,7 +68,7 @@ void op_fixture_close(struct op_fixture *fixture)
     memset(fixture, 0, sizeof(*fixture));
     ck_assert_hob_ok(hob_scope_error(open.scope, &error));
     hob_scope_close(open.scope);
-    if (keeps_devices())
+    if (test_device_is_kept())
         return;
     hob_device_unref(open.device);
     ck_assert_hob_ok(hob_runtime_close(open.runtime, &error));

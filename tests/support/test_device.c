@@ -19,6 +19,13 @@ int test_device_is_flex(void)
     return strncmp(test_device(), "flex", 4) == 0;
 }
 
+int test_device_is_kept(void)
+{
+    const char *fork = getenv("CK_FORK");
+
+    return fork && !strcmp(fork, "no") && !test_device_is_flex();
+}
+
 hob_status test_device_open(hob_runtime *runtime, const char *spec,
                             hob_device **out_device, hob_error *error)
 {

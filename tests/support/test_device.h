@@ -12,13 +12,17 @@
 const char *test_device(void);
 /* Whether it is flex: some tests are about what flex alone promises. */
 int test_device_is_flex(void);
+/* Whether tests open it once: where all of them are one process, a GPU's
+ * kernels would be compiled again for each. */
+int test_device_is_kept(void);
 
 /* Open SPEC, in which each "flex" stands for the device: "autodiff(flex)" may
  * be autodiff(cube-vulkan:0). */
 hob_status test_device_open(hob_runtime *runtime, const char *spec,
                             hob_device **out_device, hob_error *error);
 
-/* Let programs on DEVICE wait for compilers: groups are fused the first time. */
+/* Let programs on DEVICE wait for compilers, so that groups are fused the first
+ * time. */
 void test_device_wait(hob_scope *scope, hob_device *device);
 
 /* Whether it opens, and offers that interface. */

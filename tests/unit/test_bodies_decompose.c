@@ -6,6 +6,7 @@
  */
 #include "hob_check.h"
 #include "op_fixture.h"
+#include "test_device.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -238,6 +239,13 @@ static void check_qr(const char *what, hob_tensor *x, int m, int n, int reduced,
             }
 }
 
+/* By default bodies a matrix is hundreds of launches, and what special numbers
+ * meet there is the same in each dtype. */
+static int specials(hob_dtype dtype)
+{
+    return test_device_is_flex() || dtype == HOB_DTYPE_F64 ? 4 : 1;
+}
+
 START_TEST(test_decompose_lu_and_qr)
 {
     static double data[MOST];
@@ -246,7 +254,7 @@ START_TEST(test_decompose_lu_and_qr)
     if (!on_device(_i / SIZES))
         return;
     for (hob_dtype dtype = HOB_DTYPE_F64; dtype <= HOB_DTYPE_BF16; dtype++)
-        for (int special = 0; special < 4; special++) {
+        for (int special = 0; special < specials(dtype); special++) {
             int m = sizes[_i % SIZES][0], n = sizes[_i % SIZES][1];
             int64_t shape[] = {BATCH, m, n}, turned[] = {BATCH, n, m};
             double tolerance = tolerance_of(dtype) * (special == 3 ? 100 : 10);

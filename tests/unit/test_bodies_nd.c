@@ -777,6 +777,46 @@ START_TEST(test_nd_sums_of_columns)
 }
 END_TEST
 
+/* Two to five tensors that lie alike, row-major or not, and one among them that
+ * does not; along each dimension. */
+START_TEST(test_nd_cat_of_likes)
+{
+    static const hob_dtype dtypes[] = {HOB_DTYPE_F32, HOB_DTYPE_BF16,
+                                       HOB_DTYPE_U8};
+    static const int64_t shapes[][3] = {{2, 3, 8}, {3, 1, 5}, {1, 2, 16}};
+    enum { MOST = 5, ELEMENTS = 48 };
+
+    if (!on_device(_i))
+        return;
+    for (int run = 0; run < 3 * 3 * 3 * 4 * 3; run++) {
+        const hob_dtype dtype = dtypes[run % 3];
+        const int64_t *shape = shapes[run / 3 % 3];
+        const int dim = run / 9 % 3, parts = 2 + run / 27 % 4;
+        const int way = run / 108; /* as they are, turned, one of them turned */
+        const int64_t count = shape[0] * shape[1] * shape[2];
+        double in[ELEMENTS], all[MOST * ELEMENTS];
+        hob_tensor *x[MOST], *turned;
+        int64_t inner = 1;
+
+        for (int d = dim; d < 3; d++)
+            inner *= shape[d];
+        for (int p = 0; p < parts; p++) {
+            for (int64_t i = 0; i < count; i++) {
+                in[i] = (double)((p * 41 + i * 7) % 100);
+                all[i / inner * inner * parts + p * inner + i % inner] = in[i];
+            }
+            x[p] = op_tensor(&f, dtype, in, shape, 3);
+            turned =
+                hob_contiguous(f.scope, hob_swap_dims(f.scope, x[p], 0, 2));
+            if (way == 1 || (way == 2 && p == 1))
+                x[p] = hob_swap_dims(f.scope, turned, 0, 2);
+        }
+        op_check(&f, "cat", hob_cat(f.scope, x, (uint32_t)parts, dim), all,
+                 count * parts, 0);
+    }
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("bodies_nd");
@@ -800,6 +840,7 @@ int main(void)
     tcase_add_loop_test(tc, test_nd_variances, 0, OP_DEVICE_COUNT);
     tcase_add_loop_test(tc, test_nd_norms, 0, OP_DEVICE_COUNT);
     tcase_add_loop_test(tc, test_nd_sums_of_columns, 0, OP_DEVICE_COUNT);
+    tcase_add_loop_test(tc, test_nd_cat_of_likes, 0, OP_DEVICE_COUNT);
     tcase_add_loop_test(tc, test_nd_reductions_of_several_dims, 0,
                         OP_DEVICE_COUNT);
     suite_add_tcase(suite, tc);

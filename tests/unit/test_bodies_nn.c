@@ -768,13 +768,13 @@ static void norm_gradients(const double *x, const double *w, const double *g,
 START_TEST(test_bodies_nn_norm_gradients)
 {
     static const int sizes[][2] = {{ROWS, 1},    {ROWS, 7},  {ROWS, 300},
-                                   {ROWS, 5000}, {2600, 24}, {300, 128}};
+                                   {ROWS, 5000}, {9000, 64}, {300, 128}};
     static const struct {
         hob_dtype dtype;
         double within;
     } types[] = {
         {HOB_DTYPE_F64, 1e-11}, {HOB_DTYPE_F32, 1e-5}, {HOB_DTYPE_BF16, 2e-2}};
-    enum { ELEMENTS = 2600 * 24, WIDEST = 5000, SIZES = 6, TYPES = 3 };
+    enum { ELEMENTS = 9000 * 64, WIDEST = 5000, SIZES = 6, TYPES = 3 };
     static double x[ELEMENTS], g[ELEMENTS], w[WIDEST];
     static double d_x[ELEMENTS], d_w[WIDEST], d_b[WIDEST];
     double *out[3] = {d_x, d_w, d_b};

@@ -47,7 +47,9 @@ static const struct shape {
     {{4, 140, 17, 15}, {70, 140, 3, 3}, {2, 2}, {1, 1}, {1, 1}, 1, WHOLE},
     {{1, 70, 30, 22}, {150, 70, 2, 3}, {2, 2}, {0, 2}, {2, 1}, 1, WHOLE},
     {{2, 70, 9, 8}, {300, 70, 3, 3}, {1, 1}, {1, 1}, {1, 1}, 1, INFINITE},
-    /* places for so many processors that f32 is taken in parts, too */
+    /* places for large tiles of the portable kernel */
+    {{8, 4, 34, 34}, {40, 4, 3, 3}, {1, 1}, {1, 1}, {1, 1}, 1, WHOLE | BIAS},
+    /* and for so many processors that f32 is taken in parts */
     {{4, 16, 27, 27}, {40, 16, 3, 3}, {1, 1}, {1, 1}, {1, 1}, 1, WHOLE | BIAS},
     {{4, 16, 27, 27}, {24, 16, 2, 3}, {1, 1}, {1, 2}, {1, 1}, 1, INFINITE},
     {{4, 20, 27, 28}, {200, 20, 3, 3}, {2, 2}, {1, 1}, {1, 1}, 1, WHOLE},

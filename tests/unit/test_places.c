@@ -462,14 +462,18 @@ START_TEST(test_places_transforms)
 }
 END_TEST
 
-/* Rows as long as a group holds, and the least that it does not. */
+/* Rows as long as a group holds, and longer ones, of factors that have passes
+ * and of others. */
 START_TEST(test_places_long_transforms)
 {
-    static const struct transform longest[] = {
-        {1, 4096, 1, 4096}, {1, 2025, 1, 2025}, {1, 4100, 1, 4100}};
+    static const struct transform longest[] = {{1, 4096, 1, 4096},
+                                               {1, 2025, 1, 2025},
+                                               {3, 4200, 1, 4200},
+                                               {1, 2401, 2, 2401},
+                                               {1, 4100, 1, 4106}};
 
     op_fixture_open(&f, 1);
-    for (int i = 0; i < 3 && f.device; i++)
+    for (int i = 0; i < 5 && f.device; i++)
         for (int k = 0; k < 2; k++)
             check_transform(&longest[i], dtypes[k], 0);
 }
@@ -479,6 +483,7 @@ int main(void)
 {
     Suite *suite = suite_create("places");
     TCase *tc = tcase_create("places");
+    TCase *rows = tcase_create("transforms");
     SRunner *runner = srunner_create(suite);
     int failed;
 
@@ -487,9 +492,12 @@ int main(void)
     tcase_add_loop_test(tc, test_places_columns, 0, LOOPS);
     tcase_add_loop_test(tc, test_places_grid, 0, LOOPS);
     tcase_add_loop_test(tc, test_places_resize_of_whole_places, 0, LOOPS);
-    tcase_add_loop_test(tc, test_places_transforms, 0, LOOPS);
-    tcase_add_test(tc, test_places_long_transforms);
+    tcase_set_timeout(rows, 60);
+    tcase_add_checked_fixture(rows, NULL, teardown);
+    tcase_add_loop_test(rows, test_places_transforms, 0, LOOPS);
+    tcase_add_test(rows, test_places_long_transforms);
     suite_add_tcase(suite, tc);
+    suite_add_tcase(suite, rows);
     srunner_run_all(runner, CK_ENV);
     failed = srunner_ntests_failed(runner);
     srunner_free(runner);

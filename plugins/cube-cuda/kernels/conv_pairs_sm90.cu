@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // conv_pairs_sm90.cu - gradients of convolutions with strides of 2 with respect
-// to x: a product for each remainder of places of x modulo 2, as conv_sm90 makes
-// them. A task makes the two that differ along x alone, so that neighbours are
-// stored together: as one if VECTOR is 2. All have as many places as the one
-// that has most.
+// to x: a product for each remainder of places of x modulo 2, as conv_sm90
+// makes them. A task makes the two that differ along x alone, so that
+// neighbours are stored together: as one if VECTOR is 2. All have as many
+// places as the one that has most.
 
 struct pair_maps {
     place_maps of[4];
@@ -62,16 +62,6 @@ INLINE void store(const conv_params &job, int width,
                            to.q[1] < width);
             }
     }
-}
-
-INLINE void consume(const conv_params &job, float (&d)[COLUMNS / 2], u32 a,
-                    u32 b, u32 shared, ring &at)
-{
-    consume(d, job.taps[0] * job.taps[1] * job.chunks, STAGE_BYTES,
-            shared + FULL, shared + EMPTY, at,
-            [=](float (&values)[COLUMNS / 2], u32 stage) {
-                multiply(values, a + stage, b + stage);
-            });
 }
 
 extern "C" __global__ void __launch_bounds__(GROUP_SIZE, BLOCKS)

@@ -4,9 +4,10 @@
 // copies of them, and the loop over what a ring brings.
 //
 // PARTS is 1 for halves. A number of f32 is the sum of PARTS of bf16, conv_pack
-// has made them: planes of each have a map, and rows are a matrix for each. Products of parts that matter are added up on tensor cores
-// from the least to the greatest, over one stage of the ring; these sums, which
-// are short because such units cut what they add, are added up in f32.
+// has made them: planes of each have a map, and rows are a matrix for each.
+// Products of parts that matter are added up on tensor cores from the least to
+// the greatest, over one stage of the ring; these sums, which are short because
+// such units cut what they add, are added up in f32.
 
 // What lies in the tensors of a call.
 #if PARTS == 1

@@ -161,11 +161,7 @@ extern "C" __global__ void __launch_bounds__(GROUP_SIZE, BLOCKS)
         float d[COLUMNS / 2];
 
         for (int task = blockIdx.x; task < job.tasks; task += gridDim.x) {
-            consume(d, job.taps[0] * job.taps[1] * job.chunks, STAGE_BYTES,
-                    shared + FULL, shared + EMPTY, at,
-                    [=](float (&values)[COLUMNS / 2], u32 stage) {
-                        multiply(values, a + stage, b + stage);
-                    });
+            consume(job, d, a, b, shared, at);
             store(job, d,
                   task % job.tiles_rows * TILE_M + group % DOWN * 64 +
                       own_row(),

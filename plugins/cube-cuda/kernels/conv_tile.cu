@@ -92,6 +92,18 @@ INLINE void multiply(float (&d)[COLUMNS / 2], u32 a, u32 b)
     product_commit();
 }
 
+// D = the product of what was brought for one tile; A and B are where the
+// warpgroup has its parts.
+INLINE void consume(const conv_params &job, float (&d)[COLUMNS / 2], u32 a,
+                    u32 b, u32 shared, ring &at)
+{
+    consume(d, job.taps[0] * job.taps[1] * job.chunks, STAGE_BYTES,
+            shared + FULL, shared + EMPTY, at,
+            [=](float (&values)[COLUMNS / 2], u32 stage) {
+                multiply(values, a + stage, b + stage);
+            });
+}
+
 // ---- results ----
 
 INLINE void read_bias(const conv_params &job, int row, float (&bias)[2])

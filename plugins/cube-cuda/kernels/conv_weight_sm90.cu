@@ -64,7 +64,8 @@ INLINE void bring(const conv_params &job, const tensor_map *rows,
 
     barrier_expect(full, STAGE_BYTES);
     copy_box(to, rows, place, at.row, batch, full);
-    copy_box(to + A_BYTES, &places.of[0], place, at.slab * SLAB_ELEMENTS, batch, full);
+    copy_box(to + A_BYTES, &places.of[0], place, at.slab * SLAB_ELEMENTS, batch,
+             full);
 }
 #else
 INLINE void bring(const conv_params &job, const tensor_map *rows,

@@ -64,7 +64,7 @@ static const struct cube_program attention_program = {
     .constants = {"RANK", "MODE", "ACROSS", "EACH_M", "EACH_N", "EACH_C",
                   "WIDE", "MASKED", "BIASED", "CAPPED", "CAUSAL",
                   "BIAS_SLOPES"},
-    .flags = CUBE_SPACES | CUBE_SUBGROUPS | CUBE_MATHS,
+    .flags = CUBE_SPACES | CUBE_SUBGROUPS | CUBE_MATHS | CUBE_TILES,
 };
 
 static const struct cube_program not_finite_program = {

@@ -101,8 +101,8 @@ static hob_status launch(const struct pass *pass, struct cube_device *device,
     else
         cube_job_absent(&job);
     cube_job_memory(&job, pass->data, pass->dtype,
-                    pass->rows ? (pass->rows - 1) * pass->step +
-                                     pass->columns + is_pair * pass->apart
+                    pass->rows ? (pass->rows - 1) * pass->step + pass->columns +
+                                     is_pair * pass->apart
                                : 0);
     job.variant.widths[2] = (uint8_t)pass->wide;
     cube_job_i64(&job, pass->rows);
@@ -128,8 +128,8 @@ static hob_status run_twice(struct pass *first, struct cube_device *device,
         first->dtype == HOB_DTYPE_F64 ? HOB_DTYPE_F64 : HOB_DTYPE_F32;
     /* The second matrix begins at a vector's address. */
     const int64_t cells = cube_divide_up(first->parts * first->columns, 4) * 4;
-    const uint64_t bytes = (uint64_t)cells * hob_dtype_size(dtype) *
-                           (first->out[1] ? 2 : 1);
+    const uint64_t bytes =
+        (uint64_t)cells * hob_dtype_size(dtype) * (first->out[1] ? 2 : 1);
     struct pass second = {.dtype = dtype,
                           .out_dtype = first->out_dtype,
                           .out = {first->out[0], first->out[1]},

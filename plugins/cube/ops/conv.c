@@ -21,7 +21,7 @@
 #include "conv_few.h"
 
 enum {
-    TILE_K = 16,
+    TILE_K = 16, /* at most */
     /* Sums of so few channels fill no tile. */
     FEW_CHANNELS = 4,
     /* The longest sum of one invocation alone. */
@@ -72,6 +72,7 @@ static const struct cube_program tiles_program = {
     .constants = {"TILE_M", "TILE_N", "TILE_K", "THREAD", "B_ALONG_K",
                   "HAS_BIAS"},
     .symbols = {"ACCUM", "QUAD"},
+    .flags = CUBE_TILES,
 };
 
 static const struct cube_program direct_program = {
@@ -155,7 +156,7 @@ static void add_params(struct cube_job *job, const struct product *product,
 }
 
 struct tiling {
-    int32_t m, n, thread;
+    int32_t m, n, k, thread;
 };
 
 static int64_t tiles_of(const struct product *product, struct tiling tiling)
@@ -168,22 +169,33 @@ static int64_t tiles_of(const struct product *product, struct tiling tiling)
 static struct tiling tiling_of(const struct cube_device *device,
                                const struct product *product)
 {
-    static const struct tiling tilings[] = {
-        {128, 128, 8}, {64, 128, 8}, {64, 64, 4}, {32, 64, 4}, {32, 32, 4}};
+    static const struct tiling tilings[] = {{128, 128, 16, 8},
+                                            {64, 128, 16, 8},
+                                            {64, 64, 16, 4},
+                                            {32, 64, 16, 4},
+                                            {32, 32, 16, 4}};
     const int64_t size = is_double(product) ? 8 : 4;
+    struct tiling tiling;
     uint32_t i = 0;
 
     for (; i < 4; i++) {
-        const struct tiling tiling = tilings[i];
-        const int64_t bytes = 2 * TILE_K * (tiling.m + tiling.n) * size +
-                              24 * tiling.n + 48 * TILE_K;
+        int64_t bytes;
+
+        tiling = tilings[i];
+        bytes = 2 * TILE_K * (tiling.m + tiling.n) * size + 24 * tiling.n +
+                48 * TILE_K;
 
         if (bytes <= device->limits.shared_bytes && product->m > tiling.m / 2 &&
             product->n > tiling.n / 2 &&
             tiles_of(product, tiling) >= cube_processors(device))
             break;
     }
-    return tilings[i];
+    tiling = tilings[i];
+    /* What a group of 128 invocations brings at a time takes registers that
+     * another group would have; one of 256 leaves no room for another. */
+    if (i == 1 && !product->b_along_k)
+        tiling.k = 8;
+    return tiling;
 }
 
 static hob_status run_tiles(struct cube_device *device, struct hob_call *call,
@@ -201,7 +213,7 @@ static hob_status run_tiles(struct cube_device *device, struct hob_call *call,
     add_buffers(&job, product);
     cube_job_constant(&job, tiling.m);
     cube_job_constant(&job, tiling.n);
-    cube_job_constant(&job, TILE_K);
+    cube_job_constant(&job, tiling.k);
     cube_job_constant(&job, tiling.thread);
     cube_job_constant(&job, product->b_along_k);
     cube_job_constant(&job, product->bias != NULL);

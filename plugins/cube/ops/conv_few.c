@@ -52,43 +52,65 @@ static int64_t side_of(const struct cube_conv *conv, uint32_t axis,
     return (step - 1 + pad) / step - first + 1;
 }
 
+/* How the work of a convolution CONV is parted. */
+struct parts {
+    int64_t rows;         /* of places that an invocation does */
+    int64_t chunk, quads; /* channels at a time, weights of each by four */
+    int64_t squares[2];   /* of places of x, along both axes */
+    int64_t channels;     /* of the gradient, in a group of CONV */
+    int64_t groups;       /* of invocations, for each such group */
+};
+
+/* 0 where the kernel has too few registers, or too much to add up. */
+static int find_parts(const struct cube_device *device,
+                      const struct cube_conv *conv,
+                      const struct hob_view *weight, const struct hob_view *out,
+                      struct parts *parts)
+{
+    const int64_t outs = weight->shape[1] <= CHANNELS_MOST &&
+                                 conv->step[0] <= OUTS_MOST &&
+                                 conv->step[1] <= OUTS_MOST
+                             ? weight->shape[1] * conv->step[0] * conv->step[1]
+                             : OUTS_MOST + 1;
+    const int64_t quad_bytes = weight->dtype == HOB_DTYPE_F64 ? 32 : 16;
+    int64_t quads;
+
+    if (outs < 1 || outs > OUTS_MOST || weight->shape[2] > SIDES_MOST ||
+        weight->shape[3] > SIDES_MOST)
+        return 0;
+    quads =
+        side_of(conv, 0, weight->shape[2]) * side_of(conv, 1, weight->shape[3]);
+    if (quads < 1 || quads > SIDES_MOST)
+        return 0;
+    parts->quads = quads * cube_divide_up(outs, 4);
+    parts->channels = weight->shape[0] / conv->groups;
+    parts->chunk = CHUNK_MOST;
+    while (parts->chunk > 1 &&
+           (parts->chunk / 2 >= parts->channels ||
+            parts->chunk * parts->quads * quad_bytes > SHARED_MOST))
+        parts->chunk /= 2;
+    parts->rows = outs <= 4 ? 8 : 4;
+    parts->squares[0] = cube_divide_up(
+        cube_divide_up(out->shape[2], conv->step[0]), parts->rows);
+    parts->squares[1] = cube_divide_up(out->shape[3], conv->step[1]);
+    parts->groups = cube_divide_up(
+        out->shape[0] * parts->squares[0] * parts->squares[1], GROUP_SIZE);
+    return parts->channels <= LONG_SUM ||
+           parts->groups * conv->groups >= cube_processors(device);
+}
+
 hob_status cube_conv_few(struct cube_device *device, struct hob_call *call,
                          const struct cube_conv *conv)
 {
     const struct hob_view *weight = hob_arg_view(call, 1);
     const struct hob_view *grad = hob_arg_view(call, 2);
     const struct hob_view *out = hob_ret_view(call, 0);
-    const int64_t outs = weight->shape[1] <= CHANNELS_MOST &&
-                                 conv->step[0] <= OUTS_MOST &&
-                                 conv->step[1] <= OUTS_MOST
-                             ? weight->shape[1] * conv->step[0] * conv->step[1]
-                             : OUTS_MOST + 1;
-    const int64_t channels = weight->shape[0] / conv->groups;
     const int is_double = weight->dtype == HOB_DTYPE_F64;
-    const int64_t rows = outs <= 4 ? 8 : 4;
-    int64_t quads, chunk = CHUNK_MOST, squares[2], groups_each;
+    struct parts parts;
     struct cube_job job;
 
-    if (outs < 1 || outs > OUTS_MOST || weight->shape[2] > SIDES_MOST ||
-        weight->shape[3] > SIDES_MOST)
+    if (!find_parts(device, conv, weight, out, &parts))
         return HOB_ERR_UNSUPPORTED;
-    quads =
-        side_of(conv, 0, weight->shape[2]) * side_of(conv, 1, weight->shape[3]);
-    if (quads < 1 || quads > SIDES_MOST)
-        return HOB_ERR_UNSUPPORTED;
-    quads *= cube_divide_up(outs, 4);
-    while (chunk > 1 && (chunk / 2 >= channels ||
-                         chunk * quads * (is_double ? 32 : 16) > SHARED_MOST))
-        chunk /= 2;
-    squares[0] =
-        cube_divide_up(cube_divide_up(out->shape[2], conv->step[0]), rows);
-    squares[1] = cube_divide_up(out->shape[3], conv->step[1]);
-    groups_each =
-        cube_divide_up(out->shape[0] * squares[0] * squares[1], GROUP_SIZE);
-    if (channels > LONG_SUM &&
-        groups_each * conv->groups < cube_processors(device))
-        return HOB_ERR_UNSUPPORTED;
-
     cube_job_init(&job, device, call, &few_program);
     job.variant.group_size = GROUP_SIZE;
     cube_job_view(&job, out);
@@ -103,23 +125,23 @@ hob_status cube_conv_few(struct cube_device *device, struct hob_call *call,
         cube_job_constant(&job, (int32_t)conv->padding[i]);
     for (uint32_t i = 0; i < 2; i++)
         cube_job_constant(&job, (int32_t)conv->dilation[i]);
-    cube_job_constant(&job, (int32_t)rows);
-    cube_job_constant(&job, (int32_t)chunk);
-    cube_job_constant(&job, (int32_t)(chunk * quads));
+    cube_job_constant(&job, (int32_t)parts.rows);
+    cube_job_constant(&job, (int32_t)parts.chunk);
+    cube_job_constant(&job, (int32_t)(parts.chunk * parts.quads));
     cube_job_symbol(&job, is_double ? "double" : "float");
     cube_job_symbol(&job, is_double ? "dvec4" : "vec4");
     cube_job_i64(&job, out->shape[0]);
-    cube_job_i64(&job, channels);
+    cube_job_i64(&job, parts.channels);
     cube_job_i64(&job, out->shape[1]);
     cube_job_i64s(&job, &out->shape[2], 2);
     cube_job_i64s(&job, &grad->shape[2], 2);
-    cube_job_i64s(&job, squares, 2);
+    cube_job_i64s(&job, parts.squares, 2);
     cube_job_i64(&job, cube_lowest(weight, NULL));
     cube_job_i64s(&job, weight->strides, 4);
     cube_job_i64(&job, cube_lowest(grad, NULL));
     cube_job_i64s(&job, grad->strides, 4);
-    cube_job_i64(&job, groups_each);
-    cube_job_i64(&job, groups_each * conv->groups);
-    cube_job_reach(&job, groups_each * conv->groups * GROUP_SIZE);
-    return cube_job_run(&job, groups_each * conv->groups);
+    cube_job_i64(&job, parts.groups);
+    cube_job_i64(&job, parts.groups * conv->groups);
+    cube_job_reach(&job, parts.groups * conv->groups * GROUP_SIZE);
+    return cube_job_run(&job, parts.groups * conv->groups);
 }

@@ -37,7 +37,7 @@ static const struct cube_program tiles_program = {
     .constants = {"RANK", "TILE_M", "TILE_N", "TILE_K", "THREAD_M", "THREAD_N",
                   "A_ALONG_K", "B_ALONG_K"},
     .symbols = {"ACCUM", "QUAD"},
-    .flags = CUBE_SPACES,
+    .flags = CUBE_SPACES | CUBE_TILES,
 };
 
 static const struct cube_program rows_program = {
@@ -48,7 +48,7 @@ static const struct cube_program rows_program = {
     .shared = {{"partial", "ACCUM", "GROUP_SIZE"}},
     .constants = {"RANK", "ROWS", "ALONG_K"},
     .symbols = {"ACCUM"},
-    .flags = CUBE_SPACES,
+    .flags = CUBE_SPACES | CUBE_TILES,
 };
 
 /* Sums of DTYPE: halves in f32, integers modulo 2^32 or 2^64. */

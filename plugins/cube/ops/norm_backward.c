@@ -14,8 +14,10 @@
 enum {
     MINE_MOST = 16, /* elements of a row that an invocation keeps */
     LANES_MOST = 512,
-    /* Invocations for each processor; as many groups as that are. */
-    BUSY = 1024
+    GROUP_LEAST = 64,
+    BUSY = 512, /* invocations for each processor */
+    SUMS_WIDE = 4,
+    FEW_MOST = 4 /* sums that invocations tell each other at a time */
 };
 
 static const struct cube_program program = {
@@ -34,8 +36,8 @@ static const struct cube_program program = {
                {"epsilon", CUBE_VALUE_OF(1), 0}},
     .shared = {{"ones", "ACCUM", "GROUP_SIZE"},
                {"threes", "ACCUM", "3 * GROUP_SIZE"},
-               {"rows_of", "ACCUM", "GROUP_SIZE"}},
-    .constants = {"ROWS", "KEEP", "WIDE", "CENTRED", "WEIGHTED"},
+               {"rows_of", "ACCUM", "FEW * GROUP_SIZE"}},
+    .constants = {"ROWS", "KEEP", "WIDE", "FEW", "CENTRED", "WEIGHTED"},
     .symbols = {"ACCUM"},
     .flags = CUBE_SUBGROUPS | CUBE_MATHS,
 };
@@ -62,7 +64,7 @@ static void split(struct norm *norm)
     const uint32_t most = norm->device->limits.group_size < LANES_MOST
                               ? norm->device->limits.group_size
                               : LANES_MOST;
-    int64_t vectors, rows;
+    int64_t vectors, keep, busy, rows;
 
     norm->wide = norm->columns % wide == 0 &&
                          is_aligned(hob_arg_view(call, 0)) &&
@@ -71,12 +73,18 @@ static void split(struct norm *norm)
                      ? wide
                      : 1;
     vectors = cube_divide_up(norm->columns, norm->wide);
-    norm->lanes = cube_power_from(vectors, most);
+    /* The more an invocation keeps, the less is lost to sums across them, but
+     * a few rows are over sooner where many work at each. */
+    busy = cube_processors(norm->device) * BUSY;
+    keep = norm->rows * vectors <= busy ? 1 : MINE_MOST / norm->wide;
+    norm->lanes = cube_power_from(cube_divide_up(vectors, keep), most);
     norm->keep =
         cube_power_from(cube_divide_up(vectors, norm->lanes), MINE_MOST);
-    norm->group = most;
+    norm->group = norm->lanes;
+    if (norm->group < (keep == 1 ? GROUP_LEAST : CUBE_GROUP_SIZE))
+        norm->group = keep == 1 ? GROUP_LEAST : CUBE_GROUP_SIZE;
     rows = norm->group / norm->lanes; /* of a group at a time */
-    norm->parts = cube_processors(norm->device) * (BUSY / norm->group);
+    norm->parts = busy / norm->group;
     norm->rows_each =
         cube_divide_up(cube_divide_up(norm->rows, norm->parts), rows) * rows;
     norm->parts = cube_divide_up(norm->rows, norm->rows_each);
@@ -102,9 +110,10 @@ static hob_status launch(const struct norm *norm, void *weights, void *biases)
     else
         cube_job_absent(&job);
     cube_job_view(&job, hob_arg_view(norm->call, 2));
-    job.variant.widths[0] = (uint8_t)norm->wide;
-    for (uint32_t i = 3; i < 6; i++)
+    for (uint32_t i = 0; i < 6; i++)
         job.variant.widths[i] = (uint8_t)norm->wide;
+    if (norm->wide > SUMS_WIDE) /* f32 beside halves */
+        job.variant.widths[1] = job.variant.widths[2] = SUMS_WIDE;
     cube_job_i64(&job, norm->rows);
     cube_job_i64(&job, norm->columns);
     cube_job_i64(&job, norm->parts);
@@ -114,6 +123,8 @@ static hob_status launch(const struct norm *norm, void *weights, void *biases)
     cube_job_constant(&job, (int32_t)(norm->group / norm->lanes));
     cube_job_constant(&job, (int32_t)norm->keep);
     cube_job_constant(&job, (int32_t)norm->wide);
+    cube_job_constant(
+        &job, (int32_t)cube_power_from(norm->keep * norm->wide, FEW_MOST));
     cube_job_constant(&job, norm->is_centred);
     cube_job_constant(&job, weight != NULL);
     cube_job_symbol(&job, norm->dtype == HOB_DTYPE_F64 ? "double" : "float");

@@ -5,6 +5,7 @@
  * it, else once for each step.
  */
 #include "../cube.h"
+#include "../splits.h"
 #include "../texts.h"
 
 enum rows_op {
@@ -26,6 +27,7 @@ enum {
     KEEP_ELEMENTS = 32, /* of a lane, of all operands that are read */
     LANES_MOST = 1024,
     GROUP_LEAST = 128, /* small ones wait for fewer of their own */
+    BUSY = 512,        /* lanes that a processor has work for */
     /* With so many columns one invocation walks down each. */
     COLUMNS_MANY = 1 << 15,
     COLUMN_LANES = 8
@@ -156,6 +158,10 @@ static void split(struct rows *rows)
     if (most > LANES_MOST)
         most = LANES_MOST;
     vectors = rows->length / rows->wide;
+    /* A few rows are over sooner where many work at each. */
+    if (rows->is_rows && vectors <= most &&
+        rows->count * vectors <= cube_processors(rows->device) * BUSY)
+        keep = 1;
     if (rows->is_rows)
         rows->lanes = cube_power_from((vectors + keep - 1) / keep, most);
     else

@@ -49,6 +49,7 @@
 
 #include <hob/ext/plugin.h>
 #include <hob/fusion.h>
+#include <hob/ops.h>
 
 #include <string.h>
 
@@ -223,6 +224,67 @@ struct hob_fused_compute {
     uint32_t (*body_cost)(void *instance, uint32_t op, uint32_t dtype,
                           int64_t row);
 };
+
+/* Step INDEX of PROGRAM, whose steps may be larger than this header says. */
+static inline const struct hob_fused_step *
+hob_fused_step_at(const struct hob_fused_program *program, uint32_t index)
+{
+    return (const struct hob_fused_step
+                *)(const void *)((const char *)program->steps +
+                                 (size_t)index * program->step_size);
+}
+
+/* Nonzero if input REG of RUN is one row of COLUMNS elements for all rows. */
+static inline int hob_fused_is_bias(const struct hob_fused_program *program,
+                                    const struct hob_fused_run *run,
+                                    uint32_t reg, int64_t columns)
+{
+    const uint32_t last = program->rank - 1u;
+
+    if (reg >= program->input_count || program->rank < 2)
+        return 0;
+    for (uint32_t i = 0; i < last; i++)
+        if (run->inputs[reg].strides[i] != 0)
+            return 0;
+    return run->shape[last] == columns && run->inputs[reg].strides[last] == 1;
+}
+
+/*
+ * Nonzero if all that PROGRAM does to PRODUCT is [add a bias] [relu], which
+ * libraries of products do on the way out. *OUT_BIAS is the input that is
+ * added, one row for all rows, or HOB_FUSED_NONE: a product that has a bias of
+ * its own takes no other. *OUT_RELU is nonzero if relu is the last step.
+ */
+static inline int hob_fused_is_epilogue(const struct hob_fused_program *program,
+                                        const struct hob_fused_run *run,
+                                        const struct hob_fused_product *product,
+                                        uint32_t *out_bias, int *out_relu)
+{
+    const struct hob_view *out = product->out;
+    const struct hob_fused_step *step = hob_fused_step_at(program, 0);
+    uint32_t reg = product->input, count = 0;
+
+    *out_bias = HOB_FUSED_NONE;
+    *out_relu = 0;
+    if (!product->args[2] && step->op == HOB_OP_ADD &&
+        step->args[0] != step->args[1] &&
+        (step->args[0] == reg || step->args[1] == reg)) {
+        const uint32_t other = step->args[step->args[0] == reg];
+
+        if (!hob_fused_is_bias(program, run, other, out->shape[out->rank - 1]))
+            return 0;
+        *out_bias = other;
+        reg = program->input_count + count++;
+    }
+    step = hob_fused_step_at(program, count);
+    if (count < program->step_count && step->op == HOB_OP_RELU &&
+        step->args[0] == reg) {
+        *out_relu = 1;
+        reg = program->input_count + count++;
+    }
+    return count == program->step_count && program->output_count == 1 &&
+           program->outputs[0] == reg;
+}
 
 /* ---- registered optimisations ---- */
 
