@@ -3,7 +3,6 @@
 
 #include <pthread.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 /* exit() runs the newest handler first, and compilers register theirs when they
  * are opened and when a part of them is used for the first time. So ours is
@@ -18,15 +17,35 @@ static struct {
     unsigned inside;
     unsigned handlers;
     int is_over;
-    pid_t process; /* whose threads are inside: not a forked child's */
-} background = {
-    PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, 0, 0, 0, 0};
+} background = {PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, 0, 0, 0};
+
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+static void before_fork(void)
+{
+    pthread_mutex_lock(&background.lock);
+}
+
+static void after_fork(void)
+{
+    pthread_mutex_unlock(&background.lock);
+}
+
+/* A child has none of the threads that are inside. */
+static void in_child(void)
+{
+    background.inside = 0;
+    pthread_cond_init(&background.left, NULL);
+    pthread_mutex_unlock(&background.lock);
+}
+
+static void watch_forks(void)
+{
+    (void)pthread_atfork(before_fork, after_fork, in_child);
+}
 
 static void wait_for_all(void)
 {
-    /* In a child the lock may be a lost thread's. */
-    if (background.process != getpid())
-        return;
     pthread_mutex_lock(&background.lock);
     background.is_over = 1;
     while (background.inside)
@@ -46,8 +65,8 @@ int cube_background_begin(void)
 {
     int may_begin;
 
+    pthread_once(&once, watch_forks);
     pthread_mutex_lock(&background.lock);
-    background.process = getpid();
     if (!background.handlers)
         register_locked();
     may_begin = !background.is_over;

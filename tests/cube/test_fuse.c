@@ -8,6 +8,7 @@
 #include "hob_check.h"
 #include "tmp_dir.h"
 
+#include <cube/background.h>
 #include <cube/cube.h>
 #include <cube/fuse/fuse.h>
 
@@ -16,6 +17,7 @@
 #include <hob/ops.h>
 
 #include <pthread.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -330,6 +332,35 @@ START_TEST(test_fuse_ends_before_the_process)
     ck_assert_int_eq(waitpid(child, &status, 0), child);
     ck_assert(WIFEXITED(status));
     ck_assert_int_eq(WEXITSTATUS(status), 0);
+}
+END_TEST
+
+/* A forked child may use a compiler itself, and end, while threads that it does
+ * not have are inside. */
+START_TEST(test_fuse_children_wait_for_no_lost_threads)
+{
+    void *kernel = compile_sum(1, HOB_OK);
+    int status = 0;
+    pid_t child;
+
+    ck_assert_int_eq(run(kernel), HOB_ERR_BUSY);
+    wait_inside(1);
+    fflush(NULL);
+    child = fork();
+    ck_assert_int_ge(child, 0);
+    if (!child) {
+        signal(SIGALRM, SIG_DFL); /* that of check kills its parent too */
+        alarm(5);
+        if (!cube_background_begin())
+            _exit(2);
+        cube_background_end();
+        exit(0);
+    }
+    ck_assert_int_eq(waitpid(child, &status, 0), child);
+    ck_assert(WIFEXITED(status));
+    ck_assert_int_eq(WEXITSTATUS(status), 0);
+    open_gate();
+    fused->release(&noting.device, kernel);
 }
 END_TEST
 
@@ -822,6 +853,7 @@ int main(void)
     tcase_add_checked_fixture(tc, setup, teardown);
     tcase_add_test(tc, test_fuse_is_busy_first);
     tcase_add_test(tc, test_fuse_ends_before_the_process);
+    tcase_add_test(tc, test_fuse_children_wait_for_no_lost_threads);
     tcase_add_test(tc, test_fuse_compiles_classes);
     tcase_add_test(tc, test_fuse_widens_indices);
     tcase_add_test(tc, test_fuse_drops_what_is_queued);
