@@ -383,7 +383,9 @@ static struct tiling weight_tiling_of(const struct ccu_conv_run *run,
     return job->rows <= 64 ? few_rows : many_rows;
 }
 
-/* What memory moves while a group multiplies a step of a tile. */
+/* Bytes that memory moves while a group multiplies a step of a tile: 64
+ * multiply-adds for each of its numbers, of which an H200's 132 processors do
+ * some 400e12 a second, beside 4 TB/s. */
 static double bytes_meanwhile(const struct ccu_conv_run *run,
                               const struct tiling *tiling)
 {

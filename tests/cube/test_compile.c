@@ -7,9 +7,9 @@
  * The GLSL goes through the plugin's own compiler, and a sample of the modules
  * through spirv-val; of the CUDA C each kernel and a sample of its instances
  * through NVRTC to a cubin, where there is one (HOB_TEST_NVRTC names the
- * library). HOB_TEST_ALL=1 takes all
- * instead of samples, HOB_TEST_ONLY=NAME those of kernels whose names begin so;
- * HOB_TEST_DUMP=FOLDER writes the texts there.
+ * library). HOB_TEST_ALL=1 takes all instead of samples, HOB_TEST_ONLY=NAME
+ * those of kernels whose names begin so; HOB_TEST_DUMP=FOLDER writes the texts
+ * there.
  */
 #include "compile_calls.h"
 #include "fake_host.h"
@@ -460,7 +460,7 @@ static void run_matrices(void)
 /* What a device that rounds to f16 by itself gets. */
 static void run_conversions(void)
 {
-    recorder.device.limits.converts = HOB_DTYPE_BIT(HOB_DTYPE_F16);
+    recorder.device.limits.rounds_f16 = 1;
     cube_kernels_free(recorder.device.kernels);
     recorder.device.kernels = cube_kernels_new(&recorder.device);
     fused_calls_run(&recorder.device, set_asks, &recorder);
