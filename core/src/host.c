@@ -14,6 +14,7 @@
 #include <hob/tensor.h>
 
 #include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -154,21 +155,44 @@ static void host_mem_free(const struct hob_host *host, void *memory)
     free(memory);
 }
 
-static void host_log(const struct hob_host *host, int32_t severity,
-                     const char *format, ...)
+static void log_as(const struct hob_host *host, int32_t severity,
+                   const char *module, const char *format, va_list args)
 {
     hob_error text = HOB_ERROR_INIT;
-    va_list args;
 
     if (!host->runtime->loader)
         return;
-    va_start(args, format);
     hob__error_setv(&text, HOB_ERR_INTERNAL, format, args);
-    va_end(args);
     hob__log_write(hob__loader_log(host->runtime->loader),
-                   (enum hob__severity)severity, "plugin", "%s",
+                   (enum hob__severity)severity, module, "%s",
                    hob__error_text(&text));
     hob_error_release(&text);
+}
+
+/* Of the host of a call, which is everybody's. */
+static void host_log(const struct hob_host *host, int32_t severity,
+                     const char *format, ...)
+{
+    va_list args;
+
+    va_start(args, format);
+    log_as(host, severity, "plugin", format, args);
+    va_end(args);
+}
+
+/* Of the host that a plugin was opened with, which begins its instance. */
+static void instance_log(const struct hob_host *host, int32_t severity,
+                         const char *format, ...)
+{
+    const struct hob__instance *instance = (const void *)host;
+    char module[80]; /* an id has at most 64 characters */
+    va_list args;
+
+    (void)snprintf(module, sizeof(module), "plugin:%s",
+                   instance->plugin->manifest->id);
+    va_start(args, format);
+    log_as(host, severity, module, format, args);
+    va_end(args);
 }
 
 static const void *host_interface(hob_device *device, const char *name,
@@ -268,4 +292,11 @@ void hob__host_init(hob_runtime *runtime)
     host->is_held = hob__is_held;
     host->pattern = hob__pattern_get;
     host->foresee = hob__foresee;
+}
+
+void hob__host_init_instance(hob_runtime *runtime,
+                             struct hob__instance *instance)
+{
+    instance->host = runtime->host;
+    instance->host.log_write = instance_log;
 }

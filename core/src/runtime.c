@@ -36,7 +36,7 @@ static hob_status open_instance(hob_runtime *runtime,
 
     if (status)
         return hob_error_set(error, status, "no memory for plugin %s", id);
-    status = plugin->table.open(&runtime->host, options, &instance->instance,
+    status = plugin->table.open(&instance->host, options, &instance->instance,
                                 &message);
     if (status) {
         hob_error_set(error, status, "plugin %s cannot start: %s", id,
@@ -77,6 +77,7 @@ hob_status hob__runtime_instance(hob_runtime *runtime,
         return hob_error_set(error, HOB_ERR_MEMORY, "no memory for plugin %s",
                              plugin->manifest->id);
     instance->plugin = plugin;
+    hob__host_init_instance(runtime, instance);
     if (plugin->table.open)
         status = open_instance(runtime, plugin, instance, error);
     if (status) {

@@ -22,6 +22,8 @@ struct hob__recording;
 
 /* An opened plugin of this runtime. */
 struct hob__instance {
+    struct hob_host host; /* first: what the plugin's open gets; its log_write
+                           * names the plugin */
     struct hob__instance *next; /* opened before this one */
     const struct hob__plugin *plugin;
     void *instance;
@@ -74,6 +76,10 @@ hob_status hob__op_missing(const hob_runtime *runtime, const char *name,
 
 /* Fill RUNTIME's host table. */
 void hob__host_init(hob_runtime *runtime);
+
+/* The same for the plugin of INSTANCE, which begins with that table. */
+void hob__host_init_instance(hob_runtime *runtime,
+                             struct hob__instance *instance);
 
 /* Tell FAILURE to RUNTIME's policy: returns, or aborts the process. */
 void hob__panic(hob_runtime *runtime, const struct hob__failure *failure);

@@ -161,8 +161,8 @@ struct hob_host {
     /* Host memory, 64-byte aligned; NULL without memory. */
     void *(*mem_alloc)(const struct hob_host *host, uint64_t bytes);
     void (*mem_free)(const struct hob_host *host, void *memory);
-    /* SEVERITY: 0 debug, 1 info, 2 warn, 3 error. Which of them are shown,
-     * HOB_LOG says; without it error alone. */
+    /* SEVERITY: 0 debug, 1 info, 2 warn, 3 error; HOB_LOG selects, else error
+     * alone. The plugin is named if HOST is the one that its open was given. */
     void (*log_write)(const struct hob_host *host, int32_t severity,
                       const char *format, ...) HOB_PRINTF(3, 4);
     /* A named, versioned table that a layer of DEVICE offers; NULL if none
