@@ -21,10 +21,42 @@ static void print_list(const char *title, const cJSON *list)
     }
 }
 
-static void print_config(const cJSON *config)
+/* Take out of ITEM, what is said of one plugin, what is not said. */
+static void drop_unsaid(cJSON *item)
 {
-    const cJSON *plugins = cJSON_GetObjectItemCaseSensitive(config, "plugins");
-    const cJSON *item;
+    cJSON *next;
+
+    for (cJSON *child = item->child; child; child = next) {
+        next = child->next;
+        if (cJSON_IsNull(child) || (cJSON_IsObject(child) && !child->child) ||
+            (cJSON_IsFalse(child) && !strcmp(child->string, "locked")))
+            cJSON_Delete(cJSON_DetachItemViaPointer(item, child));
+    }
+}
+
+static void print_note(const cJSON *note)
+{
+    static const char *const keys[] = {"where", "reason", "detail", "hint"};
+    const char *severity = cJSON_GetStringValue(
+        cJSON_GetObjectItemCaseSensitive(note, "severity"));
+
+    if (!severity || !strcmp(severity, "debug"))
+        return;
+    printf("note");
+    for (size_t i = 0; i < sizeof(keys) / sizeof(*keys); i++) {
+        const char *text = cJSON_GetStringValue(
+            cJSON_GetObjectItemCaseSensitive(note, keys[i]));
+
+        if (text && *text)
+            printf(": %s", text);
+    }
+    putchar('\n');
+}
+
+static void print_config(cJSON *config)
+{
+    cJSON *plugins = cJSON_GetObjectItemCaseSensitive(config, "plugins");
+    cJSON *item;
 
     print_list("read, in this order:",
                cJSON_GetObjectItemCaseSensitive(config, "files"));
@@ -33,24 +65,17 @@ static void print_config(const cJSON *config)
     printf("plugins:\n");
     cJSON_ArrayForEach(item, plugins)
     {
-        char *text = cJSON_PrintUnformatted(item);
+        char *text;
 
+        if (cJSON_IsObject(item))
+            drop_unsaid(item);
+        text = cJSON_PrintUnformatted(item);
         if (!cJSON_IsArray(item) || cJSON_GetArraySize(item))
             printf("  %s: %s\n", item->string, text ? text : "?");
         cJSON_free(text);
     }
     cJSON_ArrayForEach(item, cJSON_GetObjectItemCaseSensitive(config, "notes"))
-    {
-        const char *severity = cJSON_GetStringValue(
-            cJSON_GetObjectItemCaseSensitive(item, "severity"));
-        const cJSON *where = cJSON_GetObjectItemCaseSensitive(item, "where");
-        const cJSON *detail = cJSON_GetObjectItemCaseSensitive(item, "detail");
-
-        if (severity && strcmp(severity, "debug") != 0)
-            printf("note: %s: %s\n",
-                   cJSON_IsString(where) ? where->valuestring : "",
-                   cJSON_IsString(detail) ? detail->valuestring : "");
-    }
+        print_note(item);
 }
 
 int cmd_config(const struct cmd *cmd, int argc, char **argv)

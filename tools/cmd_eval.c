@@ -360,8 +360,10 @@ static int read_call(struct call *call, int *argc, char **argv)
         return -1;
     if (call->layout_name) {
         call->layout = layout_from_name(call->layout_name);
-        if (call->layout == LAYOUT_COUNT_)
+        if (call->layout == LAYOUT_COUNT_) {
+            fprintf(stderr, "hob eval: --layout must be " LAYOUT_NAMES "\n");
             return -1;
+        }
     }
     if (read_tolerance(call) || (call->cases && call->tolerance) ||
         (call->bisect && (call->cases || call->device_count != 2)) ||

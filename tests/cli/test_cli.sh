@@ -273,6 +273,13 @@ echo '{"devcie": "flex"}' >"$XDG_CONFIG_HOME/hob/hob.json"
 try 0 config
 out_has "devcie"
 out_has "device"
+echo '{"plugins": {"disabled": ["moon.*"], "autodiff":
+    {"options": {"checkpoint": "balanced"}}}}' >"$XDG_CONFIG_HOME/hob/hob.json"
+try 0 config
+out_has '^  autodiff: {"options":{"checkpoint":"balanced"}}$'
+out_has '^note: plugins.disabled: PATTERN_UNUSED: "moon.\*": hob plugins lists'
+try 2 eval "$work/none.json" --layout sideways
+err_has "layout must be contiguous"
 echo '{"device": ["autodiff(flex)"]}' >"$XDG_CONFIG_HOME/hob/hob.json"
 
 # ---- ops ----
