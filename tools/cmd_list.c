@@ -260,7 +260,7 @@ static int add_support(void *context, const struct hob_op_support *support)
 static int print_support(void *context, const struct hob_op_support *support)
 {
     (void)context;
-    printf("%-10s %s%s%s\n", support->selector, support->how,
+    printf("%-11s %s%s%s\n", support->selector, support->how,
            *support->dtypes ? ": " : "", support->dtypes);
     return 0;
 }
@@ -337,8 +337,8 @@ static int visit_op(void *context, const struct hob_op_record *record)
         cJSON_AddItemToArray(list->json, op_json(record));
     } else if (list->only) {
         printf("%s%s\n\n%s\n\n", record->name, record->signature, record->doc);
-        printf("family     %s\nnumber     %" PRIu32 "\nfuse       %s\n"
-               "selectors  %s\nbody       %s\n",
+        printf("family      %s\nnumber      %" PRIu32 "\nfuse        %s\n"
+               "selectors   %s\nbody        %s\n",
                record->family, record->id, record->fuse, record->selectors,
                record->has_body ? "yes" : "no");
         /* What a program for hob eval, or a kernel, sees of its types. */
