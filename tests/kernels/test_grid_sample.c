@@ -6,12 +6,10 @@
  * begins.
  */
 #include "flex_lab.h"
+#include "grid_places.h"
 #include "hob_check.h"
 
 #include <math.h>
-
-enum { BILINEAR, NEAREST };
-enum { ZEROS, BORDER, REFLECTION };
 
 /* Samples, channels, plane, grid. */
 static const struct grid_case {
@@ -24,79 +22,6 @@ static const struct grid_case {
 
 enum { CASES = sizeof(cases) / sizeof(cases[0]) };
 
-struct ways {
-    int mode, padding, corners;
-};
-
-/* Where G lies in SIZE elements; *SLOPE how that changes with it. */
-static long double place(const struct ways *ways, long double g, int64_t size,
-                         long double *slope)
-{
-    const long double last = (long double)size - 1;
-    const long double low = ways->corners ? 0 : -0.5L;
-    const long double span = ways->corners ? last : (long double)size;
-    long double p = g * span / 2 + last / 2;
-
-    *slope = span / 2;
-    if (ways->padding == REFLECTION && span == 0) {
-        p = 0;
-        *slope = 0;
-    } else if (ways->padding == REFLECTION) {
-        long double away = fabsl(p - low);
-        long double turns = floorl(away / span);
-
-        *slope *= p < low ? -1 : 1;
-        p = away - turns * span;
-        if (fmodl(turns, 2) != 0) {
-            p = span - p;
-            *slope = -*slope;
-        }
-        p += low;
-    }
-    if (ways->padding != ZEROS) {
-        *slope = p < 0 || p > last ? 0 : *slope;
-        p = p > last ? last : p < 0 ? 0 : p;
-    }
-    return p;
-}
-
-/* The corners of a place that are there: elements, weights, slopes. */
-struct corner {
-    int64_t at;
-    long double weight, by_x, by_y;
-};
-
-static int corners_of(const struct grid_case *c, const struct ways *ways,
-                      double gx, double gy, struct corner *out)
-{
-    long double slope_x, slope_y;
-    long double x = place(ways, gx, c->w, &slope_x);
-    long double y = place(ways, gy, c->h, &slope_y);
-    int count = 0;
-
-    if (x != x || y != y)
-        return 0;
-    if (ways->mode == NEAREST) {
-        x = rintl(x);
-        y = rintl(y);
-    }
-    for (int i = 0; i < 4; i++) {
-        long double column = floorl(x) + (i & 1), row = floorl(y) + (i >> 1);
-        long double wx = i & 1 ? x - floorl(x) : 1 - (x - floorl(x));
-        long double wy = i >> 1 ? y - floorl(y) : 1 - (y - floorl(y));
-
-        if (row < 0 || row >= c->h || column < 0 || column >= c->w ||
-            (ways->mode == NEAREST && i))
-            continue;
-        out[count].at = (int64_t)row * c->w + (int64_t)column;
-        out[count].weight = wx * wy;
-        out[count].by_x = (i & 1 ? wy : -wy) * slope_x;
-        out[count].by_y = (i >> 1 ? wx : -wx) * slope_y;
-        count++;
-    }
-    return count;
-}
-
 static double tolerance_of(uint32_t dtype)
 {
     return dtype == HOB_DTYPE_F64   ? 1e-13
@@ -107,7 +32,7 @@ static double tolerance_of(uint32_t dtype)
 
 struct trial {
     const struct grid_case *c;
-    const struct ways *ways;
+    const struct grid_ways *ways;
     uint32_t dtype;
     struct lab_tensor x, grid, grad;
     double *values, *places, *grads;
@@ -144,9 +69,9 @@ static void trial_close(struct trial *t)
     lab_tensor_release(&t->grad);
 }
 
-static void add_ways(struct fake_call *call, const struct ways *ways)
+static void add_ways(struct fake_call *call, const struct grid_ways *ways)
 {
-    fake_call_value(call, hob_i64(ways->mode));
+    fake_call_value(call, hob_i64(ways->is_nearest));
     fake_call_value(call, hob_i64(ways->padding));
     fake_call_value(call, hob_bool(ways->corners));
 }
@@ -158,14 +83,14 @@ static void compare(const struct lab *lab, const struct trial *t,
     for (int64_t i = 0; i < hob_view_count(view); i++) {
         double got = lab_get_at(view, i);
 
-        ck_assert_msg(fabsl(got - wanted[i]) <=
-                          (16 + fabsl(wanted[i])) * tolerance_of(t->dtype),
-                      "%s %s %s case %d mode %d padding %d corners %d element "
-                      "%d: %.9g, not %.9Lg",
-                      lab->device->kernels->name, what,
-                      hob_dtype_name(t->dtype), (int)(t->c - cases),
-                      t->ways->mode, t->ways->padding, t->ways->corners, (int)i,
-                      got, wanted[i]);
+        ck_assert_msg(
+            fabsl(got - wanted[i]) <=
+                (16 + fabsl(wanted[i])) * tolerance_of(t->dtype),
+            "%s %s %s case %d nearest %d padding %d corners %d element "
+            "%d: %.9g, not %.9Lg",
+            lab->device->kernels->name, what, hob_dtype_name(t->dtype),
+            (int)(t->c - cases), t->ways->is_nearest, t->ways->padding,
+            t->ways->corners, (int)i, got, wanted[i]);
     }
 }
 
@@ -179,9 +104,9 @@ static void forward(struct lab *lab, struct trial *t)
 
     for (int64_t i = 0; i < c->n * c->c * m; i++) {
         const int64_t plane = i / m, at = plane / c->c * m + i % m;
-        struct corner corners[4];
-        int count = corners_of(c, t->ways, t->places[2 * at],
-                               t->places[2 * at + 1], corners);
+        struct grid_corner corners[4];
+        int count = grid_corners(t->ways, c->h, c->w, t->places[2 * at],
+                                 t->places[2 * at + 1], corners);
 
         for (int k = 0; k < count; k++)
             wanted[i] += corners[k].weight *
@@ -208,16 +133,14 @@ static void backward(struct lab *lab, struct trial *t)
 
     for (int64_t i = 0; i < c->n * c->c * m; i++) {
         const int64_t plane = i / m, at = plane / c->c * m + i % m;
-        struct corner corners[4];
-        int count = corners_of(c, t->ways, t->places[2 * at],
-                               t->places[2 * at + 1], corners);
+        struct grid_corner corners[4];
+        int count = grid_corners(t->ways, c->h, c->w, t->places[2 * at],
+                                 t->places[2 * at + 1], corners);
 
         for (int k = 0; k < count; k++) {
             const int64_t element = plane * area + corners[k].at;
 
             d_x[element] += corners[k].weight * t->grads[i];
-            if (t->ways->mode == NEAREST)
-                continue;
             d_grid[2 * at] +=
                 corners[k].by_x * t->values[element] * t->grads[i];
             d_grid[2 * at + 1] +=
@@ -249,7 +172,7 @@ START_TEST(test_grid_sample_equals_sums)
             for (int k = 0; k < 12; k++)
                 for (uint32_t dtype = HOB_DTYPE_F64; dtype <= HOB_DTYPE_BF16;
                      dtype++) {
-                    const struct ways ways = {k % 2, k / 2 % 3, k / 6};
+                    const struct grid_ways ways = {k % 2, k / 2 % 3, k / 6};
                     struct trial t = {
                         .c = &cases[_i], .ways = &ways, .dtype = dtype};
 
@@ -337,7 +260,7 @@ START_TEST(test_grid_sample_of_wild_places)
 
         if (lab_open(&lab, 1, lab_isas[isa]))
             for (int k = 0; k < 12; k++) {
-                const struct ways ways = {k % 2, k / 2 % 3, k / 6};
+                const struct grid_ways ways = {k % 2, k / 2 % 3, k / 6};
                 struct lab_tensor x, grid, grad;
                 struct fake_call call;
 
@@ -362,7 +285,7 @@ START_TEST(test_grid_sample_of_wild_places)
                     double got = lab_get_at(&call.results[0].view, i);
 
                     ck_assert(isnan(got) || (got >= 0 && got <= 9));
-                    if (ways.mode == BILINEAR && (i % 5 == 4 || i / 5 == 4))
+                    if (!ways.is_nearest && (i % 5 == 4 || i / 5 == 4))
                         ck_assert(isnan(got));
                 }
                 fake_call_release(&call);

@@ -97,20 +97,23 @@ hob_tensor *hob__body_irfft(hob_scope *scope, hob_tensor *re, hob_tensor *im,
     hob_dtype dtype = hob_tensor_dtype(re);
     hob_tensor *a = hob__part_up(scope, re), *b = hob__part_up(scope, im);
     hob_device *device = hob_scope_host(scope)->tensor_device(re);
-    hob_tensor *k, *twins, *y;
+    hob_tensor *k, *has_twin, *twins, *y;
 
     memcpy(shape, hob_tensor_shape(re), rank * sizeof(shape[0]));
     length = n.tag == HOB_TAG_ABSENT ? 2 * (shape[axis] - 1) : n.u.i64;
     half = length / 2 + 1;
     k = hob_arange(scope, 0, half, 1, device, HOB_DTYPE_I64);
-    twins = hob_logical_and(
+    has_twin = hob_logical_and(
         scope, hob_greater_scalar(scope, k, hob_i64(0)),
         hob_not_equal_scalar(scope, hob_mul_scalar(scope, k, hob_i64(2)),
                              hob_i64(length)));
-    twins = hob_add_scalar(scope, hob_cast(scope, twins, hob_tensor_dtype(a)),
-                           hob_i64(1));
+    twins =
+        hob_add_scalar(scope, hob_cast(scope, has_twin, hob_tensor_dtype(a)),
+                       hob_i64(1));
     a = hob_mul(scope, lines(scope, a, shape, rank, axis, half), twins);
     b = hob_mul(scope, lines(scope, b, shape, rank, axis, half), twins);
+    /* Their sines are 0, or nearly: a NaN would be one all the same. */
+    b = hob_mask_fill(scope, b, hob_logical_not(scope, has_twin), hob_f64(0));
     y = hob_sub(scope,
                 transformed(scope, a, roots(scope, a, half, length, length, 0),
                             rank, axis),

@@ -281,13 +281,15 @@ static hob_status run_long(const struct fft *fft)
     return st;
 }
 
-static hob_status run(struct fft *fft)
+static hob_status run(struct cube_device *device, struct hob_call *call,
+                      struct fft *fft)
 {
-    struct cube_device *device = fft->device;
     const uint32_t dtype = fft->views[0]->dtype;
     uint64_t bytes;
     hob_status st;
 
+    fft->device = device;
+    fft->call = call;
     fft->dtype = dtype == HOB_DTYPE_F64 ? HOB_DTYPE_F64 : HOB_DTYPE_F32;
     bytes = 2 * (uint64_t)fft->n * hob_dtype_size((hob_dtype)fft->dtype);
     if (hob_view_count(fft->views[fft->is_inverse ? 0 : 1]) == 0)
@@ -295,9 +297,9 @@ static hob_status run(struct fft *fft)
     fft->roots = NULL;
     st = device->runtime->alloc(device, bytes, &fft->roots);
     if (st)
-        return fft->call->host->fail(
-            fft->call, st, "%s: no memory for %" PRId64 " roots of unity",
-            fft->call->op_name, fft->n);
+        return call->host->fail(call, st,
+                                "%s: no memory for %" PRId64 " roots of unity",
+                                call->op_name, fft->n);
     find_rows(fft);
     st = launch_roots(fft);
     if (!st)
@@ -312,12 +314,10 @@ static hob_status rfft(void *device, struct hob_call *call)
     struct fft fft;
 
     fft_init(&fft, call, 2, 0);
-    fft.device = device;
-    fft.call = call;
     fft.views[0] = hob_arg_view(call, 0);
     fft.views[1] = hob_ret_view(call, 0);
     fft.views[2] = hob_ret_view(call, 1);
-    return run(&fft);
+    return run(device, call, &fft);
 }
 
 static hob_status irfft(void *device, struct hob_call *call)
@@ -325,12 +325,10 @@ static hob_status irfft(void *device, struct hob_call *call)
     struct fft fft;
 
     fft_init(&fft, call, 3, 1);
-    fft.device = device;
-    fft.call = call;
     fft.views[0] = hob_ret_view(call, 0);
     fft.views[1] = hob_arg_view(call, 0);
     fft.views[2] = hob_arg_view(call, 1);
-    return run(&fft);
+    return run(device, call, &fft);
 }
 
 /* ---- entries ---- */
