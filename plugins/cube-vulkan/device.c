@@ -149,7 +149,6 @@ static void set_limits(struct cvk_device *device)
     limits->has_f16 = physical->has_f16;
     limits->matrices = physical->matrices;
     limits->keeps_nan = (physical->controls.nan_preserve & 32) != 0;
-    limits->rounds_f16 = physical->rounds_f16;
     limits->keeps_loops = physical->type == VK_PHYSICAL_DEVICE_TYPE_CPU;
 }
 
@@ -203,10 +202,9 @@ static int read_options(struct cvk_device *device, const char *text,
     };
 
     to->cache_limit = CUBE_CACHE_LIMIT;
-    return !text ||
-           cube_options_parse(text, options,
-                              sizeof(options) / sizeof(options[0]), reason,
-                              CVK_REASON);
+    return !text || cube_options_parse(text, options,
+                                       sizeof(options) / sizeof(options[0]),
+                                       reason, CVK_REASON);
 }
 
 /* Set DEVICE's place in INSTANCE, or say why it cannot be opened. */

@@ -39,9 +39,7 @@ struct cube_limits {
     uint32_t has_f16;          /* arithmetic; storage there is always */
     uint32_t matrices;         /* dtypes, HOB_DTYPE_BIT, of which subgroups
                                   multiply matrices, CUBE_MATRICES */
-    uint32_t keeps_nan; /* compilers do not assume that no f32 is NaN */
-    uint32_t rounds_f16;  /* 0 or 1: it rounds f32 to f16 by itself, to nearest
-                             even; CUDA's prelude knows */
+    uint32_t keeps_nan;        /* compilers do not assume that no f32 is NaN */
     uint32_t keeps_loops; /* 0 or 1: a processor, which gains little by tiles
                              laid out straight, and whose compiler takes
                              several times as long over them */
@@ -55,8 +53,8 @@ struct cube_source {
     uint32_t group_size;
     uint32_t param_bytes;
     uint32_t is_binary; /* text is what compile would make: not compiled */
-    uint32_t waits; /* CUDA: it waits for the kernel before it by itself, as
-                       all of the dialect do on sm_90 */
+    uint32_t waits;     /* CUDA: it waits for the kernel before it by itself, as
+                           all of the dialect do on sm_90 */
     uint32_t is_tied;   /* CUDA: to this architecture alone, as sm_90a is */
 };
 
@@ -143,7 +141,7 @@ struct cube_device {
     const struct hob_host *host;
     struct cube_kernels *kernels; /* cube_kernels_new() at opening */
     struct cube_limits limits;
-    const char *name; /* as in "cube-vulkan:0", for messages */
+    const char *name;      /* as in "cube-vulkan:0", for messages */
     const char *cache_dir; /* of compiled kernels; NULL: the usual place */
     uint32_t cache_limit;  /* of all of them, in MiB; 0: none */
     uint32_t reserved;

@@ -457,17 +457,6 @@ static void run_matrices(void)
                       &recorder.asks);
 }
 
-/* What a device that rounds to f16 by itself gets. */
-static void run_conversions(void)
-{
-    recorder.device.limits.rounds_f16 = 1;
-    cube_kernels_free(recorder.device.kernels);
-    recorder.device.kernels = cube_kernels_new(&recorder.device);
-    fused_calls_run(&recorder.device, set_asks, &recorder);
-    compile_calls_run(&recorder.device, &recorder.host, "matmul",
-                      &recorder.asks);
-}
-
 static void dump(const char *end)
 {
     const char *folder = getenv("HOB_TEST_DUMP");
@@ -513,7 +502,7 @@ static int knows_matrices(void)
 
 static void validate(const uint32_t *words, uint64_t count, const char *name)
 {
-    const struct cube_float_controls all = {16 | 32 | 64, 16 | 32, 16};
+    const struct cube_float_controls all = {16 | 32 | 64, 16 | 32};
     uint64_t exact_count;
     uint32_t *exact = cube_spirv_exact(words, count, &all, &exact_count);
     FILE *pipe;
@@ -550,7 +539,6 @@ START_TEST(test_compile_glsl)
         printf("skipped: spirv-val knows no matrices or bf16\n");
     recorder_begin(CUBE_GLSL);
     run_all();
-    run_conversions();
     first_matrix = recorder.count;
     run_matrices();
     dump("comp");
