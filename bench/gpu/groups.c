@@ -144,9 +144,10 @@ static double difference(hob_scope *root, hob_device *const *devices,
     return off;
 }
 
-static void measure(hob_scope *root, hob_device *const *devices,
-                    const struct group *group, struct shape shape,
-                    hob_dtype dtype)
+/* Nonzero if it failed. */
+static int measure(hob_scope *root, hob_device *const *devices,
+                   const struct group *group, struct shape shape,
+                   hob_dtype dtype)
 {
     const double bytes = (double)group->streams * (double)shape.rows *
                          (double)shape.columns * hob_dtype_size(dtype);
@@ -160,6 +161,18 @@ static void measure(hob_scope *root, hob_device *const *devices,
         make_inputs(&work, scope, devices[i], shape, dtype);
         (void)!hob_eval(work.in, INPUTS, NULL);
         seconds[i] = timing_of(scope, devices[i], run, &work, NULL);
+        if (off < 0 || seconds[i] < 0) {
+            hob_error error = HOB_ERROR_INIT;
+
+            if (!run(scope, &work) && !hob_scope_error(scope, &error))
+                (void)!hob_device_sync(devices[i], &error);
+            printf("%-26s %-5s %5d x %5d  failed on %s: %s\n", group->name,
+                   hob_dtype_name(dtype), (int)shape.rows, (int)shape.columns,
+                   hob_device_name(devices[i]),
+                   error.message ? error.message : "it cannot be compared");
+            hob_scope_close(scope);
+            return 1;
+        }
         hob_scope_close(scope);
     }
     printf("%-26s %-5s %5d x %5d  %9.3f ms %6.3f TB/s one by one, %9.3f ms "
@@ -168,6 +181,7 @@ static void measure(hob_scope *root, hob_device *const *devices,
            (int)shape.columns, 1e3 * seconds[0], 1e-12 * bytes / seconds[0],
            1e3 * seconds[1], 1e-12 * bytes / seconds[1], off);
     fflush(stdout);
+    return 0;
 }
 
 /* Kernels are there when they are to run, not a while later. */
@@ -190,6 +204,7 @@ int main(int argc, char **argv)
     hob_runtime *runtime = NULL;
     hob_scope *root;
     char spec[128];
+    int failed = 0;
 
     if (argc < 2) {
         fprintf(stderr, "usage: groups DEVICE [PART-OF-A-CASE'S-NAME...]\n");
@@ -209,9 +224,9 @@ int main(int argc, char **argv)
         for (int d = 0; d < 2; d++)
             for (int s = 0; s < SHAPES; s++)
                 if (timing_is_asked_for(groups[g].name, argc, argv))
-                    measure(root, devices, &groups[g], shapes[s], dtypes[d]);
+                    failed |= measure(root, devices, &groups[g], shapes[s], dtypes[d]);
     hob_scope_close(root);
     hob_device_unref(devices[0]);
     hob_device_unref(devices[1]);
-    return hob_runtime_close(runtime, NULL) != HOB_OK;
+    return hob_runtime_close(runtime, NULL) != HOB_OK || failed;
 }

@@ -19,9 +19,14 @@ add()
 run_program()
 {
     "$tests/unit/$1" >"$work/log" 2>&1
+    code=$?
     line=$(sed -n 's/^[0-9]*%: Checks: \([0-9]*\), Failures: \([0-9]*\), Errors: \([0-9]*\)$/\1 \2 \3/p' "$work/log")
     # shellcheck disable=SC2086
     set -- "$1" ${line:-1 0 1}
+    if [ "$code" -gt 1 ] && [ $(($3 + $4)) -eq 0 ]; then
+        echo "$1 ended with code $code" >>"$work/log"
+        set -- "$1" "$2" 1 0
+    fi
     add "$1" $(($2 - $3 - $4)) $(($3 + $4))
 }
 

@@ -14,4 +14,5 @@ if [ "${1-}" != --all ]; then
 fi
 # shellcheck disable=SC2086
 run_programs test_bodies test_bodies_nn test_bodies_nd test_bodies_decompose \
-    test_traps test_autodiff test_autodiff_rules test_long_rows $longer
+    test_traps test_autodiff test_autodiff_rules test_long_rows test_rounding \
+    $longer

