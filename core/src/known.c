@@ -182,11 +182,17 @@ static int take(const struct hob__known_slot *slot, uint32_t at,
 {
     struct hob_meta *metas = (struct hob_meta *)(uintptr_t)call->metas;
 
+    if (at >= HOB__KNOWN_WORDS)
+        return 0;
     call->core->served = (uint8_t)word_at(slot, at++);
     for (uint32_t i = 0; i < call->ret_count; i++) {
-        const uint64_t head = word_at(slot, at++);
-        const uint32_t rank = head >> 8 & 0xff;
+        uint64_t head;
+        uint32_t rank;
 
+        if (at >= HOB__KNOWN_WORDS)
+            return 0;
+        head = word_at(slot, at++);
+        rank = head >> 8 & 0xff;
         if (rank > HOB_MAX_RANK || at + rank >= HOB__KNOWN_WORDS)
             return 0;
         metas[i].dtype = (uint8_t)head;

@@ -6,7 +6,7 @@
 set -u
 
 . "$HOB_TEST_SRCDIR/cube/device.sh"
-. "$HOB_TEST_SRCDIR/cube/run_programs.sh"
+. "$HOB_TEST_SRCDIR/support/run_programs.sh"
 if [ "${1-}" != --all ]; then # each round asks for more kernels
     HOB_TEST_ROUNDS=${HOB_TEST_ROUNDS-4}
     export HOB_TEST_ROUNDS

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=sh
-# Sourced after device.sh: run_programs NAME... runs test programs of ops on
-# $HOB_TEST_DEVICE and ends the script. The last line is "N passed, N
+# Sourced: run_programs NAME... runs test programs of ops on $HOB_TEST_DEVICE
+# and ends the script. $tests and $work are as in cube/device.sh. The last line is "N passed, N
 # failed"; what a program leaves out it says itself.
 passed=0
 failed=0
