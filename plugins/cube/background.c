@@ -8,7 +8,7 @@
  * are opened and when a part of them is used for the first time. So ours is
  * registered anew, but not forever: later there is nothing left to be used for
  * the first time. */
-enum { MOST_HANDLERS = 16 };
+enum { MOST_HANDLERS = 1024 };
 
 /* Of the process, as exit() is: its handlers are given nothing. */
 static struct {
@@ -67,8 +67,7 @@ int cube_background_begin(void)
 
     pthread_once(&once, watch_forks);
     pthread_mutex_lock(&background.lock);
-    if (!background.handlers)
-        register_locked();
+    register_locked();
     may_begin = !background.is_over;
     background.inside += (unsigned)may_begin;
     pthread_mutex_unlock(&background.lock);
