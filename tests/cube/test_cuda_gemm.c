@@ -306,10 +306,12 @@ int main(void)
     tcase_set_timeout(tc, 60);
     tcase_add_loop_test(tc, test_gemm_slopes_on_a_gpu, 0, 4);
     suite_add_tcase(suite, tc);
-    if (open_device())
+    if (open_device()) {
         result = hob_check_main_as(suite, CK_NOFORK);
-    else
+    } else {
         printf("skipped: no GPU of CUDA\n");
+        srunner_free(srunner_create(suite)); /* and the suite */
+    }
     close_device();
     return result;
 }

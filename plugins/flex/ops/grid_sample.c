@@ -237,10 +237,11 @@ static hob_status grid_sample(void *device, struct hob_call *call)
 static void run_backward(struct grid_job *job)
 {
     struct flex_device *device = job->device;
+    const size_t bytes = (size_t)(job->n * job->m * 2 * job->size);
 
-    if (job->plane.is_nearest) /* steps have no slope */
-        memset(job->d_grid, 0, (size_t)(job->n * job->m * 2 * job->size));
-    else
+    if (job->plane.is_nearest && bytes) /* steps have no slope */
+        memset(job->d_grid, 0, bytes);
+    else if (!job->plane.is_nearest)
         flex_parallel(device, job->n * job->blocks, grain(BLOCK * 2 * job->c),
                       grid_range, job);
     flex_parallel(device, job->n * ((job->c + CHANNELS - 1) / CHANNELS),
