@@ -7,7 +7,7 @@ set -u
 
 . "$HOB_TEST_SRCDIR/cube/device.sh"
 . "$HOB_TEST_SRCDIR/support/run_programs.sh"
-longer=test_scan
+longer="test_scan test_places"
 if [ "${1-}" != --all ]; then
     echo "skipped $longer on $HOB_TEST_DEVICE: only with --all"
     longer=
