@@ -51,7 +51,10 @@ plugin = validator("plugin.schema.json")
 config = validator("config.schema.json")
 
 good = glob.glob(os.path.join(top, "manifests", "*.json.in"))
-good += glob.glob(os.path.join(top, "ext-sdk", "examples", "*", "*.json"))
+# An example's manifest has the name of its folder.
+examples = [d for d in glob.glob(os.path.join(top, "ext-sdk", "examples", "*"))
+            if os.path.isdir(d)]
+good += [os.path.join(d, os.path.basename(d) + ".json") for d in examples]
 good.append(os.path.join(src, "gen", "extension.json"))
 for path in good:
     expect(plugin, path, read(path), True)
@@ -60,7 +63,7 @@ with open(os.path.join(top, "docs", "SCHEMA.md"), encoding="utf-8") as file:
 manifests = [b for b in blocks if '"manifest_version"' in b]
 for block in manifests:
     expect(plugin, "docs/SCHEMA.md", json.loads(block), True)
-if len(good) < 5 or not manifests:
+if len(examples) < 5 or not manifests:
     print("FAIL: manifests were not found")
     failed += 1
 
