@@ -50,7 +50,7 @@ static hob_tensor *random_op(hob_scope *where, hob_tensor **values, int count,
     const int32_t rank = hob_tensor_rank(x);
     const int64_t last[] = {-1, -2};
 
-    switch ((int)((op_random(state) + 1) * 13)) {
+    switch ((int)((op_random(state) + 1) * 14)) {
     case 0:
         return hob_add(where, x, y);
     case 1:
@@ -112,6 +112,10 @@ static hob_tensor *random_op(hob_scope *where, hob_tensor **values, int count,
         x = hob_permute(where, hob_tanh(where, x), (const int64_t[]){1, 2, 0},
                         3);
         return hob_abs(where, x);
+    case 25:
+        return hob_sum_dim(where, hob_mul_scalar(where, x, hob_f64(0.05)), 0);
+    case 26:
+        return hob_mean_dims(where, x, (const int64_t[]){0, 2}, 2);
     default:
         x = hob_unsqueeze(where, hob_relu(where, x), 1);
         return hob_squeeze(where, hob_neg(where, x), (const int64_t[]){1}, 1);
