@@ -55,12 +55,12 @@ struct option {
 static struct option next_option(const struct hob__spec_part *part,
                                  const char **at)
 {
-    const char *end = part->options + part->options_size;
     struct option option = {0};
-    const char *comma, *equals, *stop, *name_end;
+    const char *end, *comma, *equals, *stop, *name_end;
 
-    if (!part->options || *at >= end)
+    if (!part->options || *at >= part->options + part->options_size)
         return option;
+    end = part->options + part->options_size;
     comma = memchr(*at, ',', (size_t)(end - *at));
     stop = comma ? comma : end;
     equals = memchr(*at, '=', (size_t)(stop - *at));
