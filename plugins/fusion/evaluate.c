@@ -258,6 +258,11 @@ static void plan(struct fu_window *window)
 {
     fu_match_find(window);
     fu_lock(&window->layer->lock);
+    while (fu_match_check_locked(window)) {
+        fu_unlock(&window->layer->lock);
+        fu_match_find(window);
+        fu_lock(&window->layer->lock);
+    }
     fu_window_plan_locked(window);
     fu_unlock(&window->layer->lock);
     /* Whether a pattern may be taken, more decides than what is in the key. */
