@@ -236,7 +236,10 @@ static hob_status read_manifest(struct job *job, const char *path)
     if (st)
         return st;
     job->found.inode = stat.inode ? stat.inode : 1;
-    return name && real ? parse_manifest(job, name, real) : no_memory(job);
+    if (!real) /* as in a folder that was removed */
+        return hob_error_set(job->error, HOB_ERR_IO,
+                             "%s: its full path cannot be found out", path);
+    return name ? parse_manifest(job, name, real) : no_memory(job);
 }
 
 /* What may be missing now and come later is no reason to refuse. */
