@@ -236,7 +236,10 @@ static hob_status read_manifest(struct job *job, const char *path)
     if (st)
         return st;
     job->found.inode = stat.inode ? stat.inode : 1;
-    return name && real ? parse_manifest(job, name, real) : no_memory(job);
+    if (!real) /* as in a folder that was removed */
+        return hob_error_set(job->error, HOB_ERR_IO,
+                             "%s: its full path cannot be found out", path);
+    return name ? parse_manifest(job, name, real) : no_memory(job);
 }
 
 /* What may be missing now and come later is no reason to refuse. */
@@ -411,10 +414,9 @@ static hob_status lock_folder(struct job *job)
 {
     struct hob__arena *arena = &job->loader.arena;
     const char *dir = hob__arena_printf(arena, "%s/hob", job->data_dir);
-    int code = dir ? hob__lock_dir(job->os, arena, dir, &job->lock) : -ENOMEM;
 
-    return code ? hob__path_fail(dir ? dir : job->data_dir, code, job->error)
-                : HOB_OK;
+    return dir ? hob__lock_dir(job->os, arena, dir, &job->lock, job->error)
+               : no_memory(job);
 }
 
 /* Copy the library to the new file OUT; what was checked is what is copied. */
@@ -669,15 +671,24 @@ hob_status hob__install(const struct hob_os_ops *os, const char *data_dir,
     return st;
 }
 
-/* Remove what lies in the library folder, then the folder. */
+/* Remove what lies in the library folder, then the folder. Of a link, which
+ * somebody else has made, only the link. */
 static hob_status remove_libraries(struct job *job)
 {
     const struct hob_os_ops *os = job->os;
     struct hob__arena *arena = &job->loader.arena;
+    struct hob_os_stat stat;
     const char *name = NULL;
     void *dir = NULL;
-    int code = os->open_dir(os->self, job->library_dir, &dir);
+    int code = os->path_stat(os->self, job->library_dir, false, &stat);
 
+    if (!code && stat.type == HOB_OS_SYMLINK) {
+        code = os->remove(os->self, job->library_dir);
+        return code ? hob__path_fail(job->library_dir, code, job->error)
+                    : HOB_OK;
+    }
+    if (!code)
+        code = os->open_dir(os->self, job->library_dir, &dir);
     if (code)
         return code == -ENOENT
                    ? HOB_OK
