@@ -560,41 +560,45 @@ static hob_status write_all(struct job *job)
     return st;
 }
 
-/* Whether HOB_PLUGIN_PATH, which replaces all folders, leaves out the one that
- * the manifest goes to. As in discovery, a path of which nothing is there
- * replaces none. */
-static hob_status find_hidden(struct job *job, bool *out_hidden)
+/* Whether PATH, a place that discovery looked at, is DIR or names the manifest
+ * in it. */
+static bool is_place(const struct job *job, const char *path, const char *dir)
 {
     const struct hob_os_ops *os = job->os;
-    struct hob__arena *arena = &job->loader.arena;
-    const char *list = job->loader.env.plugin_path;
-    const char *dir = hob__path_dir(arena, job->manifest_path);
-    struct hob_os_stat home, stat;
-    struct hob__strings items;
-    bool is_home_there, any = false;
+    struct hob_os_stat stat, home;
+
+    if (!strcmp(path, dir) || !strcmp(path, job->manifest_path))
+        return true;
+    return hob__path_is_absolute(os, path) &&
+           !os->path_stat(os->self, path, true, &stat) &&
+           !os->path_stat(os->self, dir, true, &home) &&
+           stat.device == home.device && stat.inode == home.inode;
+}
+
+/* Whether HOB_PLUGIN_PATH keeps discovery from looking where the manifest goes
+ * to. */
+static hob_status find_hidden(struct job *job, bool *out_hidden)
+{
+    const struct hob__loader_options options = {.data_dir = job->data_dir};
+    struct hob__discovery discovery = {.os = job->os,
+                                       .env = &job->loader.env,
+                                       .options = &options,
+                                       .trust = &job->loader.trust,
+                                       .arena = &job->loader.arena};
+    const char *dir = hob__path_dir(discovery.arena, job->manifest_path);
+    hob_status st = HOB_OK;
 
     *out_hidden = false;
-    if (!list)
+    if (!job->loader.env.plugin_path)
         return HOB_OK;
-    if (!dir ||
-        hob__env_split(arena, list, os->path_list_separator, &items) != HOB_OK)
-        return no_memory(job);
-    is_home_there = !os->path_stat(os->self, dir, true, &home);
-    for (uint32_t i = 0; i < items.count; i++) {
-        const char *item = items.items[i];
-
-        if (!strcmp(item, dir) || !strcmp(item, job->manifest_path))
-            return HOB_OK;
-        if (!hob__path_is_absolute(os, item) ||
-            os->path_stat(os->self, item, true, &stat))
-            continue;
-        any = true;
-        if (is_home_there && stat.device == home.device &&
-            stat.inode == home.inode)
-            return HOB_OK;
-    }
-    *out_hidden = any;
-    return HOB_OK;
+    if (!dir || hob__discover_places(&discovery))
+        st = no_memory(job);
+    *out_hidden = !st;
+    for (uint32_t i = 0; i < discovery.searched_count; i++)
+        if (dir && is_place(job, discovery.searched[i].path, dir))
+            *out_hidden = false;
+    hob__discovery_release(&discovery);
+    return st;
 }
 
 /* DISABLED_BY: the config file that switches it off, or NULL. */
