@@ -104,16 +104,19 @@ static void see_environment(struct doctor *doctor)
     }
 }
 
-/* A remark of the configuration; "debug" is what is as usual. */
+/* A remark of the configuration; "debug" is what is as usual. A pattern may be
+ * for plugins that are not installed yet. */
 static void see_note(struct doctor *doctor, const cJSON *note)
 {
     const char *severity = text_of(note, "severity");
+    const char *reason = text_of(note, "reason");
+    int works = !strcmp(severity, "info") || !strcmp(reason, "PATTERN_UNUSED");
 
-    if (!severity || !strcmp(severity, "debug"))
+    if (!strcmp(severity, "debug"))
         return;
-    findings_add(&doctor->findings, strcmp(severity, "info") ? PROBLEM : NOTE,
+    findings_add(&doctor->findings, works ? NOTE : PROBLEM,
                  text_of(note, "where"), text_of(note, "hint"), "%s: %s",
-                 text_of(note, "reason"), text_of(note, "detail"));
+                 reason, text_of(note, "detail"));
 }
 
 static void see_config(struct doctor *doctor)

@@ -22,6 +22,16 @@ static int take_where(int *argc, char **argv)
                     : HOB_INSTALL_DEFAULT;
 }
 
+/* Tell of ERROR and free it. An argument that cannot be meant, or that root has
+ * left out, is a wrong call. */
+static int failed(const struct cmd *cmd, hob_error *error)
+{
+    const int is_usage = error->status == HOB_ERR_ARGUMENT;
+    const int code = cmd_failed(cmd, error);
+
+    return is_usage ? EXIT_USAGE : code;
+}
+
 static const char *text_of(const cJSON *json, const char *key)
 {
     const cJSON *item = cJSON_GetObjectItemCaseSensitive(json, key);
@@ -64,7 +74,7 @@ int cmd_install(const struct cmd *cmd, int argc, char **argv)
     if (where < 0 || argc != 1 || argv[0][0] == '-')
         return cmd_usage(cmd);
     if (hob_install(argv[0], (uint32_t)where, &text, &error))
-        return cmd_failed(cmd, &error);
+        return failed(cmd, &error);
     print_done("installed", text, as_json);
     return EXIT_DONE;
 }
@@ -79,7 +89,7 @@ int cmd_remove(const struct cmd *cmd, int argc, char **argv)
     if (where < 0 || argc != 1 || argv[0][0] == '-')
         return cmd_usage(cmd);
     if (hob_remove(argv[0], (uint32_t)where, &text, &error))
-        return cmd_failed(cmd, &error);
+        return failed(cmd, &error);
     print_done("removed", text, as_json);
     return EXIT_DONE;
 }
@@ -121,7 +131,7 @@ static int switch_plugin(const struct cmd *cmd, int argc, char **argv,
     st = enabled ? hob_enable(argv[0], (uint32_t)where, &text, &error)
                  : hob_disable(argv[0], (uint32_t)where, &text, &error);
     if (st)
-        return cmd_failed(cmd, &error);
+        return failed(cmd, &error);
     print_switched(argv[0], enabled, text, as_json);
     return EXIT_DONE;
 }

@@ -21,11 +21,76 @@ static int is_name_char(char c)
            c == '_' || c == '.';
 }
 
+static int is_space(char c)
+{
+    return c == ' ' || c == '\t' || c == '\n' || c == '\r';
+}
+
 static const char *skip_spaces(const char *at)
 {
-    while (*at == ' ')
+    while (is_space(*at))
         at++;
     return at;
+}
+
+/* Take the spaces around START..*END away. */
+static const char *strip(const char *start, const char **end)
+{
+    while (start < *end && is_space(*start))
+        start++;
+    while (start < *end && is_space((*end)[-1]))
+        --*end;
+    return start;
+}
+
+/* One "name=value" in the braces, without the spaces around either; NULL names
+ * end the walk, a NULL value has no "=". */
+struct option {
+    const char *name;
+    size_t name_size;
+    const char *value;
+    size_t value_size;
+};
+
+static struct option next_option(const struct hob__spec_part *part,
+                                 const char **at)
+{
+    struct option option = {0};
+    const char *end, *comma, *equals, *stop, *name_end;
+
+    if (!part->options || *at >= part->options + part->options_size)
+        return option;
+    end = part->options + part->options_size;
+    comma = memchr(*at, ',', (size_t)(end - *at));
+    stop = comma ? comma : end;
+    equals = memchr(*at, '=', (size_t)(stop - *at));
+    name_end = equals ? equals : stop;
+    option.name = strip(*at, &name_end);
+    option.name_size = (size_t)(name_end - option.name);
+    *at = stop + 1;
+    if (equals) {
+        option.value = strip(equals + 1, &stop);
+        option.value_size = (size_t)(stop - option.value);
+    }
+    return option;
+}
+
+/* What stands between the braces, from AT to END. */
+static hob_status parse_options(const char *spec, const char *at,
+                                const char *end, struct hob__spec_part *part,
+                                hob_error *error)
+{
+    at = strip(at, &end);
+    part->options = at;
+    part->options_size = (size_t)(end - at);
+    while (part->options_size && at <= end) {
+        const char *start = at;
+        struct option option = next_option(part, &at);
+
+        if (!option.name_size || !option.value)
+            return malformed(spec, start, "expected NAME=VALUE", error);
+    }
+    return HOB_OK;
 }
 
 static hob_status parse_ordinal(const char *spec, const char **at,
@@ -53,14 +118,17 @@ static hob_status parse_part(const char *spec, const char **at,
     part->name_size = (size_t)(*at - part->name);
     if (!part->name_size)
         return malformed(spec, *at, "expected a name", error);
-    if (**at == '{') {
-        part->options = ++*at;
-        *at = strchr(*at, '}');
-        if (!*at)
-            return malformed(spec, part->options, "\"{\" is never closed",
-                             error);
-        part->options_size = (size_t)(*at - part->options);
-        ++*at;
+    if (*skip_spaces(*at) == '{') {
+        const char *start = skip_spaces(*at) + 1;
+        const char *end = strchr(start, '}');
+        hob_status status;
+
+        if (!end)
+            return malformed(spec, start, "\"{\" is never closed", error);
+        status = parse_options(spec, start, end, part, error);
+        if (status)
+            return status;
+        *at = end + 1;
     }
     if (**at == ':')
         return parse_ordinal(spec, at, part, error);
@@ -99,38 +167,6 @@ hob_status hob__spec_parse(const char *text, struct hob__spec *out,
 }
 
 /* ---- options ---- */
-
-/* One "name=value" in the braces; NULL names end the walk. */
-struct option {
-    const char *name;
-    size_t name_size;
-    const char *value;
-    size_t value_size;
-};
-
-static struct option next_option(const struct hob__spec_part *part,
-                                 const char **at)
-{
-    const char *end = part->options + part->options_size;
-    struct option option = {NULL, 0, "", 0};
-    const char *comma;
-    const char *equals;
-    const char *stop;
-
-    if (!part->options || *at >= end)
-        return option;
-    comma = memchr(*at, ',', (size_t)(end - *at));
-    stop = comma ? comma : end;
-    equals = memchr(*at, '=', (size_t)(stop - *at));
-    option.name = *at;
-    option.name_size = (size_t)((equals ? equals : stop) - *at);
-    if (equals) {
-        option.value = equals + 1;
-        option.value_size = (size_t)(stop - equals - 1);
-    }
-    *at = stop + 1;
-    return option;
-}
 
 static int same_text(const char *text, size_t size, const char *other)
 {

@@ -3,9 +3,12 @@
  * device_spec.h - the text that names a device, and the options in it.
  *
  *   spec    := base | layer '(' spec ')'
- *   base    := selector [ ':' ordinal ]
+ *   base    := selector [ options ] [ ':' ordinal ]
  *   layer   := selector [ options ]
- *   options := '{' name '=' value { ',' name '=' value } '}'
+ *   options := '{' [ option { ',' option } ] '}'
+ *   option  := name '=' value
+ *
+ * Spaces, tabs and ends of lines may stand between these, but not around ':'.
  */
 #ifndef HOB__DEVICE_SPEC_H
 #define HOB__DEVICE_SPEC_H

@@ -259,6 +259,11 @@ static void plan(struct fu_window *window)
 {
     fu_match_find(window);
     pthread_mutex_lock(&window->layer->lock);
+    while (fu_match_check_locked(window)) {
+        pthread_mutex_unlock(&window->layer->lock);
+        fu_match_find(window);
+        pthread_mutex_lock(&window->layer->lock);
+    }
     fu_window_plan_locked(window);
     pthread_mutex_unlock(&window->layer->lock);
     /* Whether a pattern may be taken, more decides than what is in the key. */

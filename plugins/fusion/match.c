@@ -181,6 +181,16 @@ static void refuse(struct fu_window *window, uint32_t match,
     window->matches[match].refused = node;
 }
 
+static int was_tried(const struct fu_window *window, uint32_t root,
+                     const struct hob_pattern *pattern)
+{
+    for (uint32_t i = 0; i < window->match_count; i++)
+        if (window->matches[i].root == root &&
+            window->matches[i].pattern == pattern)
+            return 1;
+    return 0;
+}
+
 /* Nonzero if PATTERN is for ITEM and what it reads, whatever else is in the
  * way. */
 static int try_pattern(struct fu_window *window, struct fu_item *item,
@@ -188,12 +198,13 @@ static int try_pattern(struct fu_window *window, struct fu_item *item,
 {
     struct binding b = {.window = window, .pattern = pattern};
     struct fu_match *match = &window->matches[window->match_count];
+    const uint32_t root = (uint32_t)(item - window->items);
     uint32_t refusal;
 
-    if (!bind(&b, 0, item))
+    if (!bind(&b, 0, item) || was_tried(window, root, pattern))
         return 0;
     match->pattern = pattern;
-    match->root = (uint16_t)(item - window->items);
+    match->root = (uint16_t)root;
     match->group = FU_WINDOW;
     match->refusal = HOB_FUSION_REPLACED;
     refusal =
@@ -211,10 +222,7 @@ void fu_match_find(struct fu_window *window)
 {
     const struct fu_layer *layer = window->layer;
 
-    window->match_count = 0;
-    if (!layer->pattern_count)
-        return;
-    for (uint32_t i = window->count; i-- > 0;) {
+    for (uint32_t i = layer->pattern_count ? window->count : 0; i-- > 0;) {
         struct fu_item *item = &window->items[i];
 
         for (uint32_t k = 0; k < layer->pattern_count &&
@@ -243,41 +251,43 @@ static uint32_t wanted_locked(const struct fu_layer *layer,
     return 0;
 }
 
-static void check_one_locked(struct fu_window *window, uint32_t index)
+static int check_one_locked(struct fu_window *window, uint32_t index)
 {
-    struct fu_match *match = &window->matches[index];
     uint32_t refusal = 0;
 
     for (uint32_t i = 0; i < window->count && !refusal; i++) {
         const struct fu_item *item = &window->items[i];
 
-        if (item->match != index + 1 || i == match->root)
+        if (item->match != index + 1 || i == window->matches[index].root)
             continue;
         refusal = wanted_locked(window->layer, &item->node->values[0]);
         if (refusal)
             refuse(window, index, item->node, refusal);
     }
-    for (uint32_t i = 0; i < window->count; i++) {
-        struct fu_item *item = &window->items[i];
-
-        if (item->match != index + 1)
-            continue;
-        if (refusal) {
-            item->match = 0;
-            continue;
-        }
-        item->class = FU_OTHER;
-        item->is_stored = i == match->root;
-        item->stays = !item->is_stored && item->node->values[0].handles;
-        item->why = item->node->is_asked ? HOB_FUSION_ASKED : HOB_FUSION_READ;
-    }
+    for (uint32_t i = 0; i < window->count && refusal; i++)
+        if (window->items[i].match == index + 1)
+            window->items[i].match = 0;
+    return refusal != 0;
 }
 
-void fu_match_check_locked(struct fu_window *window)
+int fu_match_check_locked(struct fu_window *window)
 {
+    int some = 0;
+
     for (uint32_t i = 0; i < window->match_count; i++)
         if (!window->matches[i].refusal)
-            check_one_locked(window, i);
+            some |= check_one_locked(window, i);
+    return some;
+}
+
+void fu_match_settle(struct fu_window *window, struct fu_item *item)
+{
+    const uint32_t root = window->matches[item->match - 1].root;
+
+    item->class = FU_OTHER;
+    item->is_stored = item == &window->items[root];
+    item->stays = !item->is_stored && item->node->values[0].handles;
+    item->why = item->node->is_asked ? HOB_FUSION_ASKED : HOB_FUSION_READ;
 }
 
 void fu_match_tell(const struct fu_window *window)

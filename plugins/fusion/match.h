@@ -14,12 +14,17 @@
 
 #include "plan.h"
 
-/* Find the patterns among WINDOW's nodes, which are claimed by this thread. */
+/* Find patterns among those of WINDOW's nodes that are no member of one yet.
+ * The nodes are claimed by this thread. What was given up is not found again,
+ * but a smaller one in its place is. */
 void fu_match_find(struct fu_window *window);
 
-/* Give up those whose values inside somebody else wants. Their members are
- * FU_OTHER, and of a group of their own. */
-void fu_match_check_locked(struct fu_window *window);
+/* Give up those whose values inside somebody else wants. Nonzero if there were
+ * such: then find again, and check. */
+int fu_match_check_locked(struct fu_window *window);
+
+/* ITEM, a member that was checked, is of no group but its match's. */
+void fu_match_settle(struct fu_window *window, struct fu_item *item);
 
 /* Tell who watches what was refused. */
 void fu_match_tell(const struct fu_window *window);

@@ -94,7 +94,9 @@ void fu_window_plan_locked(struct fu_window *window)
     window->plan = classify(window) ? FU_GROUPS : FU_SINGLY;
     if (window->plan == FU_SINGLY)
         return;
-    fu_match_check_locked(window);
+    for (uint32_t i = 0; i < count; i++)
+        if (window->items[i].match)
+            fu_match_settle(window, &window->items[i]);
     for (uint32_t i = 0; i < count; i++)
         if (window->items[i].match)
             fu_place_matched(window, &window->items[i]);

@@ -222,6 +222,13 @@ echo '{"plugins": {"flex": {"options": {"isa": "v9"}}}}' \
 try 1 doctor
 out_has "^problem  *flex  *does not compute: .*option \"isa\" is \"v9\""
 out_has "^1 problem$"
+# The example of the man page is all right where it is the whole configuration.
+sed -n '/^\.SH EXAMPLE/,/^\.fi/{/^\./d;p;}' \
+    "$HOB_TEST_SRCDIR/../docs/man/hob-config.5" >"$XDG_CONFIG_HOME/hob/hob.json"
+try 0 doctor
+out_has '^ok  *default device  *autodiff{checkpoint=balanced}(flex)'
+out_has '^note  *plugins.disabled  *PATTERN_UNUSED: "demo.\*"'
+out_has "^no problems$"
 unset HOB_PLUGIN_PATH
 echo '{"device": 3}' >"$XDG_CONFIG_HOME/hob/hob.json"
 try 1 doctor
@@ -300,7 +307,7 @@ err_has 'did you mean "matmul"?'
 # ---- install and remove ----
 
 if [ "$(id -u)" -eq 0 ]; then
-    try 1 install "$work/ext"
+    try 2 install "$work/ext"
     err_has "root has to choose"
 fi
 try 0 install --user "$work/ext"
@@ -517,7 +524,9 @@ config=$XDG_CONFIG_HOME/hob/hob.json
 kept=$(cat "$config")
 rm "$config"
 if [ "$(id -u)" -eq 0 ]; then
-    try 1 disable mock
+    try 2 disable mock
+    err_has "root has to choose"
+    try 2 remove mock
     err_has "root has to choose"
 fi
 try 0 disable --user mock
@@ -552,7 +561,7 @@ try 0 install --user "$work/ext"
 out_lacks "HOB_PLUGIN_PATH"
 unset HOB_PLUGIN_PATH
 cp "$work/ext"/*.so "$work/plain.so"
-try 1 install --user "$work/plain.so"
+try 2 install --user "$work/plain.so"
 err_has "plain.so: this is a library: give its folder, or its manifest"
 try 0 plugins --json
 out_has '"time_ns":[[:space:]]*1[0-9]\{18\}'

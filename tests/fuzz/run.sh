@@ -1,7 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # run.sh [SECONDS] [TARGET...] - build the fuzz targets with clang's libFuzzer,
-# AddressSanitizer and UBSan and run each for SECONDS (default 60).
+# AddressSanitizer and UBSan and run each for SECONDS (default 60). What a
+# target tries is compiled so; what else it needs comes from the tree that is
+# built in HOB_FUZZ_BUILD (default: build).
 #
 # A crash leaves its input as ./crash-*; "fuzz_TARGET FILE" runs it again.
 set -eu
@@ -9,13 +11,25 @@ set -eu
 root=$(cd "$(dirname "$0")/../.." && pwd)
 seconds=${1:-60}
 [ $# -eq 0 ] || shift
-[ $# -gt 0 ] || set -- npy package safetensors signature types expression
+[ $# -gt 0 ] || set -- device_spec elf expression json manifest npy package \
+    safetensors signature types
+build=${HOB_FUZZ_BUILD:-$root/build}
 work=$(mktemp -d)
 trap 'rm -r -f "$work"' EXIT
 
-# What a target needs besides its own file.
+# What a target tries, besides its own file.
 sources() {
     case $1 in
+    device_spec) echo device_spec.c error.c json.c json_scan.c reasons.c text.c ;;
+    elf) echo elf_check.c error.c ldcache.c semver.c ;;
+    json) echo error.c json.c json_scan.c reasons.c text.c ;;
+    manifest)
+        echo arena.c conf.c error.c json.c json_scan.c manifest.c \
+            manifest_infer.c manifest_ops.c manifest_parts.c manifest_read.c \
+            pattern.c reasons.c semver.c signature.c signature_default.c \
+            signature_result.c signature_scan.c signature_text.c text.c \
+            type_defs.c type_defs_read.c
+        ;;
     npy) echo npy_header.c error.c ;;
     package)
         echo package.c arena.c error.c json.c json_scan.c paths.c reasons.c \
@@ -52,6 +66,10 @@ sources() {
 # A good file to start from.
 seed() {
     case $1 in
+    device_spec) printf 'autodiff{ mode = a }(fusion{x=1,y= 2}(flex:3))' ;;
+    elf) cat "$build/core/.libs/hob/plugins.d/../../libhob.so" ;;
+    json) printf '{"a": [1, -2.5e3, true, null, "\\u00e9\\n"], "b": {"c": {}}}' ;;
+    manifest) cat "$build/core/.libs/hob/plugins.d/fusion.json" ;;
     npy)
         printf '\223NUMPY\001\000\073\000%s\n' "{'descr': '>f4', \
 'fortran_order': True, 'shape': (2, 3), }"
@@ -92,10 +110,11 @@ for target in "$@"; do
     done
     # shellcheck disable=SC2086
     clang -std=c11 -D_GNU_SOURCE -g -O1 -I"$root/core/include" \
-        -I"$root/core/src" -I"$root/ext-sdk/include" -I"$root/ext-sdk/gen" \
+        -I"$build/core/include" -I"$root/core/src" -I"$build/core/src" \
+        -I"$root/ext-sdk/include" -I"$root/ext-sdk/gen" \
         -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all \
         -o "$work/fuzz_$target" "$root/tests/fuzz/fuzz_$target.c" $files \
-        -lcjson -lm
+        "$build/core/.libs/libhob-core.a" -lcjson -lm
     mkdir "$work/$target"
     seed "$target" > "$work/$target/seed"
     "$work/fuzz_$target" -max_total_time="$seconds" -max_len=4096 \

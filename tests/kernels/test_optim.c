@@ -149,6 +149,73 @@ START_TEST(test_adam_step_equals_f64)
 }
 END_TEST
 
+/* A gradient of 0 and moments M and V that few steps would make denormal: both
+ * are 0 then, the parameter is what it was, unless EPSILON is so small that
+ * they count. */
+static void check_decayed(struct lab *lab, int d, double m, double v,
+                          double epsilon, int is_dropped)
+{
+    const double values[4] = {1, 0, m, v}, beta1 = 0.9, beta2 = 0.999;
+    const int64_t shape[1] = {19};
+    struct lab_tensor in[4];
+    struct fake_call call;
+
+    fake_call_init(&call, &lab->host, "adam_step");
+    for (int i = 0; i < 4; i++) {
+        lab_tensor_init(lab, &in[i], dtypes[d], 1, shape, LAB_CONTIGUOUS, 0, 0);
+        for (int64_t k = 0; k < shape[0]; k++)
+            lab_set_at(&in[i].view, k, values[i]);
+        fake_call_view(&call, &in[i].view);
+    }
+    fake_call_value(&call, hob_i64(1000));
+    fake_call_value(&call, hob_f64(0.1));
+    fake_call_value(&call, hob_f64(beta1));
+    fake_call_value(&call, hob_f64(beta2));
+    fake_call_value(&call, hob_f64(epsilon));
+    fake_call_value(&call, hob_f64(0));
+    for (int i = 0; i < 3; i++)
+        fake_call_result(&call, dtypes[d], 1, shape);
+    ck_assert_int_eq(lab_run(lab, &call, &flex_optim_entries), HOB_OK);
+    for (int64_t i = 0; i < shape[0]; i++) {
+        const double got[3] = {lab_get_at(&call.results[0].view, i),
+                               lab_get_at(&call.results[1].view, i),
+                               lab_get_at(&call.results[2].view, i)};
+
+        if (is_dropped) {
+            ck_assert(got[0] == 1);
+            ck_assert(got[1] == 0);
+            ck_assert(got[2] == 0);
+        } else if (isnan(m)) {
+            ck_assert(isnan(got[0]) && isnan(got[1]));
+        } else {
+            ck_assert(fabs(got[1] - beta1 * m) <= 1e-6 * fabs(m) + 2e-45);
+            ck_assert(fabs(got[2] - beta2 * v) <= 1e-6 * v + 2e-45);
+        }
+    }
+    fake_call_release(&call);
+    for (int i = 0; i < 4; i++)
+        lab_tensor_release(&in[i]);
+}
+
+START_TEST(test_adam_step_keeps_nothing_denormal)
+{
+    for (int isa = 0; lab_isas[isa]; isa++) {
+        struct lab lab;
+        if (!lab_open(&lab, 3, lab_isas[isa]))
+            continue;
+        check_decayed(&lab, 0, 1.2e-38, 1.2e-38, 1e-8, 1);
+        check_decayed(&lab, 0, -1e-44, 1e-40, 1e-8, 1);
+        check_decayed(&lab, 0, 1e-30, 1e-30, 1e-8, 0);
+        check_decayed(&lab, 0, NAN, 1e-30, 1e-8, 0);
+        check_decayed(&lab, 0, -1e-39, 1e-40, 0, 0);
+        check_decayed(&lab, 0, 1e-36, 1e-37, 1e-12, 0);
+        check_decayed(&lab, 1, 1e-308, -0.0, 1e-8, 1);
+        check_decayed(&lab, 1, 1e-300, 1e-300, 1e-8, 0);
+        lab_close(&lab);
+    }
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("optim");
@@ -157,6 +224,7 @@ int main(void)
     tcase_set_timeout(tc, 60);
     tcase_add_loop_test(tc, test_sgd_step_equals_f64, 0, 6);
     tcase_add_loop_test(tc, test_adam_step_equals_f64, 0, 6);
+    tcase_add_test(tc, test_adam_step_keeps_nothing_denormal);
     suite_add_tcase(suite, tc);
     return hob_check_main(suite);
 }

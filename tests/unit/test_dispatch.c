@@ -103,6 +103,11 @@ START_TEST(test_dispatch_equal_specs_are_one_device)
                      open_device("idle(calc)"));
     ck_assert_str_eq(hob_device_name(open_device("idle{mode=b}(calc)")),
                      "idle{mode=b}(calc)");
+    /* Nor do spaces, of which none is part of a name or a value. */
+    ck_assert_ptr_eq(open_device("\tidle { mode = b } (calc{ })\n"),
+                     open_device("idle{mode=b}(calc)"));
+    ck_assert_str_eq(hob_device_name(open_device("calc{ one = 1 2 , two= }")),
+                     "calc{one=1 2,two=}");
     ck_assert_ptr_eq(hob_device_below(open_device("idle(calc)")), calc);
     ck_assert_ptr_null(hob_device_below(calc));
 }
@@ -138,6 +143,15 @@ static const struct bad_spec {
      "idle: option mode is given twice, as \"a\" and \"b\": leave one of "
      "them out"},
     {"idle{mode=a,mode=a}(calc)", HOB_ERR_ARGUMENT, "mode is given twice"},
+    {"idle{mode=a, mode =a}(calc)", HOB_ERR_ARGUMENT, "mode is given twice"},
+    {"idle{ mode = a b }(calc)", HOB_ERR_ARGUMENT, "cannot be \"a b\""},
+    {"idle{mode}(calc)", HOB_ERR_ARGUMENT,
+     "expected NAME=VALUE at character 6"},
+    {"idle{ =a}(calc)", HOB_ERR_ARGUMENT, "expected NAME=VALUE"},
+    {"idle{mode=a,}(calc)", HOB_ERR_ARGUMENT,
+     "expected NAME=VALUE at character 13"},
+    {"idle{,mode=a}(calc)", HOB_ERR_ARGUMENT, "expected NAME=VALUE"},
+    {"idle{mode=a}{mode=b}(calc)", HOB_ERR_ARGUMENT, "unexpected text"},
     {"Calc", HOB_ERR_ARGUMENT, "expected a name"},
 };
 

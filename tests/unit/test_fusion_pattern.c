@@ -48,21 +48,36 @@ static hob_status run_dense(void *device, struct hob_call *call)
     return HOB_OK;
 }
 
-/* factor x + y */
-static hob_status run_axpy(void *device, struct hob_call *call)
+/* factor x + y, or its magnitude */
+static void axpy(const struct hob_call *call, int is_magnitude)
 {
     const float *x = hob_arg_view(call, 0)->data;
     const float *y = hob_arg_view(call, 1)->data;
     const hob_value *factor = &call->args[2];
     float *out = hob_ret_view(call, 0)->data;
 
-    (void)device;
     runs++;
-    for (int64_t i = 0; i < hob_view_count(hob_ret_view(call, 0)); i++)
+    for (int64_t i = 0; i < hob_view_count(hob_ret_view(call, 0)); i++) {
         out[i] = (float)(factor->tag == HOB_TAG_F64 ? factor->u.f64
                                                     : (double)factor->u.i64) *
                      x[i] +
                  y[i];
+        if (is_magnitude)
+            out[i] = fabsf(out[i]);
+    }
+}
+
+static hob_status run_axpy(void *device, struct hob_call *call)
+{
+    (void)device;
+    axpy(call, 0);
+    return HOB_OK;
+}
+
+static hob_status run_magnitude(void *device, struct hob_call *call)
+{
+    (void)device;
+    axpy(call, 1);
     return HOB_OK;
 }
 
@@ -95,6 +110,8 @@ static const struct hob_entry entries[] = {
     {"px.axpy", AXPY, f32_only, 2, HOB_ENTRY_CONTIGUOUS, NULL, run_axpy},
     {"px.wrong", ONE, f32_only, 1, 0, NULL, run_never},
     {"px.fails", ONE, f32_only, 1, 0, NULL, run_never},
+    {"px.magnitude", AXPY, f32_only, 2, HOB_ENTRY_CONTIGUOUS, NULL,
+     run_magnitude},
 };
 
 #define IMPL(index)                                                            \
@@ -104,6 +121,7 @@ IMPL(0);
 IMPL(1);
 IMPL(2);
 IMPL(3);
+IMPL(4);
 #undef IMPL
 
 static const struct hob_extension_op ops[] = {
@@ -111,6 +129,7 @@ static const struct hob_extension_op ops[] = {
     {"px.axpy", AXPY, NULL, NULL, &impl_1, 1, 0, NULL, 0, 0},
     {"px.wrong", ONE, infer_wrong, NULL, &impl_2, 1, 0, NULL, 0, 0},
     {"px.fails", ONE, NULL, NULL, &impl_3, 1, 0, NULL, 0, 0},
+    {"px.magnitude", AXPY, NULL, NULL, &impl_4, 1, 0, NULL, 0, 0},
 };
 
 static const struct hob_extension extension = {
@@ -137,19 +156,26 @@ static const struct hob_plugin *plugin_entry(const struct hob_host *host)
 /* The smaller pattern comes first and must lose where the larger one fits; the
  * last one is of an op that is not there, which is no reason to refuse the
  * rest. */
+/* clang-format off */
 static const char manifest[] =
     "{\"manifest_version\":1,\"id\":\"px\",\"version\":\"1.0.0\","
     "\"kind\":\"extension\",\"abi\":{\"major\":0,\"required_minor\":2,"
-    "\"built_minor\":2},\"namespace\":\"px\",\"ops\":[" OP("dense", DENSE, "linear") "," OP("axpy", AXPY, "same") "," OP("wrong", ONE, "function") "," OP(
-        "fails", ONE,
-        "same") "],"
-                "\"patterns\":[" PATTERN("relu(linear(x, w, b))", "px.dense(x, "
-                                                                  "w, b)") "," PATTERN("relu(add(matmul(x, w), b))", "px.dense(x, w, b)") "," PATTERN(
-                    "add(mul_scalar(x, $a), y)",
-                    "px.axpy(x, y, $a)") "," PATTERN("sub_scalar(mul(x, x), 1)",
-                                                     "px.fails(x)") "," PATTERN("floor(abs(x))",
-                                                                                "px.wrong(x)") "," PATTERN("relu(acme.elsewhere(x))",
-                                                                                                           "px.fails(x)") "]}";
+    "\"built_minor\":2},\"namespace\":\"px\",\"ops\":["
+    OP("dense", DENSE, "linear") ","
+    OP("axpy", AXPY, "same") ","
+    OP("wrong", ONE, "function") ","
+    OP("fails", ONE, "same") ","
+    OP("magnitude", AXPY, "same")
+    "],\"patterns\":["
+    PATTERN("relu(linear(x, w, b))", "px.dense(x, w, b)") ","
+    PATTERN("relu(add(matmul(x, w), b))", "px.dense(x, w, b)") ","
+    PATTERN("add(mul_scalar(x, $a), y)", "px.axpy(x, y, $a)") ","
+    PATTERN("abs(add(mul_scalar(x, $a), y))", "px.magnitude(x, y, $a)") ","
+    PATTERN("abs(add(x, y))", "px.magnitude(x, y, 1)") ","
+    PATTERN("sub_scalar(mul(x, x), 1)", "px.fails(x)") ","
+    PATTERN("floor(abs(x))", "px.wrong(x)") ","
+    PATTERN("relu(acme.elsewhere(x))", "px.fails(x)") "]}";
+/* clang-format on */
 
 /* ---- the fixture ---- */
 
@@ -464,6 +490,37 @@ START_TEST(test_fusion_pattern_needs_a_kernel)
 }
 END_TEST
 
+/* Where the largest may not be taken, a smaller one inside of it is, and one
+ * that ends where it does. */
+START_TEST(test_fusion_pattern_tries_the_smaller)
+{
+    hob_scope *outer = hob_scope_open(runtime);
+    hob_tensor *x = made(lazy, 1, x_shape, 2), *y = made(lazy, 2, x_shape, 2);
+    hob_tensor *scaled = hob_mul_scalar(scope, x, hob_f64(-0.75));
+    hob_tensor *sum = hob_add(scope, scaled, y);
+    hob_tensor *out = hob_abs(scope, sum);
+    hob_tensor *held = hob_keep(outer, _i ? scaled : sum);
+    double data[ROWS * INNER];
+
+    ck_assert_hob_ok(hob_read_f64(out, data, ROWS * INNER, &error));
+    ck_assert_int_eq(seen.refused, _i ? 1 : 2);
+    ck_assert_uint_eq(seen.refusal, HOB_FUSION_HELD);
+    ck_assert_int_eq(seen.replaced, 1);
+    ck_assert_str_eq(seen.name, _i ? "px.magnitude" : "px.axpy");
+    ck_assert_uint_eq(seen.ops, 2);
+    ck_assert_int_eq(runs, 1);
+    for (int64_t i = 0; i < ROWS * INNER; i++)
+        ck_assert_double_eq(data[i],
+                            fabs(-0.75 * element(1, i) + element(2, i)));
+    ck_assert_hob_ok(hob_read_f64(held, data, ROWS * INNER, &error));
+    for (int64_t i = 0; i < ROWS * INNER; i++)
+        ck_assert_double_eq(data[i],
+                            -0.75 * element(1, i) + !_i * element(2, i));
+    ck_assert_int_eq(runs, 1);
+    hob_scope_close(outer);
+}
+END_TEST
+
 /* One name is one tensor. */
 START_TEST(test_fusion_pattern_compares_tensors)
 {
@@ -575,7 +632,7 @@ START_TEST(test_fusion_pattern_order)
         ck_assert(count == 1 ||
                   one->op_count <= host->pattern(host, count - 2)->op_count);
     }
-    ck_assert_uint_eq(count, 5); /* of six */
+    ck_assert_uint_eq(count, 7); /* of eight */
     ck_assert_uint_eq(host->pattern(host, 0)->op_count, 3);
 }
 END_TEST
@@ -603,6 +660,7 @@ int main(void)
     tcase_add_test(tc, test_fusion_pattern_compares_ranks);
     tcase_add_test(tc, test_fusion_pattern_compares_attributes);
     tcase_add_test(tc, test_fusion_pattern_needs_a_kernel);
+    tcase_add_loop_test(tc, test_fusion_pattern_tries_the_smaller, 0, 2);
     tcase_add_test(tc, test_fusion_pattern_compares_tensors);
     tcase_add_test(tc, test_fusion_pattern_fails);
     tcase_add_test(tc, test_fusion_pattern_below_autodiff);

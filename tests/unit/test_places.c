@@ -266,8 +266,7 @@ START_TEST(test_places_resize_of_whole_places)
     const hob_dtype dtype = open_for(_i);
 
     fill(data, 40, 4);
-    if (_i % OP_DEVICE_COUNT) /* a body multiplies matrices */
-        data[7] = INFINITY;
+    data[7] = INFINITY;
     for (int corners = 0; corners < 2 && f.device; corners++) {
         hob_tensor *x = made(dtype, data, shape, 4, 1);
 
@@ -280,6 +279,139 @@ START_TEST(test_places_resize_of_whole_places)
                      f.scope, x, shape + 2, 2,
                      HOB_INTERPOLATE_BACKWARD_MODE_LANCZOS3, corners),
                  data, 40, 0);
+    }
+}
+END_TEST
+
+/* The weight of an element that is D from a place; exact at whole distances. */
+static double weight_of(enum hob_interpolate_mode mode, double d)
+{
+    const double a = -0.75, pi = 3.14159265358979323846;
+
+    d = fabs(d);
+    switch (mode) {
+    case HOB_INTERPOLATE_MODE_BILINEAR:
+        return d < 1 ? 1 - d : 0;
+    case HOB_INTERPOLATE_MODE_BICUBIC:
+        return d < 1   ? ((a + 2) * d - (a + 3)) * d * d + 1
+               : d < 2 ? ((a * d - 5 * a) * d + 8 * a) * d - 4 * a
+                       : 0;
+    default: /* lanczos3 */
+        return d == rint(d) ? d == 0
+               : d < 3 ? 3 * sin(pi * d) * sin(pi * d / 3) / (pi * pi * d * d)
+                       : 0;
+    }
+}
+
+/* [out, in]: how much of each element is in each result. */
+static void find_shares(double *shares, enum hob_interpolate_mode mode,
+                        int corners, int64_t in, int64_t out)
+{
+    const int is_lanczos = mode == HOB_INTERPOLATE_MODE_LANCZOS3;
+
+    memset(shares, 0, (size_t)(in * out) * sizeof(*shares));
+    for (int64_t i = 0; i < out; i++) {
+        double *row = shares + i * in, sum = 0;
+        const double middle =
+            (double)((2 * i + 1) * in) / (double)(2 * out) - 0.5;
+        const double at =
+            corners ? (double)(i * (in - 1)) / (double)(out - 1) : middle;
+
+        if (mode <= HOB_INTERPOLATE_MODE_NEAREST_EXACT) {
+            row[mode == HOB_INTERPOLATE_MODE_NEAREST
+                    ? i * in / out
+                    : (2 * i + 1) * in / (2 * out)] = 1;
+            continue;
+        }
+        for (int64_t j = (int64_t)at - 3; j <= (int64_t)at + 4; j++) {
+            const int64_t k = j < 0 ? 0 : j >= in ? in - 1 : j;
+
+            row[k] +=
+                is_lanczos && k != j ? 0 : weight_of(mode, at - (double)j);
+        }
+        for (int64_t j = 0; j < in; j++)
+            sum += row[j];
+        for (int64_t j = 0; j < in && is_lanczos; j++)
+            row[j] /= sum;
+    }
+}
+
+/* An infinite gradient, or none, reaches what it was read from by a weight and
+ * nothing else. */
+START_TEST(test_places_resize_of_extremes)
+{
+    static const int64_t sizes[][2] = {{7, 9}, {2, 3}, {4, 9}};
+    const int64_t in[2] = {4, 5};
+    const hob_dtype dtype = open_for(_i);
+    double down[64], across[64];
+
+    for (int k = 0; k < 5 * 2 * 3 * 3 && f.device; k++) {
+        const enum hob_interpolate_mode mode =
+            (enum hob_interpolate_mode)(k % 5);
+        const int corners = k / 5 % 2;
+        const int64_t *out = sizes[k / 10 % 3];
+        const int64_t count = out[0] * out[1];
+        const int64_t shape[4] = {1, 1, out[0], out[1]};
+
+        fill(data, count, 4);
+        data[k / 30 == 0   ? 0
+             : k / 30 == 1 ? count - 1
+                           : count / 2] = k % 2 ? INFINITY : NAN;
+        find_shares(down, mode, corners, in[0], out[0]);
+        find_shares(across, mode, corners, in[1], out[1]);
+        for (int64_t i = 0; i < in[0] * in[1]; i++) {
+            wanted[i] = 0;
+            for (int64_t j = 0; j < count; j++) {
+                const double weight = down[j / out[1] * in[0] + i / in[1]] *
+                                      across[j % out[1] * in[1] + i % in[1]];
+
+                if (weight != 0)
+                    wanted[i] += weight * data[j];
+            }
+        }
+        op_check(&f, "interpolate_backward",
+                 hob_interpolate_backward(
+                     f.scope, made(dtype, data, shape, 4, 0), in, 2,
+                     (enum hob_interpolate_backward_mode)mode, corners),
+                 wanted, in[0] * in[1], 8 * tolerance_of(dtype));
+    }
+}
+END_TEST
+
+/* Nor do others than those of a window reach its mean, or its gradient. */
+START_TEST(test_places_pool_of_extremes)
+{
+    static const int64_t outs[] = {3, 7, 12, 1};
+    const int64_t in = 7;
+    const hob_dtype dtype = open_for(_i);
+
+    for (int k = 0; k < 8 && f.device; k++) {
+        const int64_t out = outs[k / 2];
+        const int64_t shape[3] = {1, 1, in}, made_shape[3] = {1, 1, out};
+
+        fill(data, in, 4);
+        fill(data2, out, 4);
+        data[k % 2 ? 0 : 3] = INFINITY;
+        data2[k % 2 ? out - 1 : out / 2] = NAN;
+        memset(wanted2, 0, sizeof(wanted2[0]) * (size_t)in);
+        for (int64_t i = 0; i < out; i++) {
+            const int64_t from = i * in / out;
+            const int64_t to = ((i + 1) * in + out - 1) / out;
+
+            wanted[i] = 0;
+            for (int64_t j = from; j < to; j++) {
+                wanted[i] += data[j] / (double)(to - from);
+                wanted2[j] += data2[i] / (double)(to - from);
+            }
+        }
+        op_check(&f, "adaptive_avg_pool",
+                 hob_adaptive_avg_pool(f.scope, made(dtype, data, shape, 3, 0),
+                                       &out, 1),
+                 wanted, out, 4 * tolerance_of(dtype));
+        op_check(&f, "adaptive_avg_pool_backward",
+                 hob_adaptive_avg_pool_backward(
+                     f.scope, made(dtype, data2, made_shape, 3, 0), &in, 1),
+                 wanted2, in, 4 * tolerance_of(dtype));
     }
 }
 END_TEST
@@ -429,6 +561,8 @@ int main(void)
     tcase_add_loop_test(tc, test_places_columns, 0, LOOPS);
     tcase_add_loop_test(tc, test_places_grid, 0, LOOPS);
     tcase_add_loop_test(tc, test_places_resize_of_whole_places, 0, LOOPS);
+    tcase_add_loop_test(tc, test_places_resize_of_extremes, 0, LOOPS);
+    tcase_add_loop_test(tc, test_places_pool_of_extremes, 0, LOOPS);
     tcase_set_timeout(rows, 60);
     tcase_add_checked_fixture(rows, NULL, teardown);
     tcase_add_loop_test(rows, test_places_transforms, 0, LOOPS);

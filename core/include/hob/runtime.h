@@ -134,7 +134,7 @@ HOB_API void hob_text_free(char *text);
  * Open the device that SPEC names, as in "autodiff(flex)",
  * "autodiff{checkpoint=balanced}(flex)" or "cube-cuda:1". A NULL or empty
  * SPEC means HOB_DEVICE, else the config's "device" list, of which the first
- * that opens wins.
+ * that opens wins. Spaces around its parts, names and values do not count.
  *
  * On success *OUT_DEVICE holds one reference, which the caller gives back
  * with hob_device_unref(); it keeps RUNTIME open. Equal specs give the same

@@ -314,34 +314,66 @@ hob_tensor *hob__body_conv_transpose3d(
 
 /* ---- adaptive pooling ---- */
 
-/*
- * [out, in]: row i is the mean over floor(i in / out) up to, without,
- * ceil((i + 1) in / out).
- */
-static hob_tensor *bins(hob_scope *scope, hob_tensor *x, int64_t in,
-                        int64_t out)
+/* Of an axis: window i covers floor(i in / out) up to, without,
+ * ceil((i + 1) in / out). It has TAPS places, not all of which are in it. */
+struct bins {
+    int64_t taps;
+    hob_tensor *at;     /* i64 [out * taps]; those that are not in, anywhere */
+    hob_tensor *is_in;  /* [out, taps] */
+    hob_tensor *counts; /* [out, 1] */
+};
+
+static struct bins find_bins(hob_scope *scope, hob_tensor *y, int64_t in,
+                             int64_t out)
 {
-    hob_device *device = hob_scope_host(scope)->tensor_device(x);
+    hob_device *device = hob_scope_host(scope)->tensor_device(y);
+    struct bins bins = {.taps = (in - 1) / out + 2};
+    const int64_t flat = out * bins.taps;
     hob_tensor *i = hob_unsqueeze(
         scope, hob_arange(scope, 0, out, 1, device, HOB_DTYPE_I64), 1);
-    hob_tensor *j = hob_arange(scope, 0, in, 1, device, HOB_DTYPE_I64);
+    hob_tensor *k = hob_arange(scope, 0, bins.taps, 1, device, HOB_DTYPE_I64);
     hob_tensor *scaled = hob_mul_scalar(scope, i, hob_i64(in));
     /* All numbers are positive, so integers divide downwards. */
     hob_tensor *start = hob_div_scalar(scope, scaled, hob_i64(out));
     hob_tensor *end = hob_div_scalar(
         scope, hob_add_scalar(scope, scaled, hob_i64(in + out - 1)),
         hob_i64(out));
-    hob_tensor *inside = hob_logical_and(
-        scope, hob_greater_equal(scope, j, start), hob_less(scope, j, end));
-    hob_dtype dtype =
-        hob_tensor_dtype(x) == HOB_DTYPE_F64 ? HOB_DTYPE_F64 : HOB_DTYPE_F32;
+    hob_tensor *place = hob_add(scope, start, k);
 
-    return hob_div(scope, hob_cast(scope, inside, dtype),
-                   hob_cast(scope, hob_sub(scope, end, start), dtype));
+    bins.is_in = hob_less(scope, place, end);
+    bins.at = hob_reshape(
+        scope, hob_clamp(scope, place, hob_none(), hob_i64(in - 1)), &flat, 1);
+    bins.counts =
+        hob_cast(scope, hob_sub(scope, end, start), hob_tensor_dtype(y));
+    return bins;
 }
 
-/* One product of matrices along each pooled dimension, whose sizes become
- * SIZES; back from means to what they were of if IS_BACKWARD. */
+/* Means over the windows of Y [lines, in], of which there are OUT; or back from
+ * means. What is not in a window does not reach its mean, be it infinite. */
+static hob_tensor *pool_lines(hob_scope *scope, hob_tensor *y, int64_t in,
+                              int64_t out, int is_backward)
+{
+    struct bins bins = find_bins(scope, y, in, out);
+    const int64_t lines = hob_tensor_shape(y)[0];
+    const int64_t whole[2] = {lines, in}, flat[2] = {lines, out * bins.taps};
+    const int64_t parts[3] = {lines, out, is_backward ? 1 : bins.taps};
+    hob_tensor *zero = hob__part_constant(scope, y, hob_f64(0));
+
+    if (!is_backward)
+        y = hob_select(scope, y, bins.at, 1);
+    y = hob_reshape(scope, y, parts, 3);
+    if (is_backward)
+        y = hob_div(scope, y, bins.counts);
+    y = hob_where(scope, bins.is_in, y, zero);
+    if (is_backward)
+        return hob_select_add(scope,
+                              hob__part_full(scope, y, whole, 2, hob_f64(0)),
+                              bins.at, hob_reshape(scope, y, flat, 2), 1);
+    return hob_div(scope, hob_sum_dim(scope, y, 2), bins.counts);
+}
+
+/* Along each pooled dimension, whose sizes become SIZES; back from means to
+ * what they were of if IS_BACKWARD. */
 static hob_tensor *pool(hob_scope *scope, hob_tensor *x, const int64_t *sizes,
                         uint32_t count, int is_backward)
 {
@@ -354,16 +386,12 @@ static hob_tensor *pool(hob_scope *scope, hob_tensor *x, const int64_t *sizes,
     for (uint32_t i = 0; i < count; i++) {
         uint32_t axis = rank - count + i;
         int64_t old = shape[axis], swapped[HOB_MAX_RANK], lines[2];
-        hob_tensor *share;
 
         shape[axis] = sizes[i];
         if (!sizes[i] || !old) { /* nothing is asked for */
             y = hob__part_full(scope, y, shape, rank, hob_i64(0));
             continue;
         }
-        share = is_backward
-                    ? bins(scope, x, sizes[i], old)
-                    : hob_swap_dims(scope, bins(scope, x, old, sizes[i]), 0, 1);
         memcpy(swapped, shape, rank * sizeof(swapped[0]));
         swapped[axis] = shape[rank - 1];
         swapped[rank - 1] = sizes[i];
@@ -371,7 +399,8 @@ static hob_tensor *pool(hob_scope *scope, hob_tensor *x, const int64_t *sizes,
         lines[1] = old;
         y = hob_reshape(scope, hob_swap_dims(scope, y, (int64_t)axis, -1),
                         lines, 2);
-        y = hob_matmul(scope, y, share);
+        y = is_backward ? pool_lines(scope, y, sizes[i], old, 1)
+                        : pool_lines(scope, y, old, sizes[i], 0);
         y = hob_swap_dims(scope, hob_reshape(scope, y, swapped, rank),
                           (int64_t)axis, -1);
     }

@@ -5,6 +5,8 @@
 #include "bodies.h"
 #include "util.h"
 
+#include <string.h>
+
 /* The most taps of a filter, lanczos3's. */
 enum { TAPS_MAX = 6 };
 
@@ -146,28 +148,62 @@ static void leave_out(hob_scope *scope, hob_tensor *first, int64_t from,
         weights[k] = hob_div(scope, weights[k], sum);
 }
 
+/* What each result along an axis reads: TAPS elements AT, i64 [out], by
+ * WEIGHTS, [out]; NULL: by 1. */
+struct reading {
+    uint32_t taps;
+    hob_tensor *at[TAPS_MAX];
+    hob_tensor *weights[TAPS_MAX];
+};
+
+static void read_axis(hob_scope *scope, hob_tensor *x, int64_t in, int64_t out,
+                      enum hob_interpolate_mode mode, int align_corners,
+                      struct reading *reading)
+{
+    struct places places = find_places(scope, x, in, out, mode, align_corners);
+    int64_t first;
+
+    reading->taps =
+        weigh(scope, mode, places.distance, reading->weights, &first);
+    if (mode == HOB_INTERPOLATE_MODE_LANCZOS3)
+        leave_out(scope, places.first, first, in, reading->taps,
+                  reading->weights);
+    for (uint32_t k = 0; k < reading->taps; k++)
+        reading->at[k] = hob_clamp(
+            scope, hob_add_scalar(scope, places.first, hob_i64(first + k)),
+            hob_i64(0), hob_i64(in - 1));
+}
+
+/* X by tap K's weight along dimension AXIS. What has no weight does not count,
+ * be it infinite. */
+static hob_tensor *weighed(hob_scope *scope, hob_tensor *x, uint32_t axis,
+                           const struct reading *reading, uint32_t k)
+{
+    int64_t line[4] = {1, 1, 1, 1};
+    hob_tensor *weight = reading->weights[k];
+
+    if (!weight)
+        return x;
+    line[axis] = hob_tensor_shape(weight)[0];
+    weight = hob_reshape(scope, weight, line, 4);
+    return hob_where(scope, hob_equal_scalar(scope, weight, hob_f64(0)),
+                     hob__part_constant(scope, x, hob_f64(0)),
+                     hob_mul(scope, x, weight));
+}
+
 /* X resized to OUT along dimension AXIS of [n, c, h, w]. */
 static hob_tensor *resize(hob_scope *scope, hob_tensor *x, uint32_t axis,
                           int64_t in, int64_t out,
                           enum hob_interpolate_mode mode, int align_corners)
 {
-    struct places places = find_places(scope, x, in, out, mode, align_corners);
-    int64_t line[4] = {1, 1, 1, 1}, first;
-    hob_tensor *weights[TAPS_MAX], *sum = NULL;
-    uint32_t taps = weigh(scope, mode, places.distance, weights, &first);
+    struct reading reading;
+    hob_tensor *sum = NULL;
 
-    line[axis] = out;
-    if (mode == HOB_INTERPOLATE_MODE_LANCZOS3)
-        leave_out(scope, places.first, first, in, taps, weights);
-    for (uint32_t k = 0; k < taps; k++) {
-        hob_tensor *at = hob_clamp(
-            scope, hob_add_scalar(scope, places.first, hob_i64(first + k)),
-            hob_i64(0), hob_i64(in - 1));
-        hob_tensor *part = hob_select(scope, x, at, (int64_t)axis);
+    read_axis(scope, x, in, out, mode, align_corners, &reading);
+    for (uint32_t k = 0; k < reading.taps; k++) {
+        hob_tensor *part = hob_select(scope, x, reading.at[k], (int64_t)axis);
 
-        if (weights[k])
-            part =
-                hob_mul(scope, part, hob_reshape(scope, weights[k], line, 4));
+        part = weighed(scope, part, axis, &reading, k);
         sum = sum ? hob_add(scope, hob_move(scope, sum), part) : part;
     }
     return sum;
@@ -189,42 +225,53 @@ hob_tensor *hob__body_interpolate(hob_scope *scope, hob_tensor *x,
     return hob__part_down(scope, y, dtype);
 }
 
-/* [out, in]: how much of each element along an axis is in each result. */
-static hob_tensor *shares(hob_scope *scope, hob_tensor *like, int64_t in,
-                          int64_t out, enum hob_interpolate_mode mode,
-                          int align_corners)
+/* Taps that meet at the edge are one: infinite gradients by weights of either
+ * sign would be no number, where what counts is the weights' sum. */
+static void join_taps(hob_scope *scope, struct reading *reading)
 {
-    const int64_t plane[4] = {1, 1, in, in}, shape[2] = {out, in};
-    hob_tensor *unit =
-        hob_eye(scope, in, hob_scope_host(scope)->tensor_device(like),
-                hob_tensor_dtype(like));
+    for (uint32_t k = 0; k + 1 < reading->taps; k++) {
+        hob_tensor **weights = &reading->weights[k];
+        hob_tensor *meet = hob_equal(scope, reading->at[k], reading->at[k + 1]);
+        hob_tensor *zero = hob__part_constant(scope, weights[0], hob_f64(0));
 
-    return hob_reshape(scope,
-                       resize(scope, hob_reshape(scope, unit, plane, 4), 2, in,
-                              out, mode, align_corners),
-                       shape, 2);
+        weights[1] = hob_add(scope, weights[1],
+                             hob_where(scope, meet, weights[0], zero));
+        weights[0] = hob_where(scope, meet, zero, weights[0]);
+    }
 }
 
-/* A resize is a product with a matrix from either side. */
+/* GRAD of what was resized from IN along dimension AXIS, of which was read. */
+static hob_tensor *spread(hob_scope *scope, hob_tensor *grad, uint32_t axis,
+                          int64_t in, enum hob_interpolate_mode mode,
+                          int align_corners)
+{
+    int64_t shape[4];
+    struct reading reading;
+    hob_tensor *sum;
+
+    memcpy(shape, hob_tensor_shape(grad), sizeof(shape));
+    read_axis(scope, grad, in, shape[axis], mode, align_corners, &reading);
+    join_taps(scope, &reading);
+    shape[axis] = in;
+    sum = hob__part_full(scope, grad, shape, 4, hob_f64(0));
+    for (uint32_t k = 0; k < reading.taps; k++)
+        sum = hob_select_add(scope, hob_move(scope, sum), reading.at[k],
+                             weighed(scope, grad, axis, &reading, k),
+                             (int64_t)axis);
+    return sum;
+}
+
 hob_tensor *hob__body_interpolate_backward(
     hob_scope *scope, hob_tensor *grad, const int64_t *input_size,
     uint32_t input_size_count, enum hob_interpolate_backward_mode given,
     int align_corners)
 {
     enum hob_interpolate_mode mode = (enum hob_interpolate_mode)given;
-    const int64_t *out = hob_tensor_shape(grad), *in = input_size;
     hob_dtype dtype = hob_tensor_dtype(grad);
-    hob_tensor *y = hob__part_up(scope, grad), *down, *across;
-    const int64_t flat[2] = {out[0] * out[1] * out[2], out[3]};
-    const int64_t planes[3] = {out[0] * out[1], out[2], in[1]};
-    const int64_t shape[4] = {out[0], out[1], in[0], in[1]};
+    hob_tensor *y = hob__part_up(scope, grad);
 
     (void)input_size_count; /* two, the infer function says */
-    down = shares(scope, y, in[0], out[2], mode, align_corners);
-    across = shares(scope, y, in[1], out[3], mode, align_corners);
-    y = hob_matmul(scope, hob_reshape(scope, y, flat, 2), across);
-    y = hob_matmul(scope,
-                   hob_unsqueeze(scope, hob_swap_dims(scope, down, 0, 1), 0),
-                   hob_reshape(scope, y, planes, 3));
-    return hob__part_down(scope, hob_reshape(scope, y, shape, 4), dtype);
+    y = spread(scope, y, 3, input_size[1], mode, align_corners);
+    y = spread(scope, y, 2, input_size[0], mode, align_corners);
+    return hob__part_down(scope, y, dtype);
 }

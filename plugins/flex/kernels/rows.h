@@ -18,6 +18,7 @@ struct flex_adam {
     double beta1, beta2;
     double correction; /* 1 / sqrt(1 - beta2^step) */
     double epsilon;
+    double least; /* a moment below this is taken for 0 */
 };
 
 /* Of a row: its mean is mean + rest; factor is 1 / sqrt(variance + epsilon). */

@@ -4,6 +4,7 @@
  */
 #include "rows.h"
 
+#include <float.h>
 #include <math.h>
 
 enum { PARAM, GRAD, M, V, INPUTS };
@@ -83,6 +84,23 @@ static void read_now(const struct hob_call *call, double *out_step,
     }
 }
 
+/*
+ * Moments of DTYPE that are 4096 times the least normal number or less are
+ * taken for 0, as their multiples are not to be denormal either. That changes
+ * no parameter where v, gathered from such squares, has a root that is lost in
+ * the rounding of epsilon; else none is.
+ */
+static double least_moment(const struct flex_adam *adam, uint32_t dtype)
+{
+    const int is_f64 = dtype == HOB_DTYPE_F64;
+    const double least = 0x1p12 * (is_f64 ? DBL_MIN : (double)FLT_MIN);
+    const double root = sqrt(least / (1 - adam->beta2)) * adam->correction;
+
+    return root < adam->epsilon * (is_f64 ? DBL_EPSILON : (double)FLT_EPSILON)
+               ? least
+               : 0;
+}
+
 static void adam_init(struct flex_adam *adam, const struct hob_call *call)
 {
     double count, lr;
@@ -96,6 +114,7 @@ static void adam_init(struct flex_adam *adam, const struct hob_call *call)
                                .beta2 = beta2,
                                .correction = 1 / sqrt(1 - pow(beta2, count)),
                                .epsilon = flex_arg_f64(call, 8)};
+    adam->least = least_moment(adam, hob_arg_view(call, 0)->dtype);
 }
 
 static hob_status adam_step(void *instance, struct hob_call *call)

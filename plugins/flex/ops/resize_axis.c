@@ -146,6 +146,22 @@ static double weight(const struct flex_resize_rule *rule,
                                              : reading->weights[k];
 }
 
+/* What result I reads, with the taps that meet at the edge as one: infinite
+ * gradients by weights of either sign would be no number, where what counts is
+ * the weights' sum. */
+static void read_joined(const struct flex_resize_rule *rule, int64_t i,
+                        struct reading *out)
+{
+    read_rule(rule, i, out);
+    if (rule->mode == FLEX_RESIZE_AVERAGE)
+        return;
+    for (int64_t k = 0; k + 1 < out->count; k++)
+        if (element(rule, out, k) == element(rule, out, k + 1)) {
+            out->weights[k + 1] += out->weights[k];
+            out->weights[k] = 0;
+        }
+}
+
 /* The most results that read one element, in COUNTS of RULE's elements. */
 static int64_t most_readers(const struct flex_resize_rule *rule,
                             int64_t *counts)
@@ -156,7 +172,7 @@ static int64_t most_readers(const struct flex_resize_rule *rule,
     for (int64_t i = 0; i < rule->out; i++) {
         struct reading reading;
 
-        read_rule(rule, i, &reading);
+        read_joined(rule, i, &reading);
         for (int64_t k = 0; k < reading.count; k++)
             if (weight(rule, &reading, k) != 0) {
                 int64_t *count = &counts[element(rule, &reading, k)];
@@ -184,7 +200,10 @@ static void fill(struct flex_resize_axis *axis,
     for (int64_t i = 0; i < rule->out; i++) {
         struct reading reading;
 
-        read_rule(rule, i, &reading);
+        if (counts)
+            read_joined(rule, i, &reading);
+        else
+            read_rule(rule, i, &reading);
         for (int64_t k = 0; k < reading.count; k++) {
             const int64_t at = element(rule, &reading, k);
             const double value = weight(rule, &reading, k);
