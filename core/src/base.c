@@ -152,19 +152,17 @@ hob_status hob__base(struct hob_call *call)
     if (!route->entry)
         return route->body ? hob__run_body(call, route->body, 0)
                            : hob__diagnose_unlisted(call, route);
-    if (call->core->served == HOB__SERVED)
+    if (call->core->served == HOB__SERVED ||
+        hob__kernel_serves(call, route, &unknown))
         return run_kernel(call, route);
-    unknown = hob__unknown_argument(call, route);
-    if (unknown >= 0 && !route->body)
+    if (route->body)
+        return hob__run_body(call, route->body, 0);
+    if (unknown >= 0)
         return hob__call_fail(
             call, HOB_ERR_UNSUPPORTED,
             "the kernel on %s does not know %s, which has come later: leave "
             "it at its default, or install a newer version of the plugin",
             call->device->at[0]->name, op->signature.params[unknown].name);
-    if (unknown < 0 && hob__entry_serves(call, route->entry))
-        return run_kernel(call, route);
-    if (route->body)
-        return hob__run_body(call, route->body, 0);
     return wrong_dtype(call, route->entry);
 }
 

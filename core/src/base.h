@@ -46,10 +46,11 @@ hob_status hob__allocate_results(struct hob_call *call,
 
 /* ---- kernel.c ---- */
 
-/* The first argument that the kernel was not written for and that is given,
- * not as its default; -1 if there is none. */
-int hob__unknown_argument(const struct hob_call *call,
-                          const struct hob__route *route);
+/* Whether ROUTE's kernel, if there is one, is for CALL: for its dtypes, and for
+ * all arguments that are given, not as their default. *OUT_UNKNOWN, if asked
+ * for, is the first that it was not written for, -1 if there is none. */
+int hob__kernel_serves(const struct hob_call *call,
+                       const struct hob__route *route, int *out_unknown);
 
 /* Run the kernel of ROUTE, which serves CALL: recorded, compared with what was
  * recorded, or as it is. */

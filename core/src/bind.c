@@ -184,15 +184,18 @@ hob_status hob__bind(struct hob_call *call, const hob_value *args,
                                 arg_count, count);
     /* To the end in any case: what is moved is consumed on failure too. */
     for (uint32_t i = 0; i < count; i++) {
-        hob_value *value = &call->args[i];
+        const struct hob__param *param = &params[i];
+        hob_value value = hob_none();
 
-        *value = i < arg_count ? args[i] : hob_none();
+        if (i < arg_count)
+            value = args[i];
         /* The common case first: a tensor where one is due. */
-        if (value->tag == HOB_TAG_TENSOR && value->u.tensor &&
-            params[i].type == HOB__TYPE_TENSOR)
-            continue;
-        if (!status)
-            status = bind_one(call, &params[i], value);
+        if (value.tag != HOB_TAG_TENSOR || !value.u.tensor ||
+            param->type != HOB__TYPE_TENSOR) {
+            if (!status)
+                status = bind_one(call, param, &value);
+        }
+        call->args[i] = value;
     }
     if (!status && call->core->op->has_variants)
         status = check_variants(call);
@@ -288,14 +291,11 @@ uint32_t hob__value_dtype(const hob_value *value)
                                        : HOB_DTYPE_NONE;
 }
 
-/* A scalar takes the dtype of its tensor; it must fit. */
-hob_status hob__check_scalars(struct hob_call *call)
+hob_status hob__fit_scalars(struct hob_call *call)
 {
     const struct hob__op *op = call->core->op;
     uint32_t dtype;
 
-    if (op->scalar_like == HOB__NO_PARTNER)
-        return HOB_OK;
     dtype = hob__value_dtype(&call->args[op->scalar_like]);
     /* It may be absent, as a field of a variant is: the next tensor then. */
     for (uint32_t i = 0; !dtype && i < call->arg_count; i++)

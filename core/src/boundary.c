@@ -62,6 +62,29 @@ static hob_status check_room(struct hob_call *call, uint32_t capacity)
                           (unsigned)call->ret_count, capacity);
 }
 
+/* Fill in CALL's arguments. What is known of it with KEY may be more now: what
+ * its base says. */
+static inline hob_status take_arguments(struct hob_call *call,
+                                        const hob_value *args,
+                                        uint32_t arg_count, int is_known,
+                                        struct hob__known_key *key)
+{
+    hob_status status = HOB_OK;
+
+    if (is_known && key->is_bound)
+        for (uint32_t i = 0; i < arg_count; i++)
+            call->args[i] = args[i];
+    else
+        status = hob__bind(call, args, arg_count);
+    if (is_known && call->core->served == HOB__SERVED_UNASKED &&
+        atomic_load_explicit(&call->device->at[0]->routes[call->op],
+                             memory_order_relaxed))
+        hob__known_keep(call, args, arg_count, key);
+    if (status || (is_known && key->last_use))
+        hob__settle_moves(call);
+    return status;
+}
+
 static hob_status run(struct hob_call *call, const hob_value *args,
                       uint32_t arg_count, struct hob__results *results,
                       hob_tensor **out, uint32_t out_capacity)
@@ -80,12 +103,9 @@ static hob_status run(struct hob_call *call, const hob_value *args,
         atomic_load_explicit(&scope->runtime->forks, memory_order_relaxed))
         status = refuse_fork(call);
     if (!status) {
-        status = hob__bind(call, args, arg_count);
-        if (status)
-            hob__settle_moves(call);
+        is_known = hob__known_find(call, args, arg_count, &key);
+        status = take_arguments(call, args, arg_count, is_known, &key);
     }
-    if (!status)
-        is_known = hob__known_find(call, &key);
     if (!status && !is_known)
         status = hob__see_tensors(call);
     if (!status && call->core->quantized) /* other calls do the rest */
@@ -103,14 +123,16 @@ static hob_status run(struct hob_call *call, const hob_value *args,
     if (!status && !is_known) {
         status = hob__infer(call, results);
         if (!status)
-            hob__known_keep(call, &key);
+            hob__known_keep(call, args, arg_count, &key);
     }
     if (!status)
         status = check_room(call, out_capacity);
     if (status)
         return status;
-    if (call->core->op->flags & HOB__OP_RANDOM)
+    if (call->core->op->flags & HOB__OP_RANDOM) {
         reserve_random(call, scope);
+        call->core->kind = 0;
+    }
     if (call->core->op->flags & HOB__OP_DYNAMIC)
         call->flags |= HOB_CALL_DYNAMIC;
     if (call->device->depth <= scope->level)
@@ -203,6 +225,7 @@ hob_status hob__call(hob_scope *scope, uint32_t id, const hob_value *args,
     state.index = ++scope->calls;
     state.device_param = 0;
     state.served = 0;
+    state.kind = 0;
     call.host = &scope->runtime->host;
     call.op = id;
     call.flags = 0;
@@ -216,7 +239,7 @@ hob_status hob__call(hob_scope *scope, uint32_t id, const hob_value *args,
     call.metas = results.metas;
     call.plains = results.plains;
     call.plain_count = state.op->signature.plain_count;
-    memset(call.reserved, 0, sizeof(call.reserved));
+    call.reserved[0] = call.reserved[1] = call.reserved[2] = 0;
     call.stream = NULL;
     call.workspace = NULL;
     call.prepared = NULL;
@@ -245,7 +268,8 @@ hob_status hob__call(hob_scope *scope, uint32_t id, const hob_value *args,
         out_plains[i] = !status && i < call.plain_count
                             ? results.plains[i]
                             : hob_value_make(HOB_TAG_ABSENT, 0);
-    free(results.heap);
+    if (results.heap)
+        free(results.heap);
     /* A call that succeeded another way may have left a message as well. */
     if (error.message)
         hob_error_release(&error);

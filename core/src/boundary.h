@@ -13,8 +13,15 @@
 hob_status hob__bind(struct hob_call *call, const hob_value *args,
                      uint32_t arg_count);
 
-/* bind.c: a scalar takes the dtype of its tensor; it must fit. */
-hob_status hob__check_scalars(struct hob_call *call);
+/* bind.c: a scalar of CALL takes the dtype of its tensor; it must fit. */
+hob_status hob__fit_scalars(struct hob_call *call);
+
+static inline hob_status hob__check_scalars(struct hob_call *call)
+{
+    return call->core->op->scalar_like == HOB__NO_PARTNER
+               ? HOB_OK
+               : hob__fit_scalars(call);
+}
 
 /* bind.c: the dtype that VALUE, a tensor, a list or a dtype, stands for. */
 uint32_t hob__value_dtype(const hob_value *value);
@@ -44,8 +51,12 @@ struct hob__results {
     void *heap; /* NULL: the arrays above were enough */
 };
 
-/* results.c: none is there yet. */
-void hob__blank_rets(struct hob_call *call);
+/* None is there yet. */
+static inline void hob__blank_rets(struct hob_call *call)
+{
+    for (uint32_t i = 0; i < call->ret_count; i++)
+        call->rets[i] = hob_value_make(HOB_TAG_TENSOR, 1);
+}
 
 /* results.c: fill in the metadata of CALL's results, which are described in
  * RESULTS, and their sizes. */

@@ -227,9 +227,10 @@ static uint32_t levels_of(const struct hob_call *call)
     return levels;
 }
 
-/* The layer of CALL's level may have put other tensors in. */
-static void see_levels_again(struct hob_call *call)
+/* The layer of CALL's level may have put other arguments in. */
+static void see_again(struct hob_call *call)
 {
+    call->core->kind = 0;
     if (call->level > 1)
         call->core->levels = levels_of(call);
 }
@@ -240,7 +241,7 @@ hob_status hob__walk_below(struct hob_call *call)
 
     if (call->device->at[call->level]->decorator->settle)
         status = hob__settle_arguments(call, call->level - 1);
-    see_levels_again(call);
+    see_again(call);
     return status ? status : hob__walk(call, call->level - 1);
 }
 
@@ -265,7 +266,8 @@ static hob_status no_rule(struct hob_call *call, const hob_device *layer,
 }
 
 /* LAYER says that it has handled CALL. */
-static hob_status check_handled(struct hob_call *call, const hob_device *layer)
+static inline hob_status check_handled(struct hob_call *call,
+                                       const hob_device *layer)
 {
     for (uint32_t i = 0; i < call->ret_count; i++)
         if (!call->rets[i].u.tensor && hob__is_due(call, i))
@@ -327,7 +329,7 @@ hob_status hob__walk(struct hob_call *call, int32_t level)
             status = hob__settle_arguments(call, level - 1);
         if (status)
             goto out;
-        see_levels_again(call);
+        see_again(call);
     }
     call->level = 0;
     status = hob__base(call);

@@ -22,6 +22,7 @@ struct hob_call_state {
     uint32_t moved;       /* bit i: argument i is used for the last time */
     uint32_t levels;      /* bit k - 1: a tensor may carry a word of level k */
     uint64_t *bytes;      /* of the results, as inferred */
+    uint64_t kind;        /* see struct hob_call_origin */
     uint8_t may_reuse;    /* some argument's memory may take a result */
     uint8_t quantized;    /* a quantized argument must be dequantized first */
     uint8_t device_param; /* whose tensor the device of the call is from */
@@ -84,10 +85,6 @@ void hob__drop_rets(struct hob_call *call);
 HOB_MUST_CHECK hob_status hob__contiguous(hob_tensor *tensor,
                                           hob_tensor **out_tensor,
                                           hob_error *error);
-
-/* Whether ENTRY is for the dtypes of CALL's arguments. */
-int hob__entry_serves(const struct hob_call *call,
-                      const struct hob_entry *entry);
 
 /* For host->result: allocate result INDEX of CALL. */
 hob_status hob__call_result(struct hob_call *call, uint32_t index,

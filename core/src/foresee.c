@@ -3,6 +3,7 @@
  * foresee.c - what a call would give, with tensors of which nothing is known
  * but their metadata.
  */
+#include "base.h"
 #include "boundary.h"
 
 #include "error.h"
@@ -100,7 +101,7 @@ hob_status hob__foresee(hob_device *device, uint32_t id, const hob_value *args,
         *out = results.metas[0];
         route = hob__route_get(base, op);
         if (route->status || !route->entry ||
-            !hob__entry_serves(&call, route->entry))
+            !hob__kernel_serves(&call, route, NULL))
             status = HOB_ERR_UNSUPPORTED;
     }
     hob_error_release(&error);

@@ -20,8 +20,32 @@ static int all_empty(const struct hob_call *call)
     return call->ret_count > 0;
 }
 
-int hob__entry_serves(const struct hob_call *call,
-                      const struct hob_entry *entry)
+/* What is left marked as moved is the kernel's to write to. */
+static void settle_consumed(struct hob_call *call, uint32_t consumes)
+{
+    for (uint32_t i = 0; i < call->arg_count; i++)
+        if ((call->args[i].flags & HOB_VALUE_MOVE) &&
+            !(consumes >> i & 1 && hob__is_ours(call, i)))
+            call->args[i].flags &= (uint8_t)~HOB_VALUE_MOVE;
+}
+
+static int is_equal(const hob_value *a, const hob_value *b)
+{
+    int is_list = a->tag == HOB_TAG_I64S || a->tag == HOB_TAG_F64S;
+
+    if (a->tag != b->tag || (is_list && a->count != b->count))
+        return 0;
+    if (a->tag == HOB_TAG_STR)
+        return !strcmp(a->u.str, b->u.str);
+    if (is_list)
+        return !a->count ||
+               !memcmp(a->u.i64s, b->u.i64s, a->count * sizeof(a->u.i64s[0]));
+    return a->u.u64 == b->u.u64; /* a double by its bits */
+}
+
+/* Whether ENTRY is for the dtypes of CALL's arguments. */
+static int takes_dtypes(const struct hob_call *call,
+                        const struct hob_entry *entry)
 {
     const struct hob__signature *signature = &call->core->op->signature;
     uint32_t tensor = 0;
@@ -47,31 +71,10 @@ int hob__entry_serves(const struct hob_call *call,
     return 1;
 }
 
-/* What is left marked as moved is the kernel's to write to. */
-static void settle_consumed(struct hob_call *call, uint32_t consumes)
-{
-    for (uint32_t i = 0; i < call->arg_count; i++)
-        if ((call->args[i].flags & HOB_VALUE_MOVE) &&
-            !(consumes >> i & 1 && hob__is_ours(call, i)))
-            call->args[i].flags &= (uint8_t)~HOB_VALUE_MOVE;
-}
-
-static int is_equal(const hob_value *a, const hob_value *b)
-{
-    int is_list = a->tag == HOB_TAG_I64S || a->tag == HOB_TAG_F64S;
-
-    if (a->tag != b->tag || (is_list && a->count != b->count))
-        return 0;
-    if (a->tag == HOB_TAG_STR)
-        return !strcmp(a->u.str, b->u.str);
-    if (is_list)
-        return !a->count ||
-               !memcmp(a->u.i64s, b->u.i64s, a->count * sizeof(a->u.i64s[0]));
-    return a->u.u64 == b->u.u64; /* a double by its bits */
-}
-
-int hob__unknown_argument(const struct hob_call *call,
-                          const struct hob__route *route)
+/* The first argument that the kernel of ROUTE was not written for and that is
+ * given, not as its default; -1 if there is none. */
+static int unknown_argument(const struct hob_call *call,
+                            const struct hob__route *route)
 {
     const struct hob__signature *signature = &call->core->op->signature;
 
@@ -80,6 +83,16 @@ int hob__unknown_argument(const struct hob_call *call,
             !is_equal(&call->args[i], &signature->params[i].value))
             return (int)i;
     return -1;
+}
+
+int hob__kernel_serves(const struct hob_call *call,
+                       const struct hob__route *route, int *out_unknown)
+{
+    const int unknown = route->entry ? unknown_argument(call, route) : -1;
+
+    if (out_unknown)
+        *out_unknown = unknown;
+    return route->entry && unknown < 0 && takes_dtypes(call, route->entry);
 }
 
 static hob_status execute(struct hob_call *call, const struct hob__route *route,

@@ -11,12 +11,46 @@
 void hob__known_init(struct hob__known *known)
 {
     known->slots = calloc(HOB__KNOWN_SLOTS, sizeof(*known->slots));
+    atomic_init(&known->number, 0);
 }
 
 void hob__known_release(struct hob__known *known)
 {
     free(known->slots);
     known->slots = NULL;
+}
+
+/* Lock SLOT for writing; 0 if another thread has. *OUT_VERSION is for
+ * let_go(). */
+static int lock(struct hob__known_slot *slot, uint64_t *out_version)
+{
+    uint64_t version =
+        atomic_load_explicit(&slot->version, memory_order_relaxed);
+
+    *out_version = version;
+    return !(version & 1) && atomic_compare_exchange_strong_explicit(
+                                 &slot->version, &version, version + 1,
+                                 memory_order_acq_rel, memory_order_relaxed);
+}
+
+static void let_go(struct hob__known_slot *slot, uint64_t version)
+{
+    atomic_store_explicit(&slot->version, version + 2, memory_order_release);
+}
+
+void hob__known_forget(struct hob__known *known)
+{
+    uint64_t version;
+
+    for (uint32_t i = 0; known->slots && i < HOB__KNOWN_SLOTS; i++) {
+        struct hob__known_slot *slot = &known->slots[i];
+
+        while (!lock(slot, &version))
+            ;
+        /* No op has the number 0. */
+        atomic_store_explicit(&slot->words[0], 0, memory_order_release);
+        let_go(slot, version);
+    }
 }
 
 /* ---- keys ---- */
@@ -40,7 +74,20 @@ static inline void put(struct maker *maker, uint64_t word)
 
 static inline int has_room(const struct maker *maker, size_t words)
 {
-    return words <= (size_t)(maker->end - maker->at);
+    return maker->at + words <= maker->end;
+}
+
+/* What begins the words of a tensor and of no other value: dtype and rank in
+ * whatever order they lie, a bit that tags leave free, and the scheme. */
+static inline uint64_t head_of(const struct hob_view *view)
+{
+    uint16_t dtype_rank;
+
+    _Static_assert(offsetof(struct hob_view, rank) ==
+                       offsetof(struct hob_view, dtype) + 1,
+                   "dtype and rank are read as one");
+    memcpy(&dtype_rank, &view->dtype, sizeof(dtype_rank));
+    return dtype_rank | UINT64_C(1) << 16 | (uint64_t)view->scheme << 32;
 }
 
 /* Neither strides nor flags: a handle that waits may get them just now. */
@@ -48,10 +95,12 @@ static inline int put_tensor(struct hob_call *call, struct maker *maker,
                              uint32_t index, const hob_tensor *tensor)
 {
     const struct hob_view *view = &tensor->view;
-    const uint32_t flags =
-        atomic_load_explicit(&tensor->flags, memory_order_relaxed);
-    const uint32_t rank = view->rank;
+    uint32_t flags, rank;
 
+    if (!tensor)
+        return 0;
+    flags = atomic_load_explicit(&tensor->flags, memory_order_relaxed);
+    rank = view->rank;
     if (flags & (HOB__TENSOR_ERROR | HOB__TENSOR_MOVED) ||
         !has_room(maker, 2 + rank))
         return 0;
@@ -64,16 +113,15 @@ static inline int put_tensor(struct hob_call *call, struct maker *maker,
     }
     maker->last_use |= flags & HOB__TENSOR_LAST_USE;
     maker->levels |= hob__tensor_levels(tensor);
-    put(maker, HOB_TAG_TENSOR | (uint64_t)view->dtype << 8 |
-                   (uint64_t)rank << 16 | (uint64_t)view->scheme << 32);
-    for (uint32_t i = 0; i < rank; i++)
-        put(maker, (uint64_t)view->shape[i]);
+    put(maker, head_of(view));
+    for (const int64_t *size = view->shape, *end = size + rank; size < end;)
+        put(maker, (uint64_t)*size++);
     return 1;
 }
 
 static int put_bytes(struct maker *maker, const void *data, size_t size)
 {
-    if (!has_room(maker, (size + 7) / 8))
+    if (!has_room(maker, (size + 7) / 8) || (size && !data))
         return 0;
     for (size_t i = 0; i < size; i += 8) {
         uint64_t word = 0;
@@ -86,9 +134,8 @@ static int put_bytes(struct maker *maker, const void *data, size_t size)
 
 /* All but single tensors. MAKER's place afterwards is NULL if it cannot be. */
 static struct maker put_value(struct hob_call *call, struct maker maker,
-                              uint32_t index)
+                              uint32_t index, const hob_value *value)
 {
-    const hob_value *value = &call->args[index];
     int fits = has_room(&maker, 2);
 
     if (fits)
@@ -97,9 +144,9 @@ static struct maker put_value(struct hob_call *call, struct maker maker,
     case HOB_TAG_ABSENT:
         break;
     case HOB_TAG_TENSORS:
+        fits = value->u.tensors != NULL;
         for (uint32_t i = 0; i < value->count && fits; i++)
-            fits = value->u.tensors[i] &&
-                   put_tensor(call, &maker, index, value->u.tensors[i]);
+            fits = put_tensor(call, &maker, index, value->u.tensors[i]);
         break;
     case HOB_TAG_I64S:
     case HOB_TAG_F64S:
@@ -117,34 +164,22 @@ static struct maker put_value(struct hob_call *call, struct maker maker,
     return maker;
 }
 
-/* Whether what is known of CALL could be kept. */
-static int is_simple(const struct hob_call *call)
-{
-    const struct hob__op *op = call->core->op;
-
-    return call->arg_count <= MOST_ARGUMENTS &&
-           !(op->flags & HOB__OP_DYNAMIC) && !call->plain_count &&
-           !op->signature.results[0].is_list &&
-           call->core->runtime->known.slots;
-}
-
-static int make_key(struct hob_call *call, struct hob__known_key *key)
+static inline int make_key(struct hob_call *call, const hob_value *args,
+                           uint32_t count, struct hob__known_key *key)
 {
     struct maker maker = {.at = key->words,
                           .end = key->words + HOB__KNOWN_WORDS};
 
-    if (!is_simple(call))
+    if (!call->core->op->is_knowable || count > MOST_ARGUMENTS)
         return 0;
-    put(&maker, call->op);
-    for (uint32_t i = 0; i < call->arg_count; i++) {
-        const hob_value *value = &call->args[i];
-
-        if (value->tag == HOB_TAG_TENSOR) {
-            maker.last_use |= value->flags & HOB_VALUE_MOVE;
-            if (!put_tensor(call, &maker, i, value->u.tensor))
+    put(&maker, call->op | (uint64_t)count << 32);
+    for (uint32_t i = 0; i < count; i++) {
+        if (args[i].tag == HOB_TAG_TENSOR) {
+            maker.last_use |= args[i].flags & HOB_VALUE_MOVE;
+            if (!put_tensor(call, &maker, i, args[i].u.tensor))
                 return 0;
         } else {
-            maker = put_value(call, maker, i);
+            maker = put_value(call, maker, i, &args[i]);
             if (!maker.at)
                 return 0;
         }
@@ -158,97 +193,115 @@ static int make_key(struct hob_call *call, struct hob__known_key *key)
 
 /* ---- reading ---- */
 
-static inline uint64_t word_at(const struct hob__known_slot *slot,
-                               uint32_t index)
+/* Of the word that comes first: enum hob__served, whether the arguments are
+ * bound as they are given, and the number. */
+enum { SERVED_BITS = 2, NUMBER_AT = 3 };
+
+typedef const atomic_uint_least64_t *reader;
+
+static inline uint64_t read_word(reader *at)
 {
-    return atomic_load_explicit(&slot->words[index], memory_order_acquire);
+    return atomic_load_explicit((*at)++, memory_order_acquire);
 }
 
-static inline int is_at(const struct hob__known_slot *slot,
-                        const struct hob__known_key *key)
-{
-    const uint32_t count = key->count;
-
-    for (uint32_t i = 0; i < count; i++)
-        if (word_at(slot, i) != key->words[i])
-            return 0;
-    return 1;
-}
-
-/* Take over what is kept in SLOT; 0 if it makes no sense, because it is being
- * written. */
-static int take(const struct hob__known_slot *slot, uint32_t at,
-                struct hob_call *call)
+/* Take over what is kept from AT on; 0 if it makes no sense, because it is
+ * being written. */
+static inline int take(reader at, reader end, struct hob_call *call,
+                       struct hob__known_key *key)
 {
     struct hob_meta *metas = (struct hob_meta *)(uintptr_t)call->metas;
+    const uint32_t count = call->ret_count;
+    uint64_t first;
 
-    if (at >= HOB__KNOWN_WORDS)
+    if (at + 1 + 2 * count > end)
         return 0;
-    call->core->served = (uint8_t)word_at(slot, at++);
-    for (uint32_t i = 0; i < call->ret_count; i++) {
-        uint64_t head;
-        uint32_t rank;
+    first = read_word(&at);
+    call->core->served = first & ((1 << SERVED_BITS) - 1);
+    key->is_bound = first >> SERVED_BITS & 1;
+    call->core->kind = first >> NUMBER_AT;
+    for (uint32_t i = 0; i < count; i++) {
+        const uint64_t head = read_word(&at);
+        const uint32_t rank = head >> 8 & 0xff;
 
-        if (at >= HOB__KNOWN_WORDS)
-            return 0;
-        head = word_at(slot, at++);
-        rank = head >> 8 & 0xff;
-        if (rank > HOB_MAX_RANK || at + rank >= HOB__KNOWN_WORDS)
+        if (rank > HOB_MAX_RANK || at + rank + 1 + 2 * (count - 1 - i) > end)
             return 0;
         metas[i].dtype = (uint8_t)head;
         metas[i].rank = (uint8_t)rank;
         metas[i].reserved0 = 0;
         metas[i].scheme = (uint32_t)(head >> 32);
         for (uint32_t k = 0; k < rank; k++)
-            metas[i].shape[k] = (int64_t)word_at(slot, at++);
-        call->core->bytes[i] = word_at(slot, at++);
+            metas[i].shape[k] = (int64_t)read_word(&at);
+        call->core->bytes[i] = read_word(&at);
     }
     return 1;
 }
 
-static int find(struct hob_call *call, struct hob__known_key *key)
+/* Whether SLOT has KEY; then what it keeps is CALL's. */
+static inline int take_from(const struct hob__known_slot *slot,
+                            struct hob__known_key *key, struct hob_call *call)
+{
+    const uint64_t version =
+        atomic_load_explicit(&slot->version, memory_order_acquire);
+    const uint64_t *word = key->words, *end = word + key->count;
+    reader at = slot->words;
+
+    while (word < end && read_word(&at) == *word)
+        word++;
+    return word == end && !(version & 1) &&
+           take(at, slot->words + HOB__KNOWN_WORDS, call, key) &&
+           atomic_load_explicit(&slot->version, memory_order_acquire) ==
+               version;
+}
+
+static inline int find(struct hob_call *call, struct hob__known_key *key)
 {
     struct hob__known_slot *slots = call->core->runtime->known.slots;
     const uint64_t at = key->hash >> (64 - HOB__KNOWN_BITS);
+    struct hob__known_slot *first, *second;
 
-    for (uint32_t i = 0; i < 2; i++) {
-        struct hob__known_slot *slot = &slots[at ^ i];
-        const uint64_t version =
-            atomic_load_explicit(&slot->version, memory_order_acquire);
-
-        if (!(version & 1) && is_at(slot, key) &&
-            take(slot, key->count, call) &&
-            atomic_load_explicit(&slot->version, memory_order_acquire) ==
-                version) {
-            key->slot = slot;
-            return 1;
-        }
-        /* The one that is free, or else either. */
-        if (!i || (key->slot->version && (!version || call->core->index & 1)))
-            key->slot = slot;
-    }
-    return 0;
+    if (!slots)
+        return 0;
+    first = key->slot = &slots[at];
+    second = &slots[at ^ 1];
+    if (take_from(first, key, call))
+        return 1;
+    /* If it is not there, it may have the one that is free, or else either. */
+    if (first->version && (!second->version || call->core->index & 1))
+        key->slot = second;
+    if (!take_from(second, key, call))
+        return 0;
+    key->slot = second;
+    return 1;
 }
 
 /* ---- writing ---- */
 
 static enum hob__served ask_base(const struct hob_call *call)
 {
-    const struct hob__op *op = call->core->op;
     const struct hob__route *route = atomic_load_explicit(
-        &call->device->at[0]->routes[op->id], memory_order_acquire);
+        &call->device->at[0]->routes[call->op], memory_order_acquire);
 
     if (!route)
         return HOB__SERVED_UNASKED;
-    return route->entry && hob__unknown_argument(call, route) < 0 &&
-                   hob__entry_serves(call, route->entry)
-               ? HOB__SERVED
-               : HOB__SERVED_NOT;
+    return hob__kernel_serves(call, route, NULL) ? HOB__SERVED
+                                                 : HOB__SERVED_NOT;
+}
+
+/* Whether the arguments of CALL are bound as they were given. */
+static int is_as_given(const struct hob_call *call, const hob_value *args,
+                       uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++)
+        if (call->args[i].tag != args[i].tag ||
+            call->args[i].count != args[i].count ||
+            call->args[i].u.u64 != args[i].u.u64)
+            return 0;
+    return count == call->arg_count;
 }
 
 /* Put what is kept of CALL behind its key. Returns how many words there are
  * then; 0 if there is no room. */
-static uint32_t put_results(const struct hob_call *call,
+static uint32_t put_results(const struct hob_call *call, int is_bound,
                             struct hob__known_key *key)
 {
     struct maker maker = {.at = key->words + key->count,
@@ -256,7 +309,8 @@ static uint32_t put_results(const struct hob_call *call,
 
     if (!has_room(&maker, 1))
         return 0;
-    put(&maker, (uint64_t)ask_base(call));
+    put(&maker, (uint64_t)ask_base(call) | (uint64_t)is_bound << SERVED_BITS |
+                    call->core->kind << NUMBER_AT);
     for (uint32_t i = 0; i < call->ret_count; i++) {
         const struct hob_meta *meta = &call->metas[i];
 
@@ -271,37 +325,38 @@ static uint32_t put_results(const struct hob_call *call,
     return (uint32_t)(maker.at - key->words);
 }
 
-void hob__known_keep(const struct hob_call *call, struct hob__known_key *key)
+void hob__known_keep(struct hob_call *call, const hob_value *args,
+                     uint32_t arg_count, struct hob__known_key *key)
 {
+    struct hob__known *known = &call->core->runtime->known;
     struct hob__known_slot *slot = key->slot;
-    const uint32_t count = key->count ? put_results(call, key) : 0;
+    uint32_t count;
     uint64_t version;
 
+    if (!key->count || !known->slots)
+        return;
+    if (!call->core->kind)
+        call->core->kind = 1 + atomic_fetch_add_explicit(&known->number, 1,
+                                                         memory_order_relaxed);
+    count = put_results(call, is_as_given(call, args, arg_count), key);
     if (!count)
         return;
-    version = atomic_load_explicit(&slot->version, memory_order_relaxed);
-    if (version & 1 || !atomic_compare_exchange_strong_explicit(
-                           &slot->version, &version, version + 1,
-                           memory_order_acq_rel, memory_order_relaxed))
+    if (!lock(slot, &version))
         return;
     for (uint32_t i = 0; i < count; i++)
         atomic_store_explicit(&slot->words[i], key->words[i],
                               memory_order_release);
-    atomic_store_explicit(&slot->version, version + 2, memory_order_release);
+    let_go(slot, version);
 }
 
 /* ---- the way in ---- */
 
-int hob__known_find(struct hob_call *call, struct hob__known_key *out_key)
+int hob__known_find(struct hob_call *call, const hob_value *args,
+                    uint32_t arg_count, struct hob__known_key *out_key)
 {
-    if (make_key(call, out_key)) {
+    if (make_key(call, args, arg_count, out_key)) {
         if (find(call, out_key)) {
             call->core->levels = out_key->levels;
-            if (call->core->served == HOB__SERVED_UNASKED &&
-                ask_base(call) != HOB__SERVED_UNASKED)
-                hob__known_keep(call, out_key);
-            if (out_key->last_use)
-                hob__settle_moves(call);
             return 1;
         }
     } else {
@@ -310,5 +365,6 @@ int hob__known_find(struct hob_call *call, struct hob__known_key *out_key)
     call->device = NULL;
     call->core->device_param = 0;
     call->core->served = HOB__SERVED_UNASKED;
+    call->core->kind = 0;
     return 0;
 }

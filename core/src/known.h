@@ -5,9 +5,10 @@
  *
  * Whether a call is in order, what its results are like and whether the base
  * has a kernel for it follow from its op, its device, its attributes and the
- * dtypes and shapes of its tensors. All of that is the key, and what is kept
- * are the metadata and sizes of the results. Only calls that were in order are
- * kept: a wrong one is looked into whenever it comes, and told of as ever.
+ * dtypes and shapes of its tensors. All of that, as it is given, is the key;
+ * kept are the metadata and sizes of the results, and a number, by which layers
+ * know calls that are alike. Only calls that were in order are kept: a wrong
+ * one is looked into whenever it comes, and told of as ever.
  *
  * A runtime has a table of fixed size, two places a key; what is new there
  * takes the place of what is old. It is read and written without a lock: who
@@ -36,6 +37,7 @@ struct hob__known_slot {
 
 struct hob__known {
     struct hob__known_slot *slots; /* NULL without memory: nothing is kept */
+    atomic_uint_least64_t number;  /* of the latest that is kept */
 };
 
 /* Whether the base's kernel is one for the call. */
@@ -51,21 +53,28 @@ struct hob__known_key {
     uint32_t count;    /* of words; 0: no such call is kept */
     uint32_t levels;   /* of all tensors: see struct hob_call_state */
     uint32_t last_use; /* not 0: some argument is moved */
+    uint32_t is_bound; /* of one that is known: binding changes nothing */
     uint64_t words[HOB__KNOWN_WORDS];
 };
 
 void hob__known_init(struct hob__known *known);
 void hob__known_release(struct hob__known *known);
 
+/* Nothing is known any more: what it followed from has changed. */
+void hob__known_forget(struct hob__known *known);
+
 /*
- * Whether CALL, whose arguments are bound, is like one that is known. Then its
- * tensors are in order, and its device, the metadata and sizes of its results
- * and the rest of its state are set. Else nothing has happened. *OUT_KEY is for
+ * Whether CALL with ARGS, which are not bound, is like one that is known. Then
+ * they are in order, and its device, the metadata and sizes of its results and
+ * the rest of its state are set. Else nothing has happened. *OUT_KEY is for
  * hob__known_keep().
  */
-int hob__known_find(struct hob_call *call, struct hob__known_key *out_key);
+int hob__known_find(struct hob_call *call, const hob_value *args,
+                    uint32_t arg_count, struct hob__known_key *out_key);
 
-/* CALL, whose key is KEY, is in order, and its results are inferred. */
-void hob__known_keep(const struct hob_call *call, struct hob__known_key *key);
+/* CALL, whose key is KEY, is in order, and its results are inferred: it was
+ * given ARGS. */
+void hob__known_keep(struct hob_call *call, const hob_value *args,
+                     uint32_t arg_count, struct hob__known_key *key);
 
 #endif

@@ -3,7 +3,6 @@
 
 #include "dispatch.h"
 #include "error.h"
-#include "process.h"
 #include "runtime.h"
 #include "scope.h"
 
@@ -13,14 +12,6 @@
 #include <string.h>
 
 /* ---- settling ---- */
-
-hob_status hob__lazy_check_fork(hob_runtime *runtime, hob_error *error)
-{
-    if (hob__process_forks() ==
-        atomic_load_explicit(&runtime->forks, memory_order_relaxed))
-        return HOB_OK;
-    return hob__runtime_after_fork(runtime, error);
-}
 
 static hob_status not_settled(const hob_device *layer, hob_status status,
                               hob_error *error)
@@ -120,16 +111,11 @@ hob_status hob__flush_device(const hob_device *device, hob_error *error)
 
 hob_status hob__defer(struct hob_call *call, uint32_t index, void *state)
 {
-    hob_tensor *tensor = hob__tensor_blank(call->device, &call->metas[index]);
+    hob_tensor *tensor = hob__tensor_waiting(call->device, &call->metas[index],
+                                             call->level, state);
 
-    if (!tensor)
-        return HOB_ERR_MEMORY;
-    hob__tensor_set_state(tensor, call->level, state);
-    hob__tensor_await_states(tensor);
-    atomic_store_explicit(&tensor->lazy, (uint32_t)call->level,
-                          memory_order_relaxed);
     call->rets[index].u.tensor = tensor;
-    return HOB_OK;
+    return tensor ? HOB_OK : HOB_ERR_MEMORY;
 }
 
 /* Whether SOURCE is what TENSOR was said to be. */
@@ -174,6 +160,7 @@ void hob__call_origin(const struct hob_call *call, struct hob_call_origin *out)
 {
     const hob_scope *scope = call->scope;
 
+    out->kind = call->core->kind;
     out->index = call->core->index;
     out->fuse =
         hob__route_get(call->device->at[call->level], call->core->op)->fuse;

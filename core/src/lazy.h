@@ -17,6 +17,8 @@
 #ifndef HOB__LAZY_H
 #define HOB__LAZY_H
 
+#include "process.h"
+#include "runtime.h"
 #include "tensor.h"
 
 /* The level for which TENSOR waits, 0 if it has its elements. */
@@ -30,8 +32,14 @@ static inline int32_t hob__tensor_lazy(const hob_tensor *tensor)
  * in: layers are asked for nothing there, not even to let go of a state word,
  * since a thread that is no more may have held their locks.
  */
-HOB_MUST_CHECK hob_status hob__lazy_check_fork(hob_runtime *runtime,
-                                               hob_error *error);
+HOB_MUST_CHECK static inline hob_status
+hob__lazy_check_fork(hob_runtime *runtime, hob_error *error)
+{
+    return hob__process_forks() ==
+                   atomic_load_explicit(&runtime->forks, memory_order_relaxed)
+               ? HOB_OK
+               : hob__runtime_after_fork(runtime, error);
+}
 
 /*
  * Let TENSOR wait for no level above LEVEL: 0 for its elements. It may be an

@@ -71,6 +71,8 @@ static void derive(struct hob__op *op)
     int has_scalar = 0;
 
     op->scalar_like = HOB__NO_PARTNER;
+    op->is_knowable = !(op->flags & HOB__OP_DYNAMIC) &&
+                      !signature->plain_count && !signature->results[0].is_list;
     for (uint32_t i = 0; i < signature->param_count; i++) {
         op->partner[i] = HOB__NO_PARTNER;
         has_scalar |= signature->params[i].type == HOB__TYPE_SCALAR;

@@ -30,6 +30,8 @@ struct hob__op {
     uint8_t is_extension;
     uint8_t scalar_like;  /* parameter whose dtype scalars take */
     uint8_t has_variants; /* some parameters are fields of an enum's variant */
+    uint8_t is_knowable;  /* see known.h: how many results there are, and what
+                             they are like, depends on no elements */
     /* The earlier tensor parameter of the same kind, whose dtype this one
      * must have. */
     uint8_t partner[HOB_MAX_PARAMS];
@@ -103,6 +105,11 @@ static inline struct hob__route *hob__route_get(hob_device *device,
 
     return known ? known : hob__route_find(device, op);
 }
+
+/* Let OP run at the top layer of DEVICE as ROUTE says, which outlives it: what
+ * is known of earlier calls is forgotten. */
+void hob__route_put(hob_device *device, const struct hob__op *op,
+                    struct hob__route *route);
 
 /* Open the library of extension op OP and find its table. */
 HOB_MUST_CHECK hob_status hob__op_load(hob_runtime *runtime,

@@ -108,12 +108,6 @@ static hob_status infer_failed(struct hob_call *call, hob_status status)
                      "its inference of shapes failed without a message");
 }
 
-void hob__blank_rets(struct hob_call *call)
-{
-    for (uint32_t i = 0; i < call->ret_count; i++)
-        call->rets[i] = hob_value_make(HOB_TAG_TENSOR, 1);
-}
-
 /* Ask how long the list of results is, and make room for it. */
 static hob_status size_list(struct hob_call *call, hob_infer_fn fn,
                             struct hob__results *results)

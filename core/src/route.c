@@ -314,3 +314,10 @@ struct hob__route *hob__route_find(hob_device *layer, const struct hob__op *op)
         return none;
     return route;
 }
+
+void hob__route_put(hob_device *device, const struct hob__op *op,
+                    struct hob__route *route)
+{
+    atomic_store(&device->routes[op->id], route);
+    hob__known_forget(&device->runtime->known);
+}

@@ -82,16 +82,13 @@ static hob_status grow(hob_scope *scope)
     return HOB_OK;
 }
 
-hob_status hob__scope_adopt(hob_scope *scope, hob_tensor *tensor)
+hob_status hob__scope_adopt_more(hob_scope *scope, hob_tensor *tensor)
 {
-    if (scope->owned_count == scope->owned_capacity && grow(scope)) {
+    if (grow(scope)) {
         hob__tensor_unref(tensor);
         return HOB_ERR_MEMORY;
     }
-    if (is_owner(NULL, tensor))
-        set_owner(tensor, scope, scope->owned_count);
-    scope->owned[scope->owned_count++] = tensor;
-    return HOB_OK;
+    return hob__scope_adopt(scope, tensor);
 }
 
 void hob__scope_disown(hob_scope *scope, hob_tensor *tensor)

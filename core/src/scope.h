@@ -47,12 +47,30 @@ struct hob_scope {
     hob_tensor *owned_inline[HOB__SCOPE_INLINE];
 };
 
+/* What hob__scope_adopt() does where SCOPE's list is full. */
+HOB_MUST_CHECK hob_status hob__scope_adopt_more(hob_scope *scope,
+                                                hob_tensor *tensor);
+
 /*
  * Let SCOPE own TENSOR, taking the caller's reference. Fails with
  * HOB_ERR_MEMORY, and the reference is given back then.
  */
-HOB_MUST_CHECK hob_status hob__scope_adopt(hob_scope *scope,
-                                           hob_tensor *tensor);
+HOB_MUST_CHECK static inline hob_status hob__scope_adopt(hob_scope *scope,
+                                                         hob_tensor *tensor)
+{
+    const uint32_t count = scope->owned_count;
+
+    if (count == scope->owned_capacity)
+        return hob__scope_adopt_more(scope, tensor);
+    if (!atomic_load_explicit(&tensor->owner, memory_order_relaxed)) {
+        atomic_store_explicit(&tensor->owner_index, count,
+                              memory_order_relaxed);
+        atomic_store_explicit(&tensor->owner, scope, memory_order_relaxed);
+    }
+    scope->owned[count] = tensor;
+    scope->owned_count = count + 1;
+    return HOB_OK;
+}
 
 /* Give back SCOPE's reference to TENSOR, if it has one. */
 void hob__scope_disown(hob_scope *scope, hob_tensor *tensor);

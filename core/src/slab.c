@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "slab.h"
 
-#include <pthread.h>
 #include <sched.h>
 #include <stdlib.h>
 
 enum {
     LINE = 64, /* bytes: objects do not share a cache line */
-    CHUNK_OBJECTS = 64,
+    BATCH = HOB__SLAB_BATCH,
+    CHUNK_BATCHES = 2,
     SPINS = 100 /* then let the other thread run */
 };
 
@@ -17,35 +17,59 @@ enum { SANITIZED = 1 };
 enum { SANITIZED = 0 };
 #endif
 
-static void lock(struct hob__slab_lane *lane)
+static void lock(atomic_flag *flag)
 {
     for (int spins = 0;
-         atomic_flag_test_and_set_explicit(&lane->lock, memory_order_acquire);)
+         atomic_flag_test_and_set_explicit(flag, memory_order_acquire);)
         if (++spins > SPINS)
             sched_yield();
 }
 
-static void unlock(struct hob__slab_lane *lane)
+static void unlock(atomic_flag *flag)
 {
-    atomic_flag_clear_explicit(&lane->lock, memory_order_release);
+    atomic_flag_clear_explicit(flag, memory_order_release);
 }
 
-/* The lane of this thread: threads differ in the middle bits of their id. */
-static struct hob__slab_lane *own_lane(struct hob__slab *slab)
-{
-    uint64_t hash =
-        (uint64_t)(uintptr_t)pthread_self() * UINT64_C(0x9e3779b97f4a7c15);
+/* ---- lanes ---- */
 
-    return &slab->lanes[(hash >> 32) % HOB__SLAB_LANES];
+static void lane_init(struct hob__slab_lane *lane)
+{
+    atomic_init(&lane->owner, 0);
+    lane->free = NULL;
+    lane->spare = NULL;
+    lane->count = 0;
+    atomic_init(&lane->live, 0);
+}
+
+/* The lane of this thread; NULL if all have other owners. */
+static struct hob__slab_lane *find_lane(struct hob__slab *slab)
+{
+    const uintptr_t self = (uintptr_t)pthread_self();
+    const uint64_t hash = (uint64_t)self * UINT64_C(0x9e3779b97f4a7c15);
+
+    for (uint64_t i = 0; i < HOB__SLAB_LANES; i++) {
+        struct hob__slab_lane *lane =
+            &slab->lanes[((hash >> 32) + i) % HOB__SLAB_LANES];
+        uintptr_t owner =
+            atomic_load_explicit(&lane->owner, memory_order_relaxed);
+
+        if (owner == self ||
+            (!owner && atomic_compare_exchange_strong_explicit(
+                           &lane->owner, &owner, self, memory_order_relaxed,
+                           memory_order_relaxed)))
+            return lane;
+    }
+    return NULL;
 }
 
 void hob__slab_init(struct hob__slab *slab, size_t size, int plain)
 {
-    for (size_t i = 0; i < HOB__SLAB_LANES; i++) {
-        atomic_flag_clear(&slab->lanes[i].lock);
-        slab->lanes[i].free = NULL;
-        slab->lanes[i].live = 0;
-    }
+    for (size_t i = 0; i < HOB__SLAB_LANES; i++)
+        lane_init(&slab->lanes[i]);
+    lane_init(&slab->shared);
+    atomic_flag_clear(&slab->shared_lock);
+    atomic_flag_clear(&slab->depot_lock);
+    slab->depot = NULL;
     atomic_init(&slab->chunks, NULL);
     slab->size = (size + LINE - 1) / LINE * LINE;
     slab->plain = plain || SANITIZED;
@@ -64,111 +88,152 @@ void hob__slab_release(struct hob__slab *slab)
     atomic_store(&slab->chunks, NULL);
 }
 
-/* All free objects of some other lane than LANE; NULL if there are none. */
-static void *take_list(struct hob__slab *slab, struct hob__slab_lane *lane)
+/* ---- batches ---- */
+
+static void put_batch(struct hob__slab *slab, void *batch)
 {
-    void *list = NULL;
-
-    for (size_t i = 0; i < HOB__SLAB_LANES && !list; i++) {
-        struct hob__slab_lane *other = &slab->lanes[i];
-
-        if (other == lane)
-            continue;
-        lock(other);
-        list = other->free;
-        other->free = NULL;
-        unlock(other);
-    }
-    return list;
+    lock(&slab->depot_lock);
+    ((void **)batch)[1] = slab->depot;
+    slab->depot = batch;
+    unlock(&slab->depot_lock);
 }
 
-/* The objects of a new chunk, whose first line links the chunks. */
-static void *make_list(struct hob__slab *slab)
+static void *take_batch(struct hob__slab *slab)
 {
-    char *chunk = aligned_alloc(LINE, LINE + CHUNK_OBJECTS * slab->size);
-    void *list = NULL;
-    void **link;
+    void *batch;
 
-    if (!chunk)
-        return NULL;
-    for (size_t i = CHUNK_OBJECTS; i--;) {
-        void **object = (void **)(void *)(chunk + LINE + i * slab->size);
+    lock(&slab->depot_lock);
+    batch = slab->depot;
+    if (batch)
+        slab->depot = ((void **)batch)[1];
+    unlock(&slab->depot_lock);
+    return batch;
+}
+
+/* A batch of new objects that begin at AT. */
+static void *make_batch(const struct hob__slab *slab, char *at)
+{
+    void *list = NULL;
+
+    for (size_t i = BATCH; i--;) {
+        void **object = (void **)(void *)(at + i * slab->size);
 
         *object = list;
         list = object;
     }
-    link = (void **)(void *)chunk;
+    return list;
+}
+
+/* One of the batches of a new chunk, whose first line links the chunks; the
+ * others go to the depot. */
+static void *make_chunk(struct hob__slab *slab)
+{
+    const size_t bytes = BATCH * slab->size;
+    char *chunk = aligned_alloc(LINE, LINE + CHUNK_BATCHES * bytes);
+    void **link = (void **)(void *)chunk;
+
+    if (!chunk)
+        return NULL;
     *link = atomic_load(&slab->chunks);
     while (!atomic_compare_exchange_weak(&slab->chunks, link, chunk))
         ; /* which has set the link to what the head is now */
-    return list;
+    for (size_t i = 1; i < CHUNK_BATCHES; i++)
+        put_batch(slab, make_batch(slab, chunk + LINE + i * bytes));
+    return make_batch(slab, chunk + LINE);
 }
 
-/* LANE is empty: an object from elsewhere, the rest of its list to LANE. */
-static void *refill(struct hob__slab *slab, struct hob__slab_lane *lane)
+/* LANE has run out: whether there are objects in it now. */
+static int refill(struct hob__slab *slab, struct hob__slab_lane *lane)
 {
-    void **list = take_list(slab, lane);
-    void **last;
-
-    if (!list)
-        list = make_list(slab);
-    if (!list)
-        return NULL;
-    lock(lane);
-    if (!lane->free) {
-        lane->free = *list;
-    } else { /* another thread of this lane was faster */
-        for (last = list; *last;)
-            last = *last;
-        *last = lane->free;
-        lane->free = *list;
-    }
-    lane->live++;
-    unlock(lane);
-    return list;
+    lane->free = lane->spare;
+    lane->spare = NULL;
+    if (!lane->free)
+        lane->free = take_batch(slab);
+    if (!lane->free)
+        lane->free = make_chunk(slab);
+    lane->count = lane->free ? BATCH : 0;
+    return lane->free != NULL;
 }
 
-void *hob__slab_take(struct hob__slab *slab)
+/* LANE has a batch, and gets more. */
+static void make_room(struct hob__slab *slab, struct hob__slab_lane *lane)
 {
-    struct hob__slab_lane *lane = own_lane(slab);
-    void *object = slab->plain ? aligned_alloc(LINE, slab->size) : NULL;
+    if (lane->spare)
+        put_batch(slab, lane->spare);
+    lane->spare = lane->free;
+    lane->free = NULL;
+    lane->count = 0;
+}
 
-    if (slab->plain && !object)
-        return NULL;
-    lock(lane);
-    if (!slab->plain) {
+/* ---- objects ---- */
+
+static void *take(struct hob__slab *slab, struct hob__slab_lane *lane)
+{
+    void *object;
+
+    if (slab->plain) {
+        object = aligned_alloc(LINE, slab->size);
+        if (!object)
+            return NULL;
+    } else {
+        if (!lane->free && !refill(slab, lane))
+            return NULL;
         object = lane->free;
-        if (object)
-            lane->free = *(void **)object;
+        lane->free = *(void **)object;
+        lane->count--;
     }
-    lane->live += object != NULL;
-    unlock(lane);
-    return object ? object : refill(slab, lane);
+    hob__slab_count(lane, 1);
+    return object;
 }
 
-void hob__slab_give(struct hob__slab *slab, void *object)
+static void give(struct hob__slab *slab, struct hob__slab_lane *lane,
+                 void *object)
 {
-    struct hob__slab_lane *lane = own_lane(slab);
-
-    lock(lane);
-    lane->live--;
-    if (!slab->plain) {
-        *(void **)object = lane->free;
-        lane->free = object;
-    }
-    unlock(lane);
-    if (slab->plain)
+    hob__slab_count(lane, -1);
+    if (slab->plain) {
         free(object);
+        return;
+    }
+    if (lane->count == BATCH)
+        make_room(slab, lane);
+    *(void **)object = lane->free;
+    lane->free = object;
+    lane->count++;
+}
+
+void *hob__slab_take_slowly(struct hob__slab *slab)
+{
+    struct hob__slab_lane *lane = find_lane(slab);
+    void *object;
+
+    if (lane)
+        return take(slab, lane);
+    lock(&slab->shared_lock);
+    object = take(slab, &slab->shared);
+    unlock(&slab->shared_lock);
+    return object;
+}
+
+void hob__slab_give_slowly(struct hob__slab *slab, void *object)
+{
+    struct hob__slab_lane *lane = find_lane(slab);
+
+    if (lane) {
+        give(slab, lane, object);
+        return;
+    }
+    lock(&slab->shared_lock);
+    give(slab, &slab->shared, object);
+    unlock(&slab->shared_lock);
 }
 
 int64_t hob__slab_live(struct hob__slab *slab)
 {
-    int64_t live = 0;
+    int64_t live =
+        atomic_load_explicit(&slab->shared.live, memory_order_relaxed);
 
-    for (size_t i = 0; i < HOB__SLAB_LANES; i++) {
-        lock(&slab->lanes[i]);
-        live += slab->lanes[i].live;
-        unlock(&slab->lanes[i]);
-    }
+    for (size_t i = 0; i < HOB__SLAB_LANES; i++)
+        live +=
+            atomic_load_explicit(&slab->lanes[i].live, memory_order_relaxed);
     return live;
 }

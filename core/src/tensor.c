@@ -123,19 +123,14 @@ char *hob__meta_text(const struct hob_meta *meta, char *text, size_t size)
 
 /* ---- handles ---- */
 
-/* An error tensor has no device and comes from the system: it is rare, and
- * must not count as something that the program still holds. */
-static hob_tensor *handle_new(hob_device *device)
+/* Let TENSOR be a handle on DEVICE with one reference, no owner, neither
+ * elements nor state. */
+static inline void handle_init(hob_tensor *tensor, hob_device *device)
 {
-    hob_tensor *tensor =
-        device ? hob__slab_take(&device->runtime->tensors)
-               : aligned_alloc(alignof(hob_tensor), sizeof(*tensor));
-
-    if (!tensor)
-        return NULL;
     atomic_init(&tensor->refs, 1);
     atomic_init(&tensor->flags, 0);
     atomic_init(&tensor->lazy, 0);
+    atomic_init(&tensor->levels, 0);
     tensor->device = device;
     atomic_init(&tensor->owner, NULL);
     atomic_init(&tensor->owner_index, 0);
@@ -144,13 +139,21 @@ static hob_tensor *handle_new(hob_device *device)
     tensor->view.data = NULL;
     tensor->view.storage = NULL;
     tensor->view.scheme = 0;
-    atomic_init(&tensor->levels, 0);
-    for (int32_t i = 0; device && i < device->depth; i++)
+}
+
+static inline hob_tensor *handle_new(hob_device *device)
+{
+    hob_tensor *tensor = hob__slab_take(&device->runtime->tensors);
+
+    if (!tensor)
+        return NULL;
+    handle_init(tensor, device);
+    for (int32_t i = 0; i < device->depth; i++)
         tensor->state[i] = NULL;
     return tensor;
 }
 
-static void handle_free(hob_tensor *tensor)
+static inline void handle_free(hob_tensor *tensor)
 {
     if (tensor->device)
         hob__slab_give(&tensor->device->runtime->tensors, tensor);
@@ -158,9 +161,10 @@ static void handle_free(hob_tensor *tensor)
         free(tensor);
 }
 
-hob_tensor *hob__tensor_blank(hob_device *device, const struct hob_meta *meta)
+static inline hob_tensor *blank(hob_device *device, const struct hob_meta *meta)
 {
     hob_tensor *tensor = handle_new(device);
+    const uint32_t rank = meta->rank;
     int64_t stride = 1;
 
     if (!tensor)
@@ -169,12 +173,31 @@ hob_tensor *hob__tensor_blank(hob_device *device, const struct hob_meta *meta)
     tensor->view.rank = meta->rank;
     tensor->view.scheme = meta->scheme;
     tensor->view.flags = HOB_VIEW_CONTIGUOUS | HOB_VIEW_INJECTIVE;
-    for (int32_t i = (int32_t)meta->rank - 1; i >= 0; i--) {
+    for (uint32_t i = rank; i--;) {
         tensor->view.shape[i] = meta->shape[i];
         tensor->view.strides[i] = stride;
         /* Unsigned: beside a size of 0 the others may be anything. */
         stride = (int64_t)((uint64_t)stride * (uint64_t)meta->shape[i]);
     }
+    return tensor;
+}
+
+hob_tensor *hob__tensor_blank(hob_device *device, const struct hob_meta *meta)
+{
+    return blank(device, meta);
+}
+
+hob_tensor *hob__tensor_waiting(hob_device *device, const struct hob_meta *meta,
+                                int32_t level, void *state)
+{
+    hob_tensor *tensor = blank(device, meta);
+
+    if (!tensor)
+        return NULL;
+    tensor->state[level - 1] = state;
+    /* It is to get its elements, and words of any level with them. */
+    atomic_init(&tensor->levels, (1u << device->depth) - 1);
+    atomic_init(&tensor->lazy, (uint32_t)level);
     return tensor;
 }
 
@@ -195,7 +218,7 @@ static void part_ends(hob_tensor *tensor)
 hob_status hob__tensor_alloc(hob_device *device, const struct hob_meta *meta,
                              uint64_t bytes, hob_tensor **out_tensor)
 {
-    hob_tensor *tensor = hob__tensor_blank(device, meta);
+    hob_tensor *tensor = blank(device, meta);
     hob_status status;
 
     *out_tensor = NULL;
@@ -252,7 +275,8 @@ static void retain_states(hob_tensor *tensor, const hob_tensor *source,
             (void)retain_state(tensor, source, k);
 }
 
-void hob__tensor_await_states(hob_tensor *tensor)
+/* TENSOR is to get its elements, and words of any level with them. */
+static void await_states(hob_tensor *tensor)
 {
     (void)atomic_fetch_or_explicit(&tensor->levels,
                                    (1u << tensor->device->depth) - 1,
@@ -293,7 +317,7 @@ int32_t hob__tensor_take(hob_tensor *tensor, hob_tensor *source, int32_t levels)
     while (lazy && !retain_state(tensor, source, lazy));
     retain_states(tensor, source, lazy + 1, levels);
     if (lazy) {
-        hob__tensor_await_states(tensor);
+        await_states(tensor);
         return lazy;
     }
     if (source->flags & HOB__TENSOR_ERROR) {
@@ -314,13 +338,16 @@ int32_t hob__tensor_take(hob_tensor *tensor, hob_tensor *source, int32_t levels)
 
 hob_tensor *hob__tensor_error(struct hob__failure *failure)
 {
-    hob_tensor *tensor = handle_new(NULL);
+    /* It has no device and comes from the system: it is rare, and must not
+     * count as something that the program still holds. */
+    hob_tensor *tensor = aligned_alloc(alignof(hob_tensor), sizeof(*tensor));
 
     if (!tensor)
         return NULL;
+    handle_init(tensor, NULL);
     hob__failure_ref(failure);
     tensor->failure = failure;
-    atomic_init(&tensor->flags, HOB__TENSOR_ERROR);
+    hob__tensor_flag(tensor, HOB__TENSOR_ERROR);
     tensor->view.dtype = HOB_DTYPE_NONE;
     tensor->view.rank = 0;
     tensor->view.flags = 0;
@@ -335,20 +362,19 @@ void hob__tensor_ref(hob_tensor *tensor)
 static void drop_states(hob_tensor *tensor)
 {
     const hob_device *device = tensor->device;
+    const uint32_t levels = hob__tensor_levels(tensor);
 
-    if (!hob__tensor_levels(tensor))
-        return;
-    if (hob__lazy_check_fork(device->runtime, NULL))
+    if (!levels || hob__lazy_check_fork(device->runtime, NULL))
         return;
     for (int32_t k = device->depth; k > 0; k--) {
-        void *state = hob__tensor_state(tensor, k);
+        const hob_device *layer = device->at[k];
+        void *state = levels >> (k - 1) & 1 ? tensor->state[k - 1] : NULL;
 
         if (!state)
             continue;
         tensor->state[k - 1] = NULL;
-        if (device->at[k]->decorator->state_release)
-            device->at[k]->decorator->state_release(device->at[k]->instance,
-                                                    state);
+        if (layer->decorator->state_release)
+            layer->decorator->state_release(layer->instance, state);
     }
 }
 

@@ -74,7 +74,11 @@ struct hob_tensor {
  */
 hob_tensor *hob__tensor_blank(hob_device *device, const struct hob_meta *meta);
 
-/* The same with elements on DEVICE's base: BYTES of them, as
+/* The same, but it waits for LEVEL, whose state word is STATE; see lazy.h. */
+hob_tensor *hob__tensor_waiting(hob_device *device, const struct hob_meta *meta,
+                                int32_t level, void *state);
+
+/* As hob__tensor_blank(), with elements on DEVICE's base: BYTES of them, as
  * hob__meta_bytes() says. Fails with HOB_ERR_MEMORY. */
 HOB_MUST_CHECK hob_status hob__tensor_alloc(hob_device *device,
                                             const struct hob_meta *meta,
@@ -172,9 +176,6 @@ static inline void hob__tensor_set_state(hob_tensor *tensor, int32_t level,
         (void)atomic_fetch_or_explicit(&tensor->levels, bit,
                                        memory_order_release);
 }
-
-/* TENSOR is to get its elements, and words of any level with them. */
-void hob__tensor_await_states(hob_tensor *tensor);
 
 /* META of a live tensor. */
 struct hob_meta hob__tensor_meta(const hob_tensor *tensor);

@@ -9,7 +9,6 @@
 #include "check.h"
 
 #include "error.h"
-#include "known.h"
 #include "plugin.h"
 
 #include <stdio.h>
@@ -68,13 +67,11 @@ static hob_status probe_execute(void *device, struct hob_call *call)
 
 void check_force(struct check_lab *lab, enum check_force force)
 {
-    atomic_store(&lab->base->routes[lab->op->id], &lab->forced[force]);
+    hob__route_put(lab->base, lab->op, &lab->forced[force]);
 }
 
 static void make_routes(struct check_lab *lab)
 {
-    /* What is known of a call says whether its route's kernel takes it. */
-    hob__known_release(&lab->runtime->known);
     for (uint32_t i = 0; i < CHECK_FORCE_COUNT_; i++) {
         lab->forced[i] = lab->route;
         memset(&lab->forced[i].kept, 0, sizeof(lab->forced[i].kept));

@@ -145,7 +145,7 @@ void fu_publish(struct fu_layer *layer, struct fu_node *node, hob_tensor **rets)
     struct fu_garbage garbage;
 
     fu_garbage_init(&garbage, layer->host);
-    pthread_mutex_lock(&layer->lock);
+    fu_lock(&layer->lock);
     for (uint32_t i = 0; i < node->ret_count; i++)
         if (fu_is_wanted(&node->values[i])) {
             node->values[i].tensor = rets[i];
@@ -155,9 +155,8 @@ void fu_publish(struct fu_layer *layer, struct fu_node *node, hob_tensor **rets)
     node->depth = 0;
     layer->counts.single++;
     fu_inputs_drop_locked(layer, node, &garbage);
-    if (layer->waiters)
-        pthread_cond_broadcast(&layer->ran);
-    pthread_mutex_unlock(&layer->lock);
+    fu_wake_locked(&layer->lock);
+    fu_unlock(&layer->lock);
     fu_garbage_empty(&garbage);
 }
 
@@ -258,14 +257,14 @@ static hob_status run_singly(struct fu_layer *layer,
 static void plan(struct fu_window *window)
 {
     fu_match_find(window);
-    pthread_mutex_lock(&window->layer->lock);
+    fu_lock(&window->layer->lock);
     while (fu_match_check_locked(window)) {
-        pthread_mutex_unlock(&window->layer->lock);
+        fu_unlock(&window->layer->lock);
         fu_match_find(window);
-        pthread_mutex_lock(&window->layer->lock);
+        fu_lock(&window->layer->lock);
     }
     fu_window_plan_locked(window);
-    pthread_mutex_unlock(&window->layer->lock);
+    fu_unlock(&window->layer->lock);
     /* Whether a pattern may be taken, more decides than what is in the key. */
     if (window->match_count)
         fu_window_forget(window);
@@ -343,10 +342,10 @@ static hob_status run_locked(struct fu_layer *layer, struct work *work)
     struct fu_garbage garbage;
     hob_status status;
 
-    pthread_mutex_unlock(&layer->lock);
+    fu_unlock(&layer->lock);
     status = run_nodes(layer, work);
     fu_garbage_init(&garbage, layer->host);
-    pthread_mutex_lock(&layer->lock);
+    fu_lock(&layer->lock);
     for (size_t i = 0; i < work->count; i++) {
         struct fu_node *node = work->nodes[i];
 
@@ -354,12 +353,11 @@ static hob_status run_locked(struct fu_layer *layer, struct work *work)
             fu_node_resume_locked(layer, node, &garbage);
         fu_node_unref_locked(layer, node);
     }
-    if (layer->waiters)
-        pthread_cond_broadcast(&layer->ran);
+    fu_wake_locked(&layer->lock);
     if (garbage.count) {
-        pthread_mutex_unlock(&layer->lock);
+        fu_unlock(&layer->lock);
         fu_garbage_empty(&garbage);
-        pthread_mutex_lock(&layer->lock);
+        fu_lock(&layer->lock);
     }
     return status;
 }
@@ -381,9 +379,7 @@ hob_status fu_evaluate_locked(struct fu_layer *layer, struct fu_value **asked,
             status = HOB_ERR_REENTRANT;
             break;
         }
-        layer->waiters++;
-        pthread_cond_wait(&layer->ran, &layer->lock);
-        layer->waiters--;
+        fu_sleep_locked(&layer->lock);
     }
     if (!status && work.count) {
         claim_locked(&work);

@@ -29,6 +29,7 @@
 #ifndef HOB_FUSION_LAYER_H
 #define HOB_FUSION_LAYER_H
 
+#include "lock.h"
 #include "pool.h"
 
 #include <hob/ext/fusion.h>
@@ -75,7 +76,9 @@ enum fu_node_state {
     FU_NODE_DONE     /* or dropped: it has no inputs any more */
 };
 
-/* One allocation; behind the struct: values, inputs, args, their payloads. */
+struct fu_kind;
+
+/* One allocation; behind the struct: values, inputs. */
 struct fu_node {
     struct fu_node *next;  /* in its list of pending ones, or of dead ones */
     struct fu_node **link; /* what points at this in the former */
@@ -101,8 +104,29 @@ struct fu_node {
     uint8_t is_computed; /* once, in a group that did not store it */
     struct fu_value *values;
     struct fu_input *inputs; /* its tensor arguments, lists laid flat */
-    hob_value *args;         /* without tensors; the tags and counts stay */
+    const hob_value *args;   /* without tensors; the tags and counts stay */
+    struct fu_kind *kind;    /* has the args and shapes; NULL: it is a leaf */
 };
+
+/*
+ * What the nodes of calls that are alike have in common, so that recording one
+ * more copies a node instead of making it. Behind the struct: values, args,
+ * their payloads, shapes. A layer keeps some; nodes hold theirs.
+ */
+struct fu_kind {
+    uint64_t number; /* of calls, see struct hob_call_origin; 0: of just one */
+    uint32_t refs;   /* nodes, the layer's table */
+    uint32_t bytes;  /* of the allocation */
+    struct fu_node node;
+    struct fu_value *values;
+};
+
+/* A place in a layer's table of kinds. */
+struct fu_kind_slot {
+    atomic_uint_least64_t number; /* read without the lock, too; 0: none */
+    struct fu_kind *kind;
+};
+enum { FU_KINDS = 512 };
 
 /* Pending nodes are found by their scope, in as many lists. */
 enum { FU_LISTS = 64 };
@@ -113,9 +137,8 @@ struct fu_layer {
     int32_t level;
     uint32_t depth_limit; /* of what is put off; 0: none */
     uint64_t held_limit;  /* likewise of held */
-    pthread_mutex_t lock; /* all that follows, and all nodes */
-    pthread_cond_t ran;   /* some node has */
-    uint32_t waiters;     /* threads that wait for that */
+    struct fu_lock lock;  /* all that follows, and all nodes; who sleeps on it
+                             waits for some node to run */
     uint64_t order;       /* of the latest node */
     uint64_t stamp;       /* of the latest evaluation */
     uint64_t held;        /* by nodes, as far as they say */
@@ -124,6 +147,7 @@ struct fu_layer {
     struct fu_window *windows; /* with their plans, the latest first */
     uint32_t window_count;
     struct fu_node *pending[FU_LISTS];
+    struct fu_kind_slot kinds[FU_KINDS];
     /* What the base offers, if the layer is right above it; else NULL. */
     const struct hob_fused_compute *fused;
     void *fused_instance;
@@ -183,19 +207,37 @@ struct fu_garbage {
     hob_tensor *few[16];
 };
 
-void fu_garbage_init(struct fu_garbage *garbage, const struct hob_host *host);
-void fu_garbage_empty(struct fu_garbage *garbage); /* without the lock */
+static inline void fu_garbage_init(struct fu_garbage *garbage,
+                                   const struct hob_host *host)
+{
+    garbage->host = host;
+    garbage->tensors = garbage->few;
+    garbage->count = 0;
+    garbage->capacity = sizeof(garbage->few) / sizeof(garbage->few[0]);
+}
+
+void fu_garbage_burn(struct fu_garbage *garbage);
+
+/* Without the lock. */
+static inline void fu_garbage_empty(struct fu_garbage *garbage)
+{
+    if (garbage->count)
+        fu_garbage_burn(garbage);
+}
 
 /*
- * A pending node for CALL, whose values have one handle each to come. Its
- * INPUTS, of which there are COUNT, are copied, and tensors among them taken.
- * NULL without memory, and nothing is taken.
+ * A node of KIND, of the call that ORIGIN tells of; its values have one handle
+ * each to come. Its inputs are the caller's to fill in: then it is linked, or
+ * given back. NULL without memory.
  */
 struct fu_node *fu_node_new_locked(struct fu_layer *layer,
-                                   const struct hob_call *call,
-                                   const struct hob_call_origin *origin,
-                                   const struct fu_input *inputs,
-                                   uint32_t count);
+                                   const struct fu_kind *kind,
+                                   const struct hob_call_origin *origin);
+void fu_node_give_locked(struct fu_layer *layer, struct fu_node *node);
+/* NODE, of KIND, is pending now. It takes KIND, and the tensors among its
+ * inputs. */
+void fu_node_link_locked(struct fu_layer *layer, struct fu_node *node,
+                         struct fu_kind *kind);
 
 /* A leaf with TENSOR, which it takes, for one handle that has its elements.
  * NULL without memory, and nothing is taken. */
@@ -206,6 +248,8 @@ void fu_value_leave_locked(struct fu_layer *layer, struct fu_value *value,
                            struct fu_garbage *garbage);
 /* One handle fewer has the elements of VALUE. */
 void fu_value_forget_locked(struct fu_value *value, struct fu_garbage *garbage);
+/* The handle with the state word WORD ends; takes the lock. */
+void fu_handle_ends(struct fu_layer *layer, void *word);
 /* Give back a reference to NODE. */
 void fu_node_unref_locked(struct fu_layer *layer, struct fu_node *node);
 /* Take NODE out of the list of its scope. */
@@ -220,6 +264,38 @@ void fu_node_resume_locked(struct fu_layer *layer, struct fu_node *node,
 
 /* The list of the nodes that were recorded in SCOPE. */
 struct fu_node **fu_list_of(struct fu_layer *layer, const void *scope);
+
+/* ---- kinds.c ---- */
+
+/* Whether calls with NUMBER were recorded. */
+static inline int fu_kind_is_known(const struct fu_layer *layer,
+                                   uint64_t number)
+{
+    return number &&
+           atomic_load_explicit(&layer->kinds[number % FU_KINDS].number,
+                                memory_order_relaxed) == number;
+}
+
+/* The kind of CALL, kept for the next one if it has a number. Who has no node
+ * for it lets it go. NULL without memory. */
+struct fu_kind *fu_kind_new_locked(struct fu_layer *layer,
+                                   const struct hob_call *call,
+                                   const struct hob_call_origin *origin);
+void fu_kind_unref_locked(struct fu_layer *layer, struct fu_kind *kind);
+/* Empty LAYER's table. */
+void fu_kinds_release(struct fu_layer *layer);
+
+static inline struct fu_kind *
+fu_kind_of_locked(struct fu_layer *layer, const struct hob_call *call,
+                  const struct hob_call_origin *origin)
+{
+    struct fu_kind *kind = layer->kinds[origin->kind % FU_KINDS].kind;
+
+    if (!origin->kind || !kind || kind->number != origin->kind)
+        return fu_kind_new_locked(layer, call, origin);
+    kind->refs++;
+    return kind;
+}
 
 /* ---- record.c ---- */
 

@@ -9,15 +9,7 @@
 
 /* ---- garbage ---- */
 
-void fu_garbage_init(struct fu_garbage *garbage, const struct hob_host *host)
-{
-    garbage->host = host;
-    garbage->tensors = garbage->few;
-    garbage->count = 0;
-    garbage->capacity = sizeof(garbage->few) / sizeof(garbage->few[0]);
-}
-
-void fu_garbage_empty(struct fu_garbage *garbage)
+void fu_garbage_burn(struct fu_garbage *garbage)
 {
     while (garbage->count)
         garbage->host->tensor_unref(garbage->tensors[--garbage->count]);
@@ -26,13 +18,11 @@ void fu_garbage_empty(struct fu_garbage *garbage)
     fu_garbage_init(garbage, garbage->host);
 }
 
-static void throw_away(struct fu_garbage *garbage, hob_tensor *tensor)
+static void keep_for_later(struct fu_garbage *garbage, hob_tensor *tensor)
 {
     int is_few = garbage->tensors == garbage->few;
     hob_tensor **tensors;
 
-    if (!tensor)
-        return;
     if (garbage->count == garbage->capacity) {
         tensors = realloc(is_few ? NULL : garbage->tensors,
                           2 * garbage->capacity * sizeof(hob_tensor *));
@@ -48,59 +38,13 @@ static void throw_away(struct fu_garbage *garbage, hob_tensor *tensor)
     garbage->tensors[garbage->count++] = tensor;
 }
 
+static inline void throw_away(struct fu_garbage *garbage, hob_tensor *tensor)
+{
+    if (tensor)
+        keep_for_later(garbage, tensor);
+}
+
 /* ---- the making of a node ---- */
-
-static size_t rounded(size_t bytes)
-{
-    return (bytes + 7) / 8 * 8;
-}
-
-/* The bytes behind the args that VALUE's payload takes. */
-static size_t payload_bytes(const hob_value *value)
-{
-    switch (value->tag) {
-    case HOB_TAG_I64S:
-    case HOB_TAG_F64S:
-        return value->count * sizeof(int64_t);
-    case HOB_TAG_STR:
-        return rounded((size_t)value->count + 1);
-    default:
-        return 0;
-    }
-}
-
-/* Copy VALUE, an attribute or what stands for a tensor, its payload to AT. */
-static char *copy_arg(const struct fu_layer *layer, hob_value *out,
-                      const hob_value *value, char *at)
-{
-    size_t bytes = payload_bytes(value);
-
-    *out = *value;
-    out->flags = 0;
-    switch (value->tag) {
-    case HOB_TAG_TENSOR:
-    case HOB_TAG_TENSORS:
-        out->u.u64 = 0;
-        break;
-    case HOB_TAG_DEVICE:
-        out->u.device = layer->below; /* where it will run */
-        break;
-    case HOB_TAG_I64S:
-    case HOB_TAG_F64S:
-        if (bytes)
-            memcpy(at, value->u.i64s, bytes);
-        out->u.i64s = (const int64_t *)(const void *)at;
-        break;
-    case HOB_TAG_STR:
-        memcpy(at, value->u.str, value->count);
-        at[value->count] = '\0';
-        out->u.str = at;
-        break;
-    default:
-        break;
-    }
-    return at + bytes;
-}
 
 struct fu_node **fu_list_of(struct fu_layer *layer, const void *scope)
 {
@@ -129,123 +73,53 @@ void fu_node_unlink_locked(struct fu_node *node)
     node->link = NULL;
 }
 
-/* The values of NODE, whose shapes come to AT. */
-static void make_values(struct fu_node *node, const struct hob_call *call,
-                        int64_t *at)
+struct fu_node *fu_node_new_locked(struct fu_layer *layer,
+                                   const struct fu_kind *kind,
+                                   const struct hob_call_origin *origin)
 {
-    for (uint32_t i = 0; i < node->ret_count; i++) {
-        const struct hob_meta *meta = &call->metas[i];
-        struct fu_value *value = &node->values[i];
-        int is_there = meta->dtype != HOB_DTYPE_NONE;
+    const uint32_t count = kind->node.ret_count;
+    struct fu_node *node = fu_pool_take(&layer->pool, kind->node.bytes);
 
-        value->node = node;
-        value->tensor = NULL;
-        value->handles = is_there;
-        value->settled = 0;
-        value->users = 0;
-        atomic_init(&value->handle, NULL);
-        value->dtype = meta->dtype;
-        value->rank = meta->rank;
-        value->reserved = 0;
-        value->scheme = meta->scheme;
-        value->shape = at;
-        for (uint32_t k = 0; k < meta->rank; k++)
-            *at++ = meta->shape[k];
-        node->wanted += is_there;
+    if (!node)
+        return NULL;
+    *node = kind->node;
+    node->index = origin->index;
+    node->scope = origin->scope;
+    node->values = (struct fu_value *)(void *)(node + 1);
+    node->inputs = (struct fu_input *)(void *)(node->values + count);
+    for (uint32_t i = 0; i < count; i++) {
+        node->values[i] = kind->values[i];
+        node->values[i].node = node;
     }
+    return node;
 }
 
-/* Bytes of elements that CALL is the last to use, as far as they are there. */
-static uint64_t held_by(const struct hob_call *call,
-                        const struct fu_input *inputs)
+void fu_node_give_locked(struct fu_layer *layer, struct fu_node *node)
 {
-    uint64_t bytes = 0;
-    uint32_t at = 0;
-
-    for (uint32_t i = 0; i < call->arg_count; i++) {
-        const hob_value *arg = &call->args[i];
-        const hob_tensor *tensor;
-
-        if (arg->tag == HOB_TAG_TENSORS)
-            at += arg->count;
-        if (arg->tag != HOB_TAG_TENSOR)
-            continue;
-        tensor = fu_tensor_of(&inputs[at++]);
-        if ((arg->flags & HOB_VALUE_MOVE) && tensor)
-            bytes += (uint64_t)hob_tensor_count(tensor) *
-                     hob_dtype_size(hob_tensor_dtype(tensor));
-    }
-    return bytes;
+    fu_pool_give(&layer->pool, node, node->bytes);
 }
 
-static void link_inputs(struct fu_node *node, const struct fu_input *inputs)
+void fu_node_link_locked(struct fu_layer *layer, struct fu_node *node,
+                         struct fu_kind *kind)
 {
+    uint32_t depth = 1;
+
     for (uint32_t i = 0; i < node->input_count; i++) {
-        struct fu_value *value = inputs[i].value;
+        struct fu_value *value = node->inputs[i].value;
 
-        node->inputs[i] = inputs[i];
         if (!value)
             continue;
         value->users++;
         value->node->refs++;
-        if (node->depth <= value->node->depth)
-            node->depth = value->node->depth + 1;
+        if (depth <= value->node->depth)
+            depth = value->node->depth + 1;
     }
-}
-
-struct fu_node *fu_node_new_locked(struct fu_layer *layer,
-                                   const struct hob_call *call,
-                                   const struct hob_call_origin *origin,
-                                   const struct fu_input *inputs,
-                                   uint32_t count)
-{
-    size_t bytes =
-        sizeof(struct fu_node) + call->ret_count * sizeof(struct fu_value) +
-        count * sizeof(struct fu_input) + call->arg_count * sizeof(hob_value);
-    struct fu_node *node;
-    char *at;
-
-    for (uint32_t i = 0; i < call->arg_count; i++)
-        bytes += payload_bytes(&call->args[i]);
-    for (uint32_t i = 0; i < call->ret_count; i++)
-        bytes += call->metas[i].rank * sizeof(int64_t);
-    if (bytes > UINT32_MAX)
-        return NULL;
-    node = fu_pool_take(&layer->pool, bytes);
-    if (!node)
-        return NULL;
+    node->depth = depth;
     node->order = ++layer->order;
-    node->index = origin->index;
-    node->stamp = 0;
-    node->scope = origin->scope;
-    node->refs = 0;
-    node->wanted = 0;
-    node->op = call->op;
-    node->depth = 1;
-    node->bytes = (uint32_t)bytes;
-    node->arg_count = call->arg_count;
-    node->plain_count = call->plain_count;
-    node->input_count = count;
-    node->ret_count = call->ret_count;
-    node->slot = UINT32_MAX;
-    node->state = FU_NODE_PENDING;
-    node->fuse = (uint8_t)origin->fuse;
-    node->is_asked = 0;
-    node->is_computed = 0;
-    layer->counts.recorded++;
-    node->values = (struct fu_value *)(void *)(node + 1);
-    node->inputs = (struct fu_input *)(void *)(node->values + node->ret_count);
-    node->args = (hob_value *)(void *)(node->inputs + count);
-    at = (char *)(node->args + node->arg_count);
-    for (uint32_t i = 0; i < node->arg_count; i++)
-        at = copy_arg(layer, &node->args[i], &call->args[i], at);
-    make_values(node, call, (int64_t *)(void *)at);
-    node->refs = node->wanted;
-    node->held = held_by(call, inputs);
+    node->kind = kind;
     layer->held += node->held;
-    link_inputs(node, inputs);
+    layer->counts.recorded++;
     link_pending(layer, node);
-    return node;
 }
 
 struct fu_value *fu_leaf_new_locked(struct fu_layer *layer, hob_tensor *tensor)
@@ -279,14 +153,17 @@ struct fu_value *fu_leaf_new_locked(struct fu_layer *layer, hob_tensor *tensor)
 
 void fu_node_unref_locked(struct fu_layer *layer, struct fu_node *node)
 {
-    if (!--node->refs)
-        fu_pool_give(&layer->pool, node, node->bytes);
+    if (--node->refs)
+        return;
+    if (node->kind)
+        fu_kind_unref_locked(layer, node->kind);
+    fu_node_give_locked(layer, node);
 }
 
 /* Nobody wants VALUE any more; a node that is wanted for nothing goes to the
  * list DEAD. */
-static void value_ends(struct fu_value *value, struct fu_node **dead,
-                       struct fu_garbage *garbage)
+static inline void value_ends(struct fu_value *value, struct fu_node **dead,
+                              struct fu_garbage *garbage)
 {
     struct fu_node *node = value->node;
 
@@ -302,17 +179,19 @@ static void value_ends(struct fu_value *value, struct fu_node **dead,
     *dead = node;
 }
 
-static void drop_inputs(struct fu_layer *layer, struct fu_node *node,
-                        struct fu_node **dead, struct fu_garbage *garbage)
+static inline void drop_inputs(struct fu_layer *layer, struct fu_node *node,
+                               struct fu_node **dead,
+                               struct fu_garbage *garbage)
 {
     layer->held -= node->held;
     node->held = 0;
     for (uint32_t i = 0; i < node->input_count; i++) {
         struct fu_value *value = node->inputs[i].value;
 
-        throw_away(garbage, node->inputs[i].tensor);
-        if (!value)
+        if (!value) {
+            throw_away(garbage, node->inputs[i].tensor);
             continue;
+        }
         value->users--;
         if (!fu_is_wanted(value) && !value->settled)
             value_ends(value, dead, garbage);
@@ -321,8 +200,8 @@ static void drop_inputs(struct fu_layer *layer, struct fu_node *node,
     node->input_count = 0;
 }
 
-static void bury(struct fu_layer *layer, struct fu_node *dead,
-                 struct fu_garbage *garbage)
+static inline void bury(struct fu_layer *layer, struct fu_node *dead,
+                        struct fu_garbage *garbage)
 {
     while (dead) {
         struct fu_node *node = dead;
@@ -372,4 +251,20 @@ void fu_value_forget_locked(struct fu_value *value, struct fu_garbage *garbage)
         return;
     throw_away(garbage, value->tensor);
     value->tensor = NULL;
+}
+
+void fu_handle_ends(struct fu_layer *layer, void *word)
+{
+    struct fu_value *value = fu_value_of(word);
+    struct fu_garbage garbage;
+
+    fu_garbage_init(&garbage, layer->host);
+    fu_lock(&layer->lock);
+    if (fu_is_settled(word))
+        fu_value_forget_locked(value, &garbage);
+    else
+        fu_value_leave_locked(layer, value, &garbage);
+    fu_node_unref_locked(layer, value->node);
+    fu_unlock(&layer->lock);
+    fu_garbage_empty(&garbage);
 }

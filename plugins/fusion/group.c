@@ -90,7 +90,7 @@ void fu_members_publish(struct fu_window *window, uint32_t index,
          at = window->items[at].next)
         members[count++] = at;
     fu_garbage_init(&garbage, layer->host);
-    pthread_mutex_lock(&layer->lock);
+    fu_lock(&layer->lock);
     while (count--) {
         struct fu_item *item = &window->items[members[count]];
         struct fu_node *node = item->node;
@@ -109,9 +109,8 @@ void fu_members_publish(struct fu_window *window, uint32_t index,
         node->depth = 0;
         fu_inputs_drop_locked(layer, node, &garbage);
     }
-    if (layer->waiters)
-        pthread_cond_broadcast(&layer->ran);
-    pthread_mutex_unlock(&layer->lock);
+    fu_wake_locked(&layer->lock);
+    fu_unlock(&layer->lock);
     fu_garbage_empty(&garbage);
 }
 
@@ -126,7 +125,7 @@ static void publish(struct fu_window *window, uint32_t index,
         made[i].item = p->stored[i];
         made[i].tensor = p->outs[i].tensor;
     }
-    pthread_mutex_lock(&layer->lock);
+    fu_lock(&layer->lock);
     counts->groups++;
     counts->grouped += window->groups[index].count;
     counts->stored += p->program.output_count;
@@ -134,7 +133,7 @@ static void publish(struct fu_window *window, uint32_t index,
     counts->read_bytes += p->read_bytes;
     counts->written_bytes += p->written_bytes;
     counts->saved_bytes += p->saved_bytes;
-    pthread_mutex_unlock(&layer->lock);
+    fu_unlock(&layer->lock);
     fu_members_publish(window, index, made, p->program.output_count);
 }
 
@@ -267,9 +266,9 @@ int fu_group_run(struct fu_window *window, uint32_t index)
         declined = !is_worth_it(window, index) || try_run(window, index);
     }
     if (declined) {
-        pthread_mutex_lock(&layer->lock);
+        fu_lock(&layer->lock);
         layer->counts.declined++;
-        pthread_mutex_unlock(&layer->lock);
+        fu_unlock(&layer->lock);
     }
     return declined;
 }

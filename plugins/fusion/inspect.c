@@ -10,9 +10,9 @@ static void report(void *opaque, struct hob_fusion_stats *out)
     struct hob_fused_stats stats = {.struct_size = sizeof(stats)};
     const uint32_t size = out->struct_size;
 
-    pthread_mutex_lock(&layer->lock);
+    fu_lock(&layer->lock);
     *out = layer->counts;
-    pthread_mutex_unlock(&layer->lock);
+    fu_unlock(&layer->lock);
     out->struct_size = size;
     if (!layer->fused)
         return;
@@ -29,10 +29,10 @@ static void watch(void *opaque, hob_fusion_watch_fn fn, void *context)
 {
     struct fu_layer *layer = (struct fu_layer *)opaque;
 
-    pthread_mutex_lock(&layer->lock);
+    fu_lock(&layer->lock);
     layer->watch = fn;
     layer->watch_context = context;
-    pthread_mutex_unlock(&layer->lock);
+    fu_unlock(&layer->lock);
 }
 
 const struct hob_fusion_inspect fu_inspect = {

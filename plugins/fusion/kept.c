@@ -142,8 +142,8 @@ static void put_node(struct words *words, struct outside *outside,
 {
     uint64_t *at;
 
-    /* A node has its arguments in full, and the shapes of its results. */
-    reserve(words, 2 + node->bytes / 8 + 2 * node->ret_count +
+    /* A kind has its arguments in full, and the shapes of its results. */
+    reserve(words, 2 + node->kind->bytes / 8 + 2 * node->ret_count +
                        (size_t)node->input_count * (2 + HOB_MAX_RANK));
     if (words->failed)
         return;
@@ -243,12 +243,12 @@ struct fu_window *fu_window_take(struct fu_layer *layer,
 
     for (uint32_t i = 0; i < count; i++)
         nodes[i]->slot = i;
-    pthread_mutex_lock(&layer->lock);
+    fu_lock(&layer->lock);
     make_key_locked(layer, &words, nodes, count);
     window = take_locked(layer, &words);
     is_known = window && is_like(window, &words);
     layer->counts.plan_hits += (uint64_t)is_known;
-    pthread_mutex_unlock(&layer->lock);
+    fu_unlock(&layer->lock);
     if (!window)
         window = fu_window_new(layer);
     if (is_known) {
@@ -267,13 +267,13 @@ void fu_window_give(struct fu_window *window)
 {
     struct fu_layer *layer = window->layer;
 
-    pthread_mutex_lock(&layer->lock);
+    fu_lock(&layer->lock);
     if (layer->window_count < MOST_WINDOWS) {
         window->next = layer->windows;
         layer->windows = window;
         layer->window_count++;
         window = NULL;
     }
-    pthread_mutex_unlock(&layer->lock);
+    fu_unlock(&layer->lock);
     fu_window_free(window);
 }

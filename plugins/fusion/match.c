@@ -382,9 +382,9 @@ int fu_match_run(struct fu_window *window, uint32_t index)
     host->scope_leave(scope);
     if (!host->tensor_is_error(made.tensor))
         tell_run(window, &b);
-    pthread_mutex_lock(&layer->lock);
+    fu_lock(&layer->lock);
     layer->counts.replaced += b.count;
-    pthread_mutex_unlock(&layer->lock);
+    fu_unlock(&layer->lock);
     fu_members_publish(window, index, &made, 1);
     host->tensor_unref(made.tensor);
     return 0;

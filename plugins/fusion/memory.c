@@ -48,9 +48,9 @@ static int is_dead(const struct fu_window *window, uint32_t index,
 {
     int is;
 
-    pthread_mutex_lock(&window->layer->lock);
+    fu_lock(&window->layer->lock);
     is = is_dead_locked(window, index, p, in);
-    pthread_mutex_unlock(&window->layer->lock);
+    fu_unlock(&window->layer->lock);
     return is;
 }
 

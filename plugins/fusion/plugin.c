@@ -52,9 +52,9 @@ static void layer_close(void *opaque)
         fu_window_free(window);
     }
     free(layer->patterns);
+    fu_kinds_release(layer);
     fu_pool_release(&layer->pool);
-    pthread_cond_destroy(&layer->ran);
-    pthread_mutex_destroy(&layer->lock);
+    fu_lock_release(&layer->lock);
     free(layer);
 }
 
@@ -144,8 +144,7 @@ static hob_status layer_open(void *opaque, hob_device *below, int32_t level,
     layer->level = level;
     layer->depth_limit = (uint32_t)depth;
     layer->held_limit = (uint64_t)bytes;
-    pthread_mutex_init(&layer->lock, NULL);
-    pthread_cond_init(&layer->ran, NULL);
+    fu_lock_init(&layer->lock);
     fu_pool_init(&layer->pool);
     status = find_patterns(layer);
     if (!status && level == 1)
@@ -164,7 +163,7 @@ static void *state_retain(void *opaque, void *word)
     struct fu_layer *layer = (struct fu_layer *)opaque;
     struct fu_value *value = fu_value_of(word);
 
-    pthread_mutex_lock(&layer->lock);
+    fu_lock(&layer->lock);
     /* Where the handle was filled just now its word is settled, or nobody
      * waits for the value any more: there is nothing to wait for. */
     if (!fu_is_settled(word) && value->handles) {
@@ -174,25 +173,13 @@ static void *state_retain(void *opaque, void *word)
     } else {
         word = NULL;
     }
-    pthread_mutex_unlock(&layer->lock);
+    fu_unlock(&layer->lock);
     return word;
 }
 
-static void state_release(void *opaque, void *word)
+static void state_release(void *layer, void *word)
 {
-    struct fu_layer *layer = (struct fu_layer *)opaque;
-    struct fu_value *value = fu_value_of(word);
-    struct fu_garbage garbage;
-
-    fu_garbage_init(&garbage, layer->host);
-    pthread_mutex_lock(&layer->lock);
-    if (fu_is_settled(word))
-        fu_value_forget_locked(value, &garbage);
-    else
-        fu_value_leave_locked(layer, value, &garbage);
-    fu_node_unref_locked(layer, value->node);
-    pthread_mutex_unlock(&layer->lock);
-    fu_garbage_empty(&garbage);
+    fu_handle_ends((struct fu_layer *)layer, word);
 }
 
 static const void *interface(void *layer, const char *name, uint32_t version)

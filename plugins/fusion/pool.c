@@ -6,13 +6,6 @@
 
 enum { CHUNK_BYTES = 64 << 10 };
 
-/* So that a sanitizer sees a use after the end. */
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-enum { PLAIN = 1 };
-#else
-enum { PLAIN = 0 };
-#endif
-
 void fu_pool_init(struct fu_pool *pool)
 {
     memset(pool, 0, sizeof(*pool));
@@ -26,14 +19,6 @@ void fu_pool_release(struct fu_pool *pool)
         free(pool->chunks);
         pool->chunks = next;
     }
-}
-
-/* The class of objects of BYTES: FU_POOL_CLASSES for large ones. */
-static size_t class_of(size_t bytes)
-{
-    size_t class = (bytes - 1) / FU_POOL_UNIT;
-
-    return PLAIN || class > FU_POOL_CLASSES ? FU_POOL_CLASSES : class;
 }
 
 /* BYTES more from the latest chunk, or a new one. */
@@ -57,28 +42,10 @@ static void *cut(struct fu_pool *pool, size_t bytes)
     return object;
 }
 
-void *fu_pool_take(struct fu_pool *pool, size_t bytes)
+void *fu_pool_make(struct fu_pool *pool, size_t bytes)
 {
-    size_t class = class_of(bytes);
-    void *object;
+    const size_t class = fu_pool_class(bytes);
 
-    if (class == FU_POOL_CLASSES)
-        return malloc(bytes);
-    object = pool->free[class];
-    if (!object)
-        return cut(pool, (class + 1) * FU_POOL_UNIT);
-    pool->free[class] = *(void **)object;
-    return object;
-}
-
-void fu_pool_give(struct fu_pool *pool, void *object, size_t bytes)
-{
-    size_t class = class_of(bytes);
-
-    if (class == FU_POOL_CLASSES) {
-        free(object);
-        return;
-    }
-    *(void **)object = pool->free[class];
-    pool->free[class] = object;
+    return class == FU_POOL_CLASSES ? malloc(bytes)
+                                    : cut(pool, (class + 1) * FU_POOL_UNIT);
 }

@@ -12,164 +12,183 @@
 #include <hob/ops.h>
 
 #include <stdlib.h>
+#include <string.h>
 
-/* The tensors of a call, laid flat. */
-struct argument {
-    hob_tensor *handle;
-    hob_tensor *alias; /* of it, one level down, that nobody has taken yet */
-    int is_own;        /* the handle will lead to nothing: it is taken, or not
-                          of this stack */
-};
-
-struct found {
-    struct argument *arguments;
-    struct fu_input *inputs;
+/*
+ * A handle that does not wait and was no input yet has no tensor one level
+ * down: an alias, one for each input of the call. Making one may run ops, so it
+ * is not done under the lock; mostly there is nothing to make.
+ */
+struct aliases {
+    hob_tensor **of; /* that nobody has taken yet; NULL: none is needed */
     uint32_t count;
-    void *heap;
-    struct argument few_arguments[HOB_MAX_PARAMS];
-    struct fu_input few_inputs[HOB_MAX_PARAMS];
+    hob_tensor *few[HOB_MAX_PARAMS];
 };
 
-static uint32_t count_tensors(const struct hob_call *call)
-{
-    uint32_t count = 0;
-
-    for (uint32_t i = 0; i < call->arg_count; i++)
-        if (call->args[i].tag == HOB_TAG_TENSOR)
-            count++;
-        else if (call->args[i].tag == HOB_TAG_TENSORS)
-            count += call->args[i].count;
-    return count;
-}
-
-static hob_status reserve(struct found *found, uint32_t count)
-{
-    found->count = 0;
-    found->heap = NULL;
-    found->arguments = found->few_arguments;
-    found->inputs = found->few_inputs;
-    if (count <= HOB_MAX_PARAMS)
-        return HOB_OK;
-    found->heap =
-        malloc(count * (sizeof(*found->arguments) + sizeof(*found->inputs)));
-    if (!found->heap)
-        return HOB_ERR_MEMORY;
-    found->arguments = (struct argument *)found->heap;
-    found->inputs = (struct fu_input *)(void *)(found->arguments + count);
-    return HOB_OK;
-}
-
-static void add(const struct fu_layer *layer, struct found *found,
-                const struct hob_call *call, hob_tensor *handle, int is_taken)
-{
-    struct argument *argument = &found->arguments[found->count++];
-
-    argument->handle = handle;
-    argument->alias = NULL;
-    argument->is_own =
-        is_taken || layer->host->tensor_device(handle) != call->device;
-}
-
-static hob_status list_tensors(const struct fu_layer *layer,
-                               struct found *found, const struct hob_call *call)
-{
-    hob_status status = reserve(found, count_tensors(call));
-
-    for (uint32_t i = 0; i < call->arg_count && !status; i++) {
-        const hob_value *arg = &call->args[i];
-
-        if (arg->tag == HOB_TAG_TENSOR)
-            add(layer, found, call, arg->u.tensor,
-                (arg->flags & HOB_VALUE_MOVE) != 0);
-        else if (arg->tag == HOB_TAG_TENSORS)
-            for (uint32_t k = 0; k < arg->count; k++)
-                add(layer, found, call, arg->u.tensors[k], 0);
-    }
-    return status;
-}
-
-/* Let VALUE, or where that is NULL a leaf, keep the alias of ARGUMENT for the
+/* Let VALUE, or where that is NULL a leaf, keep the ALIAS of HANDLE for the
  * next time; without memory the input has it for itself. */
-static struct fu_input keep_alias_locked(struct fu_layer *layer,
-                                         struct argument *argument,
-                                         struct fu_value *value)
+static void keep_alias_locked(struct fu_layer *layer, struct fu_input *input,
+                              hob_tensor *handle, hob_tensor **alias)
 {
-    struct fu_input input = {value, NULL};
-
-    if (!value) {
-        input.value = fu_leaf_new_locked(layer, argument->alias);
-        if (!input.value) {
-            input.tensor = argument->alias;
-            return input;
-        }
-        layer->host->set_state(argument->handle, layer->level,
-                               fu_settled_word(input.value));
+    if (input->value) {
+        input->value->tensor = *alias;
     } else {
-        value->tensor = argument->alias;
+        input->value = fu_leaf_new_locked(layer, *alias);
+        if (!input->value) {
+            input->tensor = *alias;
+            return;
+        }
+        layer->host->set_state(handle, layer->level,
+                               fu_settled_word(input->value));
     }
-    argument->alias = NULL;
-    return input;
+    *alias = NULL;
 }
 
-/* Find what the node of a call reads. Whether each is there; for the others an
- * alias is needed. */
-static int find_inputs_locked(struct fu_layer *layer, struct found *found)
+/* Whether INPUT of a node, which is HANDLE, is there; else ALIAS is needed. The
+ * node has it for itself where the handle IS_MOVED, or is not of the stack of
+ * DEVICE: it will lead to nothing. */
+static inline int find_input_locked(struct fu_layer *layer,
+                                    struct fu_input *input, hob_tensor *handle,
+                                    const hob_device *device, int is_moved,
+                                    hob_tensor **alias)
 {
+    void *word = layer->host->state(handle, layer->level);
+
+    input->tensor = NULL;
+    input->value = NULL;
+    if (word) {
+        input->value = fu_value_of(word);
+        if (!fu_is_settled(word) || (input->value->tensor && !is_moved))
+            return 1;
+    }
+    if (!alias || !*alias)
+        return 0;
+    if (is_moved || layer->host->tensor_device(handle) != device) {
+        input->value = NULL;
+        input->tensor = *alias;
+    } else {
+        keep_alias_locked(layer, input, handle, alias);
+    }
+    return 1;
+}
+
+/* The bytes of elements that INPUT, whose handle is moved, has. */
+static uint64_t held_by(const struct fu_input *input)
+{
+    const hob_tensor *tensor = fu_tensor_of(input);
+
+    return tensor ? (uint64_t)hob_tensor_count(tensor) *
+                        hob_dtype_size(hob_tensor_dtype(tensor))
+                  : 0;
+}
+
+/* Find what NODE of CALL reads. Whether all of it is there. */
+static inline int find_inputs_locked(struct fu_layer *layer,
+                                     const struct hob_call *call,
+                                     struct fu_node *node, hob_tensor **alias)
+{
+    struct fu_input *input = node->inputs;
     int is_complete = 1;
 
-    for (uint32_t i = 0; i < found->count; i++) {
-        struct argument *argument = &found->arguments[i];
-        struct fu_input *input = &found->inputs[i];
-        void *word = layer->host->state(argument->handle, layer->level);
-        struct fu_value *value = word ? fu_value_of(word) : NULL;
+    for (uint32_t i = 0; i < call->arg_count; i++) {
+        const hob_value *arg = &call->args[i];
 
-        input->value = value;
-        input->tensor = NULL;
-        if (value &&
-            (!fu_is_settled(word) || (value->tensor && !argument->is_own)))
-            continue;
-        if (!argument->alias) {
-            is_complete = 0;
-        } else if (argument->is_own) {
-            input->value = NULL;
-            input->tensor = argument->alias;
-        } else {
-            *input = keep_alias_locked(layer, argument, value);
+        if (arg->tag == HOB_TAG_TENSOR) {
+            const int is_moved = arg->flags & HOB_VALUE_MOVE;
+
+            is_complete &= find_input_locked(layer, input, arg->u.tensor,
+                                             call->device, is_moved, alias);
+            if (is_moved)
+                node->held += held_by(input);
+            input++;
+            alias += alias != NULL;
         }
+        for (uint32_t k = 0; arg->tag == HOB_TAG_TENSORS && k < arg->count;
+             k++, input++, alias += alias != NULL)
+            is_complete &= find_input_locked(layer, input, arg->u.tensors[k],
+                                             call->device, 0, alias);
     }
     return is_complete;
 }
 
-/* An alias of each handle that does not wait and has none. */
-static hob_status make_aliases(const struct fu_layer *layer,
-                               struct found *found)
+/* The tensors that ARG is, of which it returns how many. */
+static uint32_t tensors_of(const hob_value *arg, hob_tensor *const **out)
 {
-    for (uint32_t i = 0; i < found->count; i++) {
-        struct argument *argument = &found->arguments[i];
+    if (arg->tag == HOB_TAG_TENSOR) {
+        *out = &arg->u.tensor;
+        return 1;
+    }
+    *out = arg->u.tensors;
+    return arg->tag == HOB_TAG_TENSORS ? arg->count : 0;
+}
 
-        if (argument->alias || fu_waits_for(layer, argument->handle))
-            continue;
-        argument->alias =
-            layer->host->alias(argument->handle, layer->level - 1);
-        if (!argument->alias)
+/* An alias of each handle of CALL that does not wait and has none. */
+static hob_status make_aliases(const struct fu_layer *layer,
+                               const struct hob_call *call,
+                               struct aliases *aliases)
+{
+    hob_tensor **alias;
+
+    if (!aliases->of) {
+        aliases->of = aliases->few;
+        if (aliases->count > HOB_MAX_PARAMS)
+            aliases->of = malloc(aliases->count * sizeof(hob_tensor *));
+        if (!aliases->of)
             return HOB_ERR_MEMORY;
+        memset(aliases->of, 0, aliases->count * sizeof(hob_tensor *));
+    }
+    alias = aliases->of;
+    for (uint32_t i = 0; i < call->arg_count; i++) {
+        hob_tensor *const *handles;
+        const uint32_t count = tensors_of(&call->args[i], &handles);
+
+        for (uint32_t k = 0; k < count; k++, alias++) {
+            if (*alias || fu_waits_for(layer, handles[k]))
+                continue;
+            *alias = layer->host->alias(handles[k], layer->level - 1);
+            if (!*alias)
+                return HOB_ERR_MEMORY;
+        }
     }
     return HOB_OK;
 }
 
-static void forget(const struct fu_layer *layer, struct found *found,
-                   int is_taken)
+/* Drop those that nobody took. */
+static void drop_aliases(const struct fu_layer *layer, struct aliases *aliases)
 {
-    for (uint32_t i = 0; i < found->count; i++)
-        if (found->arguments[i].alias && !(is_taken && found->inputs[i].tensor))
-            layer->host->tensor_unref(found->arguments[i].alias);
-    free(found->heap);
+    if (!aliases->of)
+        return;
+    for (uint32_t i = 0; i < aliases->count; i++)
+        layer->host->tensor_unref(aliases->of[i]);
+    if (aliases->of != aliases->few)
+        free(aliases->of);
 }
 
-static hob_status no_memory(const struct fu_layer *layer, struct hob_call *call)
+/* A node of CALL in *OUT_NODE; NULL without memory, or as long as aliases are
+ * needed: then *OUT_MISSING says how many inputs there are. */
+static inline void
+try_node_locked(struct fu_layer *layer, const struct hob_call *call,
+                const struct hob_call_origin *origin, struct aliases *aliases,
+                struct fu_node **out_node, uint32_t *out_missing)
 {
-    return layer->host->fail(call, HOB_ERR_MEMORY,
-                             "fusion has no memory to record the call");
+    struct fu_kind *kind = fu_kind_of_locked(layer, call, origin);
+    struct fu_node *node =
+        kind ? fu_node_new_locked(layer, kind, origin) : NULL;
+
+    *out_missing = 0;
+    if (node && find_inputs_locked(layer, call, node, aliases->of)) {
+        for (uint32_t i = 0; aliases->of && i < aliases->count; i++)
+            if (node->inputs[i].tensor)
+                aliases->of[i] = NULL;
+        fu_node_link_locked(layer, node, kind);
+    } else if (node) {
+        *out_missing = node->input_count;
+        fu_node_give_locked(layer, node);
+        node = NULL;
+    }
+    if (kind && !node)
+        fu_kind_unref_locked(layer, kind);
+    *out_node = node;
 }
 
 /* Make the node of CALL: on failure nothing has happened. */
@@ -177,24 +196,24 @@ static hob_status make_node(struct fu_layer *layer, const struct hob_call *call,
                             const struct hob_call_origin *origin,
                             struct fu_node **out_node)
 {
-    struct found found;
-    hob_status status = list_tensors(layer, &found, call);
-    int is_complete = 0;
+    struct aliases aliases;
+    hob_status status = HOB_OK;
+    uint32_t missing;
 
-    *out_node = NULL;
-    while (!status && !is_complete) {
-        pthread_mutex_lock(&layer->lock);
-        is_complete = find_inputs_locked(layer, &found);
-        if (is_complete)
-            *out_node = fu_node_new_locked(layer, call, origin, found.inputs,
-                                           found.count);
-        pthread_mutex_unlock(&layer->lock);
-        if (is_complete && !*out_node)
+    aliases.of = NULL;
+    aliases.count = 0;
+    do {
+        fu_lock(&layer->lock);
+        try_node_locked(layer, call, origin, &aliases, out_node, &missing);
+        fu_unlock(&layer->lock);
+        if (missing) {
+            aliases.count = missing;
+            status = make_aliases(layer, call, &aliases);
+        } else if (!*out_node) {
             status = HOB_ERR_MEMORY;
-        else if (!is_complete)
-            status = make_aliases(layer, &found);
-    }
-    forget(layer, &found, *out_node != NULL);
+        }
+    } while (missing && !status);
+    drop_aliases(layer, &aliases);
     return status;
 }
 
@@ -205,7 +224,7 @@ static void leave(struct fu_layer *layer, struct fu_node *node,
     struct fu_garbage garbage;
 
     fu_garbage_init(&garbage, layer->host);
-    pthread_mutex_lock(&layer->lock);
+    fu_lock(&layer->lock);
     node->refs++;
     for (uint32_t i = first; i < call->ret_count; i++)
         if (call->metas[i].dtype != HOB_DTYPE_NONE) {
@@ -213,7 +232,7 @@ static void leave(struct fu_layer *layer, struct fu_node *node,
             fu_node_unref_locked(layer, node);
         }
     fu_node_unref_locked(layer, node);
-    pthread_mutex_unlock(&layer->lock);
+    fu_unlock(&layer->lock);
     fu_garbage_empty(&garbage);
 }
 
@@ -221,14 +240,14 @@ static void leave(struct fu_layer *layer, struct fu_node *node,
  * of any evaluation. */
 static void evaluate_early(struct fu_layer *layer, struct fu_node *node)
 {
-    pthread_mutex_lock(&layer->lock);
+    fu_lock(&layer->lock);
     for (uint32_t i = 0; i < node->ret_count; i++) {
         struct fu_value *value = &node->values[i];
 
         if (value->handles)
             (void)fu_evaluate_locked(layer, &value, 1);
     }
-    pthread_mutex_unlock(&layer->lock);
+    fu_unlock(&layer->lock);
 }
 
 /* The same where more elements wait than the limit says, for which nobody but
@@ -239,17 +258,23 @@ static void evaluate_held(struct fu_layer *layer)
 
     if (!layer->held_limit)
         return;
-    pthread_mutex_lock(&layer->lock);
+    fu_lock(&layer->lock);
     if (layer->held_still > layer->held)
         layer->held_still = layer->held;
     is_over = layer->held - layer->held_still > layer->held_limit;
-    pthread_mutex_unlock(&layer->lock);
+    fu_unlock(&layer->lock);
     if (!is_over)
         return;
     (void)fu_flush(layer, NULL);
-    pthread_mutex_lock(&layer->lock);
+    fu_lock(&layer->lock);
     layer->held_still = layer->held;
-    pthread_mutex_unlock(&layer->lock);
+    fu_unlock(&layer->lock);
+}
+
+static hob_status no_memory(const struct fu_layer *layer, struct hob_call *call)
+{
+    return layer->host->fail(call, HOB_ERR_MEMORY,
+                             "fusion has no memory to record the call");
 }
 
 static hob_status record(struct fu_layer *layer, struct hob_call *call,
@@ -343,21 +368,35 @@ static int is_view_of_elements(const struct fu_layer *layer,
     return call->op != HOB_OP_RESHAPE;
 }
 
+/* What becomes of CALL if none like it was recorded: HOB_LAYER_DONE, it is. */
+static int32_t judge(const struct fu_layer *layer, const struct hob_call *call,
+                     uint32_t fuse)
+{
+    if (!has_result(call))
+        return HOB_LAYER_PASS;
+    return fuse == HOB_FUSE_UNLISTED ||
+                   (fuse == HOB_FUSE_INLINE && !is_taken_whole(layer, call))
+               ? HOB_LAYER_NO_RULE
+               : HOB_LAYER_DONE;
+}
+
 int32_t fu_call(void *instance, struct hob_call *call,
                 const struct hob_op_impl *impl, hob_status *out_status)
 {
     struct fu_layer *layer = (struct fu_layer *)instance;
     struct hob_call_origin origin;
+    int32_t verdict = HOB_LAYER_DONE;
 
     (void)impl; /* an extension's own rule would be impl->layer */
-    if ((call->flags & HOB_CALL_DYNAMIC) || !has_result(call))
+    if (call->flags & HOB_CALL_DYNAMIC)
         return HOB_LAYER_PASS;
     layer->host->call_origin(call, &origin);
-    if (origin.fuse == HOB_FUSE_UNLISTED ||
-        (origin.fuse == HOB_FUSE_INLINE && !is_taken_whole(layer, call)))
-        return HOB_LAYER_NO_RULE;
-    if (origin.fuse == HOB_FUSE_VIEW && is_view_of_elements(layer, call))
+    if (!fu_kind_is_known(layer, origin.kind))
+        verdict = judge(layer, call, origin.fuse);
+    if (verdict == HOB_LAYER_DONE && origin.fuse == HOB_FUSE_VIEW &&
+        is_view_of_elements(layer, call))
         return HOB_LAYER_PASS;
-    *out_status = record(layer, call, &origin);
-    return HOB_LAYER_DONE;
+    if (verdict == HOB_LAYER_DONE)
+        *out_status = record(layer, call, &origin);
+    return verdict;
 }

@@ -61,7 +61,7 @@ static void collect(struct fu_layer *layer, struct fu_node *node,
 {
     uint32_t at = 0;
 
-    pthread_mutex_lock(&layer->lock);
+    fu_lock(&layer->lock);
     for (uint32_t i = 0; i < node->arg_count; i++) {
         hob_value *arg = &arguments->args[i];
 
@@ -80,7 +80,7 @@ static void collect(struct fu_layer *layer, struct fu_node *node,
             }
         }
     }
-    pthread_mutex_unlock(&layer->lock);
+    fu_unlock(&layer->lock);
 }
 
 static void release(const struct fu_layer *layer, const struct fu_node *node,

@@ -40,13 +40,13 @@ hob_status fu_settle(void *instance, hob_tensor *const *tensors, uint32_t count)
             return HOB_ERR_MEMORY;
     }
     fu_garbage_init(&garbage, layer->host);
-    pthread_mutex_lock(&layer->lock);
+    fu_lock(&layer->lock);
     for (uint32_t i = 0; i < count; i++)
         asked[i] = fu_value_of(layer->host->state(tensors[i], layer->level));
     status = fu_evaluate_locked(layer, asked, count);
     for (uint32_t i = 0; i < count && !status; i++)
         status = fill_locked(layer, tensors[i], asked[i], &garbage);
-    pthread_mutex_unlock(&layer->lock);
+    fu_unlock(&layer->lock);
     fu_garbage_empty(&garbage);
     if (asked != &one)
         free(asked);
@@ -92,7 +92,7 @@ hob_status fu_flush(void *instance, const void *scope)
     size_t count = 0, capacity = 0;
     hob_status status = HOB_OK;
 
-    pthread_mutex_lock(&layer->lock);
+    fu_lock(&layer->lock);
     for (; first < last; first++)
         for (struct fu_node *node = *first; node && !status; node = node->next)
             if (is_flushed(node, scope))
@@ -103,7 +103,7 @@ hob_status fu_flush(void *instance, const void *scope)
         status = fu_evaluate_locked(layer, values, count);
     for (size_t i = 0; i < count; i++)
         fu_node_unref_locked(layer, values[i]->node);
-    pthread_mutex_unlock(&layer->lock);
+    fu_unlock(&layer->lock);
     free(values);
     return status;
 }

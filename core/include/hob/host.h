@@ -61,6 +61,10 @@ struct hob_call_origin {
     uint64_t index;    /* of the call in its scope, for messages */
     uint32_t fuse;     /* enum hob_fuse: of the op at the call's layer */
     uint32_t reserved;
+    /* Calls that have the same are alike: in their op, their device, their
+     * attributes, and the dtypes and shapes of tensors and results. 0: nothing
+     * is known of it. Not every call that is like another has its number. */
+    uint64_t kind;
 };
 
 /* Run items FIRST..LAST-1 of a job; WORKER is 0..workers-1. */
