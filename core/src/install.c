@@ -136,15 +136,24 @@ hob_status hob__install(const struct hob_os_ops *os, const char *data_dir,
     return st;
 }
 
-/* Remove what lies in the library folder, then the folder. */
+/* Remove what lies in the library folder, then the folder. Of a link, which
+ * somebody else has made, only the link. */
 static hob_status remove_libraries(struct hob__install_job *job)
 {
     const struct hob_os_ops *os = job->os;
     struct hob__arena *arena = &job->loader.arena;
+    struct hob_os_stat stat;
     const char *name = NULL;
     void *dir = NULL;
-    int code = os->open_dir(os->self, job->library_dir, &dir);
+    int code = os->path_stat(os->self, job->library_dir, false, &stat);
 
+    if (!code && stat.type == HOB_OS_SYMLINK) {
+        code = os->remove(os->self, job->library_dir);
+        return code ? hob__path_fail(job->library_dir, code, job->error)
+                    : HOB_OK;
+    }
+    if (!code)
+        code = os->open_dir(os->self, job->library_dir, &dir);
     if (code)
         return code == -ENOENT
                    ? HOB_OK

@@ -205,8 +205,10 @@ hob_status hob__install_read(struct hob__install_job *job, const char *path)
     if (st)
         return st;
     job->found.inode = stat.inode ? stat.inode : 1;
-    return name && real ? parse_manifest(job, name, real)
-                        : hob__install_no_memory(job);
+    if (!real) /* as in a folder that was removed */
+        return hob_error_set(job->error, HOB_ERR_IO,
+                             "%s: its full path cannot be found out", path);
+    return name ? parse_manifest(job, name, real) : hob__install_no_memory(job);
 }
 
 /* From here to hob__install_end() nobody else installs or removes in the data
@@ -215,8 +217,7 @@ hob_status hob__install_lock(struct hob__install_job *job)
 {
     struct hob__arena *arena = &job->loader.arena;
     const char *dir = hob__arena_printf(arena, "%s/hob", job->data_dir);
-    int code = dir ? hob__lock_dir(job->os, arena, dir, &job->lock) : -ENOMEM;
 
-    return code ? hob__path_fail(dir ? dir : job->data_dir, code, job->error)
-                : HOB_OK;
+    return dir ? hob__lock_dir(job->os, arena, dir, &job->lock, job->error)
+               : hob__install_no_memory(job);
 }

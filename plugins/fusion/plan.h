@@ -15,10 +15,18 @@
 
 enum { FU_WINDOW = 256, FU_WORDS = FU_WINDOW / 64 };
 
+/* Some dimensions of a tensor or a space: bit i is for the one with number i
+ * from the last, so that shapes of other ranks share it. None of them has
+ * size 1. */
+static inline int fu_has_dim(uint32_t dims, uint32_t from_last)
+{
+    return (int)(dims >> from_last & 1);
+}
+
 enum fu_class {
     FU_OTHER,    /* runs as it is */
     FU_STEP,     /* an element of the result follows from one of each operand */
-    FU_FOLD,     /* of all elements along the last dimensions */
+    FU_FOLD,     /* of all elements along some dimensions */
     FU_BODY,     /* along the last dimension: an op, or the steps of its body */
     FU_CONSTANT, /* the same number everywhere */
     FU_VIEW      /* between members of its group: nothing to compute */
@@ -30,12 +38,13 @@ struct fu_item {
     struct hob_fused_step step; /* but for what depends on the program */
     uint64_t cost;              /* of a body: bytes that it must save */
     uint8_t class;              /* enum fu_class */
-    uint8_t rows;               /* of a fold or body: how many dimensions */
-    uint8_t is_row;             /* of its group: the same for a whole row */
-    uint8_t is_stored;          /* its value gets memory */
-    uint8_t why;                /* enum hob_fusion_why: that is so */
-    uint8_t stays;              /* not stored, and wanted: it stays pending */
-    uint8_t is_needed_again;    /* by a member that stays */
+    uint8_t rows;     /* of a fold or body: the dimensions that it goes along */
+    uint8_t is_apart; /* of a fold: these are not the last ones */
+    uint8_t is_row;   /* of its group: the same for a whole row */
+    uint8_t is_stored;       /* its value gets memory */
+    uint8_t why;             /* enum hob_fusion_why: that is so */
+    uint8_t stays;           /* not stored, and wanted: it stays pending */
+    uint8_t is_needed_again; /* by a member that stays */
     uint8_t reg;
     /* Of a member that lies otherwise over the group's space: which of that's
      * dimensions each of its own is, HOB_MAX_RANK: none. 0: as they are. */
@@ -51,8 +60,10 @@ struct fu_group {
     uint64_t reach[FU_WORDS]; /* the groups that it depends on, all of them */
     int64_t shape[HOB_MAX_RANK];
     uint64_t cost; /* that the next member must save: of a body alone */
+    uint64_t read; /* of what KEYS are: bytes */
     uint8_t rank;
-    uint8_t row_rank;
+    uint8_t rows;     /* dimensions that make up a row, of its reductions */
+    uint8_t is_apart; /* these are not the last ones */
     uint8_t is_fused; /* its members may be steps of one program */
     uint8_t is_gone;  /* joined with another */
     uint16_t first, last;

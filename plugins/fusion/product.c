@@ -53,7 +53,7 @@ void fu_attach_products_locked(struct fu_window *window)
         if (index == FU_WINDOW)
             continue;
         group = &window->groups[index];
-        if (group->product || group->row_rank || group->rank != value->rank ||
+        if (group->product || group->rows || group->rank != value->rank ||
             memcmp(group->shape, value->shape, value->rank * sizeof(int64_t)) !=
                 0)
             continue;

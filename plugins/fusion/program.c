@@ -32,10 +32,10 @@ static void spread(const struct fu_group *group, const struct fu_item *item,
 static int is_row_shape(const struct fu_group *group, const int64_t *shape,
                         uint32_t rank)
 {
-    for (uint32_t i = 0; i < group->row_rank && i < rank; i++)
-        if (shape[rank - 1 - i] != 1)
+    for (uint32_t i = 0; i < rank; i++)
+        if (fu_has_dim(group->rows, i) && shape[rank - 1 - i] != 1)
             return 0;
-    return group->row_rank != 0;
+    return group->rows != 0;
 }
 
 /* The register of an input; a new one if it is not there yet. */
@@ -304,15 +304,47 @@ static void drop_dimension(struct fu_program *p, int64_t *shape, uint32_t *rank,
     --*rank;
 }
 
+static void reorder(int64_t *numbers, const uint8_t *from, uint32_t rank)
+{
+    int64_t before[HOB_MAX_RANK];
+
+    memcpy(before, numbers, rank * sizeof(int64_t));
+    for (uint32_t i = 0; i < rank; i++)
+        numbers[i] = before[from[i]];
+}
+
+/* Dimensions of rows come last. Returns how many these are. */
+static uint32_t put_rows_last(const struct fu_group *group,
+                              struct fu_program *p)
+{
+    uint8_t from[HOB_MAX_RANK];
+    uint32_t count = 0, rows;
+
+    for (uint32_t is_row = 0; is_row < 2; is_row++) {
+        rows = count;
+        for (uint32_t i = 0; i < group->rank; i++)
+            if ((uint32_t)fu_has_dim(group->rows, group->rank - 1 - i) ==
+                is_row)
+                from[count++] = (uint8_t)i;
+    }
+    reorder(p->run.shape, from, count);
+    for (uint32_t i = 0; i < p->program.input_count; i++)
+        reorder(p->ins[i].strides, from, count);
+    for (uint32_t i = 0; i < p->program.output_count; i++)
+        reorder(p->outs[i].strides, from, count);
+    return count - rows;
+}
+
 /* As few dimensions as will do, so that layouts that are alike share a
  * program: sizes of 1 go, and neighbours that all operands take as one. */
 static void collapse(const struct fu_group *group, struct fu_program *p)
 {
     int64_t *shape = p->run.shape;
     uint32_t rank = group->rank;
-    uint32_t rows = group->row_rank;
+    uint32_t rows;
 
     memcpy(shape, group->shape, rank * sizeof(int64_t));
+    rows = put_rows_last(group, p);
     for (uint32_t at = rank; at-- > 0;) {
         const int in_row = at >= rank - rows;
 

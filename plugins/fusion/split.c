@@ -56,7 +56,7 @@ static void look_for_rows(struct fu_window *window, uint32_t index)
         has_rows |=
             window->items[at].is_row || window->items[at].class == FU_BODY;
     if (!has_rows)
-        group->row_rank = 0;
+        group->rows = 0;
 }
 
 /* Make the later half of group INDEX one of its own: what it reads of the

@@ -277,7 +277,7 @@ static int join_keys(struct fu_group *reader, const struct fu_group *maker,
 
 static int is_plain(const struct fu_group *group)
 {
-    return group->is_fused && !group->is_gone && !group->row_rank &&
+    return group->is_fused && !group->is_gone && !group->rows &&
            group->rank && group->count <= MOST;
 }
 

@@ -4,6 +4,7 @@
 set -u
 
 hob=$HOB_TEST_BUILDDIR/../tools/hob
+sdk=$HOB_TEST_BUILDDIR/../ext-sdk/hob-sdk
 mock=$HOB_TEST_BUILDDIR/mock/.libs/mock_extension.so
 # Out of reach of other users, or the loader would not trust it.
 work=$(mktemp -d) || exit 99
@@ -119,6 +120,21 @@ for command in "doctor x" "plugins x" "why" "why a b" "devices x" "ops a b" "ops
     try 2 $command
     err_has "^usage: hob "
 done
+
+# What cannot be written is no success.
+if [ -c /dev/full ]; then
+    for command in "$hob --help" "$hob config" "$hob plugins --json" \
+        "$sdk --version" "$sdk check --version" "$sdk gen --help"; do
+        if $command >/dev/full 2>"$work/err"; then
+            fail "  $command to a full disk"
+        fi
+        : >"$work/out"
+        err_has "cannot write all of the output"
+    done
+else
+    skipped=$((skipped + 1))
+    echo "skipped: there is no /dev/full"
+fi
 
 # ---- plugins and why ----
 
@@ -373,7 +389,6 @@ fi
 
 # ---- packages ----
 
-sdk=$HOB_TEST_BUILDDIR/../ext-sdk/hob-sdk
 pack()
 {
     "$sdk" pack "$@" >"$work/out" 2>"$work/err"
@@ -563,6 +578,12 @@ unset HOB_PLUGIN_PATH
 cp "$work/ext"/*.so "$work/plain.so"
 try 2 install --user "$work/plain.so"
 err_has "plain.so: this is a library: give its folder, or its manifest"
+mkdir "$work/gone"
+(
+    cd "$work/gone" && rmdir "$work/gone" &&
+        "$hob" install --user ../ext >"$work/out" 2>"$work/err"
+)
+err_has "../ext/mock.json: its full path cannot be found out"
 try 0 plugins --json
 out_has '"time_ns":[[:space:]]*1[0-9]\{18\}'
 try 0 disable --user mock --json
