@@ -475,7 +475,7 @@ START_TEST(test_fusion_refuses_bad_options)
 {
     static const char *const specs[] = {
         "fusion{depth=x}(flex)",  "fusion{depth=-1}(flex)",
-        "fusion{depth=-0}(flex)", "fusion{depth=5 5}(flex)",
+        "fusion{depth=-0}(flex)", "fusion{depth=5 6}(flex)",
         "fusion{depth=}(flex)",   "fusion{depth=5x}(flex)",
         "fusion{bytes=-1}(flex)", "fusion{bytes=1g}(flex)"};
     hob_error error = HOB_ERROR_INIT;
