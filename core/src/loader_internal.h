@@ -104,9 +104,10 @@ HOB_MUST_CHECK hob_status hob__discover(struct hob__discovery *discovery,
 /* Free what DISCOVERY owns, manifests that nobody took included. */
 void hob__discovery_release(struct hob__discovery *discovery);
 
-/* The places of DISC-2 to DISC-8, in discovery_places.c. */
-hob_status hob__discover_places(struct hob__discovery *discovery,
-                                hob_error *error);
+/* The places of DISC-2 to DISC-8, in discovery_places.c. Fails with
+ * HOB_ERR_MEMORY. */
+HOB_MUST_CHECK hob_status
+hob__discover_places(struct hob__discovery *discovery);
 
 /* Read the folder DIR. IS_NAMED: somebody asked for it by name. IS_USER: it is
  * a user's own. */
