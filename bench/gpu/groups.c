@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * groups.c - groups with a softmax, a norm or a view in them, on a device as it
- * is and under fusion: groups DEVICE [CASE...].
+ * groups.c - groups with a softmax, a norm, a view or sums of columns in them,
+ * on a device as it is and under fusion: groups DEVICE [CASE...].
  *
  * Results are compared at first. Bytes are those that have to be read and
  * written if nothing in between is, so TB/s is to be seen beside that of neg,
@@ -81,6 +81,68 @@ static void turned(hob_scope *scope, hob_tensor *const *in, hob_tensor **out)
         hob_add(scope, hob_move(scope, y), hob_swap_dims(scope, in[1], 0, 1));
 }
 
+/* The gradients of a relu and of the bias before it. */
+static void bias(hob_scope *scope, hob_tensor *const *in, hob_tensor **out)
+{
+    out[0] = hob_relu_backward(scope, in[0], in[1]);
+    out[1] = hob_sum_dim(scope, out[0], 0);
+}
+
+static void columns(hob_scope *scope, hob_tensor *const *in, hob_tensor **out)
+{
+    out[0] = hob_sum_dim(scope, hob_mul(scope, in[0], in[1]), 0);
+}
+
+/* Of images, as many as there are rows: what a norm of batches needs. */
+static void channels(hob_scope *scope, hob_tensor *const *in, hob_tensor **out)
+{
+    const int64_t *sizes = hob_tensor_shape(in[0]);
+    const int64_t shape[] = {sizes[0], 64, sizes[1] / 64}, dims[] = {0, 2};
+    hob_tensor *x = hob_reshape(scope, in[0], shape, 3);
+    hob_tensor *y = hob_reshape(scope, in[1], shape, 3);
+
+    out[0] = hob_sum_dims(scope, hob_mul(scope, x, y), dims, 2);
+    out[1] = hob_sum_dims(scope, y, dims, 2);
+}
+
+/* What a projection gives, as heads. */
+static void heads(hob_scope *scope, hob_tensor *const *in, hob_tensor **out)
+{
+    const int64_t *sizes = hob_tensor_shape(in[0]);
+    const int64_t shape[] = {sizes[0], 16, sizes[1] / 16}, order[] = {1, 0, 2};
+    hob_tensor *y = hob_reshape(scope, hob_add(scope, in[0], in[2]), shape, 3);
+
+    out[0] =
+        hob_mul_scalar(scope, hob_permute(scope, y, order, 3), hob_f64(0.125));
+}
+
+/* And back. */
+static void merge(hob_scope *scope, hob_tensor *const *in, hob_tensor **out)
+{
+    const int64_t *sizes = hob_tensor_shape(in[0]);
+    const int64_t shape[] = {16, sizes[0], sizes[1] / 16}, order[] = {1, 0, 2};
+    hob_tensor *y = hob_neg(scope, hob_reshape(scope, in[0], shape, 3));
+
+    y = hob_reshape(scope, hob_permute(scope, y, order, 3), sizes, 2);
+    out[0] = hob_add(scope, y, in[1]);
+}
+
+static void range(hob_scope *scope, hob_tensor *const *in, hob_tensor **out)
+{
+    const int64_t *sizes = hob_tensor_shape(in[0]);
+    const int64_t first[] = {0, 0}, last[] = {sizes[0], sizes[1] / 2};
+    hob_tensor *y = hob_mul(scope, in[0], in[1]);
+
+    y = hob_slice(scope, y, first, 2, last, 2, NULL, 0);
+    out[0] = hob_neg(scope, hob_move(scope, y));
+}
+
+/* Columns less their mean: each element is read twice. */
+static void centred(hob_scope *scope, hob_tensor *const *in, hob_tensor **out)
+{
+    out[0] = hob_sub(scope, in[0], hob_mean_dim(scope, in[0], 0));
+}
+
 static const struct group groups[] = {
     {"neg", one, 2, 1},
     {"residual add, layer norm", residual, 4, 2},
@@ -88,6 +150,13 @@ static const struct group groups[] = {
     {"rms norm times silu", rms_gate, 3, 1},
     {"scale, add, softmax", masked, 3, 1},
     {"relu, turn, add", turned, 3, 1},
+    {"relu's gradient, bias", bias, 3, 2},
+    {"mul, sum of columns", columns, 2, 1},
+    {"sums of channels", channels, 2, 2},
+    {"columns less their mean", centred, 3, 1},
+    {"bias, heads, scale", heads, 2, 1},
+    {"neg, heads joined, add", merge, 3, 1},
+    {"mul, half, neg", range, 2, 1},
 };
 enum { GROUPS = sizeof(groups) / sizeof(groups[0]) };
 
@@ -224,7 +293,8 @@ int main(int argc, char **argv)
         for (int d = 0; d < 2; d++)
             for (int s = 0; s < SHAPES; s++)
                 if (timing_is_asked_for(groups[g].name, argc, argv))
-                    failed |= measure(root, devices, &groups[g], shapes[s], dtypes[d]);
+                    failed |= measure(root, devices, &groups[g], shapes[s],
+                                      dtypes[d]);
     hob_scope_close(root);
     hob_device_unref(devices[0]);
     hob_device_unref(devices[1]);

@@ -27,6 +27,7 @@ void flex_reduction_init(struct flex_reduction *reduction,
         reduction->acc_dtype = is_float ? HOB_DTYPE_F64 : HOB_DTYPE_U64;
     reduction->acc_size = hob_dtype_size(reduction->acc_dtype);
     reduction->combine = kernels->fold_rows[kind][reduction->acc_dtype];
+    reduction->join = kernels->fold[kind][reduction->acc_dtype];
     reduction->finish = kernels->cast[out_dtype][reduction->acc_dtype];
 }
 

@@ -18,6 +18,7 @@ struct flex_reduction {
     flex_fold_fn fold;         /* elements to an accumulator */
     flex_fold_rows_fn rows;    /* elements to many accumulators */
     flex_fold_rows_fn combine; /* accumulators to accumulators */
+    flex_fold_fn join;         /* accumulators to one */
     flex_cast_fn load;         /* f16, bf16 to f32, or NULL */
     flex_cast_fn finish;       /* accumulators to results */
     enum flex_fold kind;

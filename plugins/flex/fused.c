@@ -154,25 +154,22 @@ static int lies_over_input(const struct hob_fused_program *program,
 
 /* NULL: none fits. */
 static const struct fused_plan *choose_plan(const struct fused_kernel *kernel,
+                                            const struct fused_order *order,
                                             const struct hob_fused_run *run)
 {
-    const struct hob_fused_program *program = &kernel->program;
-    const uint32_t outer = (uint32_t)program->rank - program->row_rank;
-    int64_t rows = 1, n = 1;
+    const int64_t rows = order->way == FUSED_BY_COLUMNS
+                             ? flex_least(order->rows, FUSED_COLUMNS)
+                             : 1;
     uint32_t flags = 0;
 
     if (kernel->plans[0]->pass_count == 1)
         return kernel->plans[0];
-    for (uint32_t i = 0; i < program->rank; i++)
-        *(i < outer ? &rows : &n) *= run->shape[i];
-    if (lies_over_input(program, run))
+    if (lies_over_input(&kernel->program, run))
         flags |= FUSED_LATE;
-    if (fused_is_columns(program, run))
-        n *= flex_least(rows, FUSED_COLUMNS);
-    else if (fused_is_long(rows, n))
-        flags |= FUSED_AGAIN;
-    if (kernel->plans[flags] && kernel->plans[flags]->kept_bytes * (uint64_t)n >
-                                    kernel->device->l2_bytes / 2)
+    if (order->way == FUSED_BY_ALL ||
+        (kernel->plans[flags] &&
+         kernel->plans[flags]->kept_bytes * (uint64_t)(rows * order->n) >
+             kernel->device->l2_bytes / 2))
         flags |= FUSED_AGAIN;
     return kernel->plans[flags];
 }
@@ -195,14 +192,16 @@ static hob_status fused_run_product(void *instance, void *opened,
                                     char **out_message)
 {
     const struct fused_kernel *kernel = opened;
-    const struct fused_plan *plan = choose_plan(kernel, run);
+    const struct fused_plan *plan = kernel->plans[0];
+    struct fused_order order;
     struct fused_job job;
     hob_status st;
 
     *out_message = NULL;
-    if (!plan || kernel->program.row_rank)
+    if (kernel->program.row_rank)
         return HOB_ERR_UNSUPPORTED;
-    st = fused_job_init(&job, kernel, plan, run);
+    fused_order_init(&order, kernel, run);
+    st = fused_job_init(&job, kernel, plan, &order, run);
     if (!st)
         st = fused_product(&job, kernel, run, product);
     if (!st || st == HOB_ERR_UNSUPPORTED)
@@ -215,14 +214,17 @@ static hob_status fused_run_kernel(void *instance, void *opened,
                                    char **out_message)
 {
     const struct fused_kernel *kernel = opened;
-    const struct fused_plan *plan = choose_plan(kernel, run);
+    const struct fused_plan *plan;
+    struct fused_order order;
     struct fused_job job;
     hob_status st;
 
     *out_message = NULL;
+    fused_order_init(&order, kernel, run);
+    plan = choose_plan(kernel, &order, run);
     if (!plan)
         return HOB_ERR_UNSUPPORTED;
-    st = fused_job_init(&job, kernel, plan, run);
+    st = fused_job_init(&job, kernel, plan, &order, run);
     if (st)
         return st;
     st = fused_run(&job);
@@ -248,6 +250,17 @@ static uint32_t fused_body_cost(void *instance, uint32_t op, uint32_t dtype,
                : HOB_FUSED_NEVER;
 }
 
+/* Blocks of columns are as good as those of rows, and threads share both. */
+static uint32_t fused_apart_cost(void *instance, uint32_t op, uint32_t dtype,
+                                 const int64_t *parts)
+{
+    (void)instance;
+    (void)op;
+    (void)dtype;
+    (void)parts;
+    return 0;
+}
+
 const struct hob_fused_compute flex_fused_compute = {
     .struct_size = sizeof(flex_fused_compute),
     .version = HOB_FUSED_COMPUTE_VERSION,
@@ -257,4 +270,5 @@ const struct hob_fused_compute flex_fused_compute = {
     .run = fused_run_kernel,
     .run_product = fused_run_product,
     .body_cost = fused_body_cost,
+    .apart_cost = fused_apart_cost,
 };

@@ -4,12 +4,17 @@
  *
  *   fused.c        the interface's functions
  *   fused_ops.c    what flex knows of an op: its kernel, its operands
- *   fused_plan.c   a program as passes of instructions over values
+ *   fused_plan.c   a program as passes over values
+ *   fused_emit.c   the instructions of a pass
  *   fused_chain.c  cheap steps as one instruction
  *   fused_slots.c  where values lie in a thread's arena
- *   fused_job.c    one run: operands as loops, sizes of blocks, scalars
+ *   fused_order.c  one run: the order of its elements
+ *   fused_job.c    operands as loops, sizes of blocks, scalars
  *   fused_block.c  instructions run on one block
- *   fused_run.c    blocks and rows on the host's threads
+ *   fused_fold.c   of them reductions
+ *   fused_rows.c   values of rows, before and after blocks
+ *   fused_run.c    blocks, rows and columns on the host's threads
+ *   fused_shared.c rows whose passes all threads share
  *   fused_product.c a product finished while its parts are in the cache
  *
  * A program is run a block of elements at a time: a *pass* goes through all
@@ -47,9 +52,9 @@ enum {
     FUSED_ARENA = 1 << 17,
     FUSED_NEAR = 20 << 10,
     FUSED_BLOCK_LEAST = 64,
-    FUSED_LONG = 1 << 18, /* elements of a long row */
-    FUSED_GROUP = 128,    /* rows of a block at most */
-    FUSED_COLUMNS = 2048  /* the same of columns */
+    FUSED_PIECE = 1 << 17, /* of a thread at least, in elements of an add */
+    FUSED_GROUP = 128,     /* rows of a block at most */
+    FUSED_COLUMNS = 2048   /* the same of columns */
 };
 
 /* ---- ops ---- */
@@ -213,8 +218,9 @@ struct fused_plan {
 };
 
 enum fused_plan_flags {
-    FUSED_AGAIN = 1, /* compute again what an earlier pass has computed */
-    FUSED_LATE = 2,  /* store all outputs in the last pass */
+    FUSED_AGAIN =
+        1,          /* compute again what an earlier pass has, if it is cheap */
+    FUSED_LATE = 2, /* store all outputs in the last pass */
     FUSED_PLANS = 4
 };
 
@@ -237,6 +243,28 @@ struct fused_kernel {
 };
 
 /* ---- runs ---- */
+
+enum fused_way {
+    FUSED_BY_ELEMENTS, /* without rows */
+    FUSED_BY_ROWS,     /* some, one or a part of one in a block */
+    FUSED_BY_COLUMNS,  /* the same place of some rows in a block, or such places
+                        */
+    FUSED_BY_ALL       /* all threads share each pass of all rows */
+};
+
+/* How a run goes through its elements: by what dimensions, the last one first.
+ * Rows are BATCHES of some that lie side by side, and have OUTER parts that lie
+ * further apart than these, each of INNER elements that do not: their order is
+ * [batch, outer part, row of the batch, inner element]. */
+struct fused_order {
+    int64_t rows, n; /* of the space; without rows 1 */
+    int64_t batches, outer, inner;
+    uint8_t way; /* enum fused_way */
+    uint8_t from[HOB_MAX_RANK];
+    uint8_t flip[HOB_MAX_RANK]; /* gone through from its end */
+    uint32_t rank;
+    int64_t shape[HOB_MAX_RANK];
+};
 
 enum fused_walk {
     FUSED_DENSE,   /* one element after the other */
@@ -276,12 +304,15 @@ struct fused_job {
     uint64_t cells[FUSED_CELLS];
     double powers[FUSED_CELLS];
     struct flex_link links[FUSED_LINKS];
-    int64_t count;  /* elements of the space */
-    int64_t rows;   /* without reductions 1 */
-    int64_t n;      /* elements of a row */
+    int64_t count;                 /* elements of the space */
+    int64_t rows;                  /* without reductions 1 */
+    int64_t n;                     /* elements of a row */
+    int64_t batches, outer, inner; /* see struct fused_order */
+    int64_t side;                  /* rows of a batch */
+    int64_t lanes;  /* accumulators of a row by all threads: INNER, if few */
     int64_t block;  /* elements at most */
     int64_t group;  /* rows of a block; 0: a row has several blocks */
-    int64_t places; /* of columns: elements of each row in a block */
+    int64_t places; /* parts of each row in a block, if that has all of GROUP */
     int64_t pitch;  /* rows that there is room for */
     int64_t limit;  /* elements of a filled slot */
     int64_t row;    /* blocks end at multiples of it; 0: anywhere */
@@ -292,29 +323,26 @@ struct fused_job {
     uint64_t kept_at;    /* in the arena; beyond it: scratch of its own */
     uint64_t rows_at;    /* in the arena */
     uint64_t kept_bytes; /* of scratch */
+    char *kept;          /* of all threads; or NULL: each has its own */
     int32_t failed;      /* set from any thread */
-    uint8_t has_rows;
-    uint8_t skips;      /* an input does */
-    uint8_t is_long;    /* threads share the passes of a row */
-    uint8_t is_columns; /* neighbours are in neighbouring rows */
+    struct {             /* of a run by all threads: what one thread adds up */
+        int64_t outer, rows, inner;
+    } piece;
+    uint8_t way;   /* enum fused_way */
+    uint8_t skips; /* an input does */
 };
 
-/* Whether ROWS rows of N elements are few and long. Then plans must keep
- * nothing. */
-static inline int fused_is_long(int64_t rows, int64_t n)
-{
-    return rows <= FUSED_BLOCK_LEAST && n >= FUSED_LONG;
-}
+/* The order of RUN. */
+void fused_order_init(struct fused_order *order,
+                      const struct fused_kernel *kernel,
+                      const struct hob_fused_run *run);
 
-/* Whether neighbouring elements are those of neighbouring rows. */
-int fused_is_columns(const struct hob_fused_program *program,
-                     const struct hob_fused_run *run);
-
-/* Describe a run of PLAN; HOB_ERR_UNSUPPORTED if its blocks would be too
- * small. */
+/* Describe a run of PLAN, which must keep only what is dear if ORDER is by all
+ * threads; HOB_ERR_UNSUPPORTED if its blocks would be too small. */
 hob_status fused_job_init(struct fused_job *job,
                           const struct fused_kernel *kernel,
                           const struct fused_plan *plan,
+                          const struct fused_order *order,
                           const struct hob_fused_run *run);
 
 /* What a thread has of a run. */
@@ -322,7 +350,8 @@ struct fused_thread {
     const struct fused_job *job;
     char *rows; /* values and accumulators of rows */
     char *kept;
-    union flex_cell *partials; /* of folds, where not at rows; or NULL */
+    union flex_cell *partials; /* of folds, where not at rows; or NULL: PITCH
+                                  times LANES for each */
     uint64_t kept_bytes;       /* of scratch; 0: in the arena */
     int64_t keys[HOB_FUSED_MAX_INPUTS]; /* see fused_block.c */
     int64_t held[HOB_FUSED_MAX_INPUTS];
@@ -343,13 +372,15 @@ void fused_fetch(struct fused_thread *thread, uint32_t inputs, int64_t first,
                  int64_t n);
 /* Let what is kept be that of a block at element AT of the row. */
 void fused_kept(struct fused_thread *thread, int64_t at);
-/* The instructions FIRST .. END - 1 on N elements, which for folds are rows of
- * ROW elements, or of columns so many places of ROW rows; JOINS: more of the
- * row or rows before. */
+/* What a block has of rows, for instructions that go along them: ROW elements
+ * of each of ROWS ones, from number FIRST on where partials are kept of all;
+ * and then again so many, as often as there are elements. JOINS: more of what
+ * was before. */
 struct fused_rows_part {
-    int64_t row;
+    int64_t row, rows, first;
     int joins;
 };
+/* The instructions FIRST .. END - 1 on N elements. */
 void fused_instructions(struct fused_thread *thread, uint32_t first,
                         uint32_t end, int64_t n,
                         const struct fused_rows_part *part);
@@ -359,7 +390,37 @@ void fused_targets(struct fused_thread *thread, const struct fused_pass *pass,
 void fused_store(struct fused_thread *thread, const struct fused_pass *pass,
                  int64_t first, int64_t n);
 
+/* fused_fold.c: the fold of MADE on such a block. */
+void fused_fold_block(struct fused_thread *thread,
+                      const struct fused_instruction *made, int64_t n,
+                      const struct fused_rows_part *part);
+
+/* ---- fused_rows.c: values of rows ---- */
+
+/* ROW operands of COUNT rows from FIRST on to their values, or back. */
+void fused_rows_load(struct fused_thread *thread, int64_t first, int64_t count);
+void fused_rows_store(struct fused_thread *thread, int64_t first,
+                      int64_t count);
+/* Values of COUNT rows, those FIRST .. END - 1 of plan->expanded, for each
+ * element of a block of theirs, which begins at row AT of the thread's. */
+void fused_rows_expand(struct fused_thread *thread, uint32_t first,
+                       uint32_t end, int64_t at, int64_t count);
+/* What pass P begins with: values of COUNT rows. */
+void fused_pass_begin(struct fused_thread *thread, uint32_t p, int64_t count);
+/* What the folds of pass P have of COUNT rows from AT on of the thread's, as
+ * their results. */
+void fused_pass_end(struct fused_thread *thread, uint32_t p, int64_t at,
+                    int64_t count);
+
+/* ---- runs as a whole ---- */
+
+/* Elements FIRST .. LAST - 1 through one pass, by blocks: PART goes on. */
+void fused_blocks(struct fused_thread *thread, const struct fused_pass *pass,
+                  int64_t first, int64_t last, struct fused_rows_part *part);
+
 hob_status fused_run(struct fused_job *job);
+/* The same of a run by all threads. */
+hob_status fused_run_shared(struct fused_job *job);
 
 /* Elements FIRST .. LAST - 1 of a job without rows, by blocks. */
 void fused_elements(struct fused_thread *thread, int64_t first, int64_t last);

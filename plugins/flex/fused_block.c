@@ -86,8 +86,8 @@ hob_status fused_thread_begin(struct fused_thread *thread,
     thread->job = job;
     thread->partials = NULL;
     thread->rows = rows ? rows : thread->arena + job->rows_at;
-    thread->kept = thread->arena + job->kept_at;
-    thread->kept_bytes = job->kept_bytes;
+    thread->kept = job->kept ? job->kept : thread->arena + job->kept_at;
+    thread->kept_bytes = job->kept ? 0 : job->kept_bytes;
     if (thread->kept_bytes) {
         thread->kept = flex_scratch_take(job->device, thread->kept_bytes);
         if (!thread->kept) {
@@ -276,58 +276,6 @@ static void run_cast(struct fused_thread *thread,
     job->device->kernels->load_f32[made->round](out, narrow, n);
 }
 
-/* N elements, the same places of part->row rows one after the other, to these
- * rows' accumulators. */
-static void fold_columns(const struct fused_fold *fold, char *acc,
-                         const char *in, int64_t n, int64_t size,
-                         const struct fused_rows_part *part)
-{
-    const struct flex_reduction *is = &fold->is;
-    int64_t places = n / part->row;
-    union flex_cell none;
-
-    if (!part->joins &&
-        (is->kind == FLEX_FOLD_MAX || is->kind == FLEX_FOLD_MIN)) {
-        memcpy(acc, in, (size_t)(part->row * size));
-        in += part->row * size;
-        places--;
-    } else if (!part->joins) {
-        flex_reduction_identity(is, &none);
-        flex_copy_strided(acc, 1, &none, 0, part->row, is->acc_size);
-    }
-    if (places)
-        is->rows(acc, in, part->row, places, part->row);
-}
-
-static void run_fold(struct fused_thread *thread,
-                     const struct fused_instruction *made, int64_t n,
-                     const struct fused_rows_part *part)
-{
-    const struct fused_job *job = thread->job;
-    const struct fused_fold *fold = &job->plan->folds[made->fold];
-    const struct fused_value *value = &job->plan->values[made->args[0]];
-    const char *in = thread->at[made->args[0]];
-    char *acc = thread->partials
-                    ? (char *)&thread->partials[made->fold]
-                    : thread->rows + fold->offset * (uint64_t)job->pitch;
-    union flex_cell cell;
-
-    if (job->is_columns) {
-        fold_columns(fold, acc, in, n, value->size, part);
-        return;
-    }
-    if (part->joins) {
-        fold->is.fold(&cell, in, n);
-        fold->is.combine(acc, &cell, 0, 1, 1);
-        return;
-    }
-    for (int64_t i = 0; i < n; i += part->row) {
-        fold->is.fold(acc, in, part->row);
-        acc += fold->is.acc_size;
-        in += part->row * value->size;
-    }
-}
-
 void fused_instructions(struct fused_thread *thread, uint32_t first,
                         uint32_t end, int64_t n,
                         const struct fused_rows_part *part)
@@ -345,7 +293,7 @@ void fused_instructions(struct fused_thread *thread, uint32_t first,
             run_cast(thread, made, n);
             break;
         case FUSED_DO_FOLD:
-            run_fold(thread, made, n, part);
+            fused_fold_block(thread, made, n, part);
             break;
         case FUSED_DO_ALONG:
             run_along(thread, made, n, part->row);

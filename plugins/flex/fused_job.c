@@ -14,70 +14,21 @@ enum {
     ROW_BLOCK = 4096,    /* elements of a block that is rows */
     ROWS_AREA = 8 << 10, /* bytes for values of rows */
     COLUMNS_AREA = 36 << 10,
-    COLUMNS_FEW = 8 /* rows one by one are as good */
+    /* Of rows that threads share: a piece has FOLDED rows at most, whose
+     * accumulators stay near, and adds up from ADDED_LEAST elements, or its
+     * accumulators would be too many, to ADDED_MOST, or its error would grow.
+     */
+    LONG_PIECE = 1 << 15,
+    FOLDED = 4096,
+    LANES = 128, /* elements of a row's part that are added apart at most */
+    ADDED_LEAST = 128,
+    ADDED_MOST = 4096,
+    PIECES_MANY = 64 /* without cutting rows */
 };
 
-/* The space as operands' loops see it. */
-struct space {
-    uint32_t rank;
-    int64_t shape[HOB_MAX_RANK];
-    uint8_t from[HOB_MAX_RANK]; /* dimension of the run */
-    uint8_t flip[HOB_MAX_RANK]; /* gone through from its end */
-};
-
-/* ---- the space ---- */
-
-static void space_plain(struct space *space, const int64_t *shape,
-                        uint32_t rank)
-{
-    space->rank = rank;
-    for (uint32_t i = 0; i < rank; i++) {
-        space->shape[i] = shape[i];
-        space->from[i] = (uint8_t)i;
-        space->flip[i] = 0;
-    }
-}
-
-/* The same place of all rows comes first, then the next place. */
-static void space_columns(struct space *space, const int64_t *shape,
-                          uint32_t rank, uint32_t row_rank)
-{
-    const uint32_t outer = rank - row_rank;
-
-    space->rank = rank;
-    for (uint32_t i = 0; i < rank; i++) {
-        space->from[i] = (uint8_t)(i < row_rank ? outer + i : i - row_rank);
-        space->shape[i] = shape[space->from[i]];
-        space->flip[i] = 0;
-    }
-}
-
-/* Elements are independent of each other: go through them as STRIDES, an
- * output's, lie in memory. */
-static void space_ordered(struct space *space, const int64_t *shape,
-                          const int64_t *strides, uint32_t rank)
-{
-    space->rank = 0;
-    for (uint32_t i = 0; i < rank; i++) {
-        const int64_t stride = flex_magnitude(strides[i]);
-        uint32_t at = space->rank;
-
-        if (shape[i] == 1)
-            continue;
-        for (; at > 0 && flex_magnitude(strides[space->from[at - 1]]) < stride;
-             at--)
-            space->from[at] = space->from[at - 1];
-        space->from[at] = (uint8_t)i;
-        space->rank++;
-    }
-    for (uint32_t i = 0; i < space->rank; i++) {
-        space->shape[i] = shape[space->from[i]];
-        space->flip[i] = strides[space->from[i]] < 0;
-    }
-}
-
-/* SPACE as OPERAND lies in it. */
-static void operand_loop(struct flex_loop *loop, const struct space *space,
+/* OPERAND as ORDER goes through it. */
+static void operand_loop(struct flex_loop *loop,
+                         const struct fused_order *order,
                          const struct hob_fused_operand *operand,
                          uint32_t dtype)
 {
@@ -86,16 +37,31 @@ static void operand_loop(struct flex_loop *loop, const struct space *space,
     char *data = operand->data;
 
     view.dtype = (uint8_t)dtype;
-    view.rank = (uint8_t)space->rank;
-    for (uint32_t i = 0; i < space->rank; i++) {
-        const int64_t stride = operand->strides[space->from[i]];
+    view.rank = (uint8_t)order->rank;
+    for (uint32_t i = 0; i < order->rank; i++) {
+        const int64_t stride = operand->strides[order->from[i]];
 
-        view.shape[i] = space->shape[i];
-        view.strides[i] = space->flip[i] ? -stride : stride;
-        if (space->flip[i])
-            data += (space->shape[i] - 1) * stride * size;
+        view.shape[i] = order->shape[i];
+        view.strides[i] = order->flip[i] ? -stride : stride;
+        if (order->flip[i])
+            data += (order->shape[i] - 1) * stride * size;
     }
     view.data = data;
+    flex_loop_init(loop, &view);
+}
+
+/* ROW OPERAND over the first RANK dimensions of a run, its rows. */
+static void row_loop(struct flex_loop *loop, const struct hob_fused_run *run,
+                     const struct hob_fused_operand *operand, uint32_t rank,
+                     uint32_t dtype)
+{
+    struct hob_view view;
+
+    view.dtype = (uint8_t)dtype;
+    view.rank = (uint8_t)rank;
+    view.data = operand->data;
+    memcpy(view.shape, run->shape, rank * sizeof(int64_t));
+    memcpy(view.strides, operand->strides, rank * sizeof(int64_t));
     flex_loop_init(loop, &view);
 }
 
@@ -121,7 +87,7 @@ static int is_vector(const struct fused_job *job,
 
 static void init_inputs(struct fused_job *job,
                         const struct hob_fused_program *program,
-                        const struct space *space, const struct space *outer,
+                        const struct fused_order *order,
                         const struct hob_fused_run *run)
 {
     const struct flex_kernels *kernels = job->device->kernels;
@@ -136,13 +102,16 @@ static void init_inputs(struct fused_job *job,
         in->skips = 0;
         in->dtype = (uint8_t)dtype;
         in->load = kernels->load_f32[dtype];
-        operand_loop(&in->loop, in->is_row ? outer : space, &run->inputs[i],
-                     dtype);
+        if (in->is_row)
+            row_loop(&in->loop, run, &run->inputs[i],
+                     (uint32_t)program->rank - program->row_rank, dtype);
+        else
+            operand_loop(&in->loop, order, &run->inputs[i], dtype);
         in->walk = (uint8_t)walk_of(&in->loop);
         if (job->plan->vectors >> i & 1 && is_vector(job, in))
             in->walk = FUSED_VECTOR;
         in->vector = in->loop.data;
-        if (in->walk == FUSED_STRIDED && !job->has_rows)
+        if (in->walk == FUSED_STRIDED && job->way == FUSED_BY_ELEMENTS)
             in->skips = (uint8_t)flex_loop_is_parted(&in->loop);
         job->skips |= in->skips;
         if (in->is_row || in->walk == FUSED_VECTOR ||
@@ -170,7 +139,7 @@ static uint32_t lies_over(const struct hob_fused_program *program,
 
 static void init_outputs(struct fused_job *job,
                          const struct hob_fused_program *program,
-                         const struct space *space, const struct space *outer,
+                         const struct fused_order *order,
                          const struct hob_fused_run *run)
 {
     const struct fused_plan *plan = job->plan;
@@ -182,8 +151,11 @@ static void init_outputs(struct fused_job *job,
 
         out->dtype = plan->outputs[i].dtype;
         out->store = job->device->kernels->store_f32[out->dtype];
-        operand_loop(&out->loop, plan->outputs[i].is_row ? outer : space,
-                     &run->outputs[i], out->dtype);
+        if (plan->outputs[i].is_row)
+            row_loop(&out->loop, run, &run->outputs[i],
+                     (uint32_t)program->rank - program->row_rank, out->dtype);
+        else
+            operand_loop(&out->loop, order, &run->outputs[i], out->dtype);
         out->is_dense = walk_of(&out->loop) == FUSED_DENSE;
         bytes += (uint64_t)out->loop.count * out->loop.size;
     }
@@ -272,10 +244,7 @@ static void init_rows(struct fused_job *job)
     } else {
         job->block = near_block(job->slot_bytes, ROW_BLOCK);
     }
-    if (job->is_long)
-        job->pitch = flex_round_up(job->rows, 8);
-    else
-        job->pitch = flex_round_up(job->group ? job->group : 1, 8);
+    job->pitch = flex_round_up(job->group ? job->group : 1, 8);
 }
 
 /* Rows whose elements are far apart, but near those of the next row: blocks
@@ -296,15 +265,58 @@ static void init_columns(struct fused_job *job)
     job->pitch = flex_round_up(job->group, 8);
 }
 
+/* Rows that all threads share: blocks are as many rows as there is room for,
+ * of all of them some outer parts, or parts of one row. */
+static void init_shared(struct fused_job *job)
+{
+    const int64_t most = near_block(job->slot_bytes, ROW_BLOCK);
+    const int64_t piece = FUSED_PIECE / (1 + job->plan->cost);
+    int64_t room, others;
+
+    if (job->inner <= LANES)
+        job->lanes = job->inner;
+    job->block = most;
+    if (job->inner <= most) {
+        const int64_t fit =
+            flex_least(flex_least(most / job->inner, FUSED_COLUMNS), job->side);
+
+        job->group = flex_divide_up(job->side, flex_divide_up(job->side, fit));
+        if (job->inner == 1) /* lines of the cache as a whole */
+            job->group = flex_least(flex_round_up(job->group, 16), fit);
+        if (job->group == job->side)
+            job->places =
+                flex_clamp(most / (job->side * job->inner), 1, job->outer);
+        job->block = flex_round_up(job->group * job->places * job->inner,
+                                   FUSED_BLOCK_LEAST);
+    }
+    room = flex_clamp(piece / job->inner, job->group ? job->group : 1,
+                      FOLDED / job->lanes);
+    if (job->group)
+        room -= room % job->group;
+    job->piece.rows = flex_least(job->side, room);
+    job->piece.inner =
+        job->group ? job->inner : flex_least(job->inner, LONG_PIECE);
+    others = job->batches * flex_divide_up(job->side, job->piece.rows) *
+             flex_divide_up(job->inner, job->piece.inner);
+    job->piece.outer = flex_clamp(
+        others < PIECES_MANY ? piece / (job->piece.rows * job->piece.inner)
+                             : ADDED_MOST,
+        flex_divide_up(ADDED_LEAST * job->lanes, job->piece.inner), ADDED_MOST);
+    job->piece.outer = flex_least(job->piece.outer, job->outer);
+    job->pitch = flex_round_up(job->rows, 8);
+}
+
 static hob_status init_blocks(struct fused_job *job)
 {
     const struct fused_plan *plan = job->plan;
-    const uint64_t rows_bytes = plan->row_bytes * (uint64_t)job->pitch;
+    const uint64_t rows_bytes =
+        job->way == FUSED_BY_ALL ? 0 : plan->row_bytes * (uint64_t)job->pitch;
     uint64_t kept;
 
-    job->kept_pitch = job->is_columns ? job->group * job->n
-                      : job->group    ? job->block
-                                      : job->n;
+    job->kept_pitch = job->way == FUSED_BY_ALL       ? job->count
+                      : job->way == FUSED_BY_COLUMNS ? job->group * job->n
+                      : job->group                   ? job->block
+                                                     : job->n;
     job->kept_pitch = flex_round_up(job->kept_pitch, FUSED_BLOCK_LEAST);
     kept = plan->kept_bytes * (uint64_t)job->kept_pitch;
     job->kept_at = (uint64_t)job->slot_bytes * (uint64_t)job->block;
@@ -312,7 +324,7 @@ static hob_status init_blocks(struct fused_job *job)
         return HOB_ERR_UNSUPPORTED;
     job->rows_at = FUSED_ARENA - rows_bytes;
     job->kept_bytes = 0;
-    if (job->kept_at + kept > job->rows_at)
+    if (job->way == FUSED_BY_ALL || job->kept_at + kept > job->rows_at)
         job->kept_bytes = kept;
     /* Filled slots are for values of rows too. */
     job->limit = flex_least(job->block, job->n ? job->count : job->rows);
@@ -352,7 +364,7 @@ static int is_single(const struct fused_job *job,
         return 0;
     if (in->walk == FUSED_DENSE || job->n == 0 || loop->strides[inner] != 0)
         return 0;
-    if (job->is_columns)
+    if (job->way == FUSED_BY_COLUMNS || job->outer > 1)
         return 0;
     if (job->group)
         return job->group == 1 && loop->shape[inner] % job->n == 0;
@@ -380,83 +392,48 @@ static void init_links(struct fused_job *job)
         } else if (value->kind == FUSED_INPUT) {
             link->is_single = job->in[link->value].is_single;
         } else if (value->kind == FUSED_EXPANDED) {
-            link->is_single = job->group <= 1 && !job->is_columns;
+            link->is_single = job->group <= 1 && job->way != FUSED_BY_COLUMNS &&
+                              job->places == 1;
         }
     }
-}
-
-int fused_is_columns(const struct hob_fused_program *program,
-                     const struct hob_fused_run *run)
-{
-    const uint32_t rows = (uint32_t)program->rank - program->row_rank;
-    uint32_t outer = rows, inner = program->rank;
-
-    while (outer > 0 && run->shape[outer - 1] == 1)
-        outer--;
-    while (inner > rows && run->shape[inner - 1] == 1)
-        inner--;
-    if (outer == 0 || inner == rows || run->shape[outer - 1] < COLUMNS_FEW)
-        return 0;
-    for (uint32_t i = 0; i < program->rank; i++)
-        if (run->shape[i] == 0)
-            return 0;
-    for (uint32_t i = 0; i < program->input_count; i++) {
-        const int64_t *strides = run->inputs[i].strides;
-        const int64_t stride = flex_magnitude(strides[outer - 1]);
-
-        if (program->inputs[i].kind == HOB_FUSED_FULL && stride &&
-            stride < flex_magnitude(strides[inner - 1]))
-            return 1;
-    }
-    return 0;
 }
 
 hob_status fused_job_init(struct fused_job *job,
                           const struct fused_kernel *kernel,
                           const struct fused_plan *plan,
+                          const struct fused_order *order,
                           const struct hob_fused_run *run)
 {
     const struct hob_fused_program *program = &kernel->program;
-    struct space space, outer;
     hob_status st;
 
     job->device = kernel->device;
     job->plan = plan;
     job->failed = 0;
+    job->kept = NULL;
     job->skips = 0;
     job->row = 0;
     job->period = 0;
     job->group = 0;
+    job->places = 1;
+    job->lanes = 1;
     job->pitch = 1;
-    job->rows = 1;
-    job->n = 1;
-    for (uint32_t i = 0; i < program->rank; i++) {
-        if (i < (uint32_t)program->rank - program->row_rank)
-            job->rows *= run->shape[i];
-        else
-            job->n *= run->shape[i];
-    }
+    job->way = order->way;
+    job->rows = order->rows;
+    job->n = order->n;
+    job->batches = order->batches;
+    job->outer = order->outer;
+    job->inner = order->inner;
+    job->side = job->rows / job->batches;
     job->count = job->rows * job->n;
-    job->has_rows = program->row_rank > 0;
-    job->is_columns =
-        job->has_rows && !plan->is_along && fused_is_columns(program, run);
-    job->is_long = job->has_rows && !plan->is_along && !job->is_columns &&
-                   fused_is_long(job->rows, job->n);
-    if (program->row_rank == 0 && program->output_count)
-        space_ordered(&space, run->shape, run->outputs[0].strides,
-                      program->rank);
-    else if (job->is_columns)
-        space_columns(&space, run->shape, program->rank, program->row_rank);
-    else
-        space_plain(&space, run->shape, program->rank);
-    space_plain(&outer, run->shape,
-                (uint32_t)program->rank - program->row_rank);
-    init_inputs(job, program, &space, &outer, run);
-    init_outputs(job, program, &space, &outer, run);
+    init_inputs(job, program, order, run);
+    init_outputs(job, program, order, run);
     init_cells(job, run);
-    if (job->is_columns)
+    if (job->way == FUSED_BY_COLUMNS)
         init_columns(job);
-    else if (program->row_rank)
+    else if (job->way == FUSED_BY_ALL)
+        init_shared(job);
+    else if (job->way == FUSED_BY_ROWS)
         init_rows(job);
     else
         job->block = near_block(job->slot_bytes, ROW_BLOCK);

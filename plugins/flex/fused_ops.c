@@ -14,6 +14,9 @@
 #define FOLD(op, name, marks)                                                  \
     [HOB_OP_##op] = {FUSED_FOLD, FLEX_FOLD_##name, marks, 0},                  \
     [HOB_OP_##op##_DIM] = {FUSED_FOLD, FLEX_FOLD_##name, marks, 0},
+#define FOLD_DIMS(op, name, marks)                                             \
+    FOLD(op, name, marks)                                                      \
+    [HOB_OP_##op##_DIMS] = {FUSED_FOLD, FLEX_FOLD_##name, marks, 0},
 #define ALONG(op) [HOB_OP_##op] = {FUSED_ALONG, 0, FUSED_DEAR, 0},
 #define EXACT FUSED_EXACT
 #define DEAR FUSED_DEAR
@@ -21,20 +24,21 @@
 #define INTEGER FUSED_INTEGER
 static const struct fused_op ops[] = {
 #include "fused_ops.def"
-    FOLD(SUM, SUM, 0)           /**/
-    FOLD(MEAN, SUM, FUSED_MEAN) /**/
-    FOLD(PROD, PROD, 0)         /**/
-    FOLD(MAX, MAX, FUSED_EXACT) /**/
-    FOLD(MIN, MIN, FUSED_EXACT) /**/
-    FOLD(ANY, ANY, FUSED_EXACT) /**/
-    FOLD(ALL, ALL, FUSED_EXACT) /**/
-    ALONG(SOFTMAX)              /**/
-    ALONG(LOG_SOFTMAX)          /**/
-    ALONG(LAYER_NORM)           /**/
-    ALONG(RMS_NORM)             /**/
+    FOLD_DIMS(SUM, SUM, 0)           /**/
+    FOLD_DIMS(MEAN, SUM, FUSED_MEAN) /**/
+    FOLD(PROD, PROD, 0)              /**/
+    FOLD_DIMS(MAX, MAX, FUSED_EXACT) /**/
+    FOLD_DIMS(MIN, MIN, FUSED_EXACT) /**/
+    FOLD(ANY, ANY, FUSED_EXACT)      /**/
+    FOLD(ALL, ALL, FUSED_EXACT)      /**/
+    ALONG(SOFTMAX)                   /**/
+    ALONG(LOG_SOFTMAX)               /**/
+    ALONG(LAYER_NORM)                /**/
+    ALONG(RMS_NORM)                  /**/
 };
 #undef X
 #undef FOLD
+#undef FOLD_DIMS
 #undef ALONG
 #undef EXACT
 #undef DEAR

@@ -30,6 +30,23 @@ struct builder {
     int is_full; /* more instructions than there is room for */
 };
 
+static inline const struct hob_fused_step *
+fused_step_at(const struct builder *b, uint32_t index)
+{
+    return hob_fused_step_at(b->program, index);
+}
+
+/* Registers below this are inputs. */
+static inline uint32_t fused_inputs_of(const struct builder *b)
+{
+    return b->program->input_count;
+}
+
+static inline int fused_is_along(const struct builder *b, uint32_t s)
+{
+    return fused_op_find(fused_step_at(b, s)->op)->form == FUSED_ALONG;
+}
+
 int fused_is_row(const struct builder *b, uint32_t reg);
 uint32_t fused_reg_dtype(const struct builder *b, uint32_t reg);
 
@@ -51,7 +68,13 @@ uint16_t fused_value_expanded(struct builder *b, uint32_t reg);
 uint16_t fused_value_scalar(struct builder *b, uint32_t scalar, uint32_t dtype,
                             uint32_t bound, int is_filled);
 
+/* fused_emit.c */
 struct fused_instruction *fused_emit(struct builder *b, uint32_t kind);
+/* The inputs that FULL steps of pass P with numbers above AFTER read; those of
+ * folds too. */
+uint16_t fused_inputs_read(const struct builder *b, uint32_t p, int after);
+/* All instructions of pass P. */
+void fused_emit_pass(struct builder *b, uint32_t p);
 
 /* fused_chain.c: emit the chain that begins at step S of pass P, if there is
  * one worth it; the number of steps that it has gone over. */

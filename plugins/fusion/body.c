@@ -254,7 +254,7 @@ int fu_classify_body(const struct fu_layer *layer, struct fu_item *item)
         !(percent == HOB_FUSED_WHOLE ? is_whole(layer, item)
                                      : is_body(layer, item, percent)))
         return 0;
-    item->rows = 1;
+    item->rows = 1; /* the last one */
     item->class = FU_BODY;
     return 1;
 }

@@ -6,6 +6,7 @@
 
 #include <hob/ops.h>
 
+#include <stddef.h>
 #include <string.h>
 
 struct fu_seen fu_see_value(const struct fu_value *value)
@@ -87,39 +88,74 @@ static int is_empty(const int64_t *shape, uint32_t rank)
     return 0;
 }
 
-/* How many of the last dimensions of X NODE, a fold, goes over; 0 if it goes
- * over others. */
-static uint32_t fold_rows(const struct fu_node *node, const struct fu_seen *x)
+/* The dimensions of X that NODE, a fold, goes along; 0: that is not known. A
+ * size of 1 is as if it were not there. */
+static uint32_t fold_dims(const struct fu_node *node, const struct fu_seen *x)
 {
     const hob_value *dims = node->arg_count > 1 ? &node->args[1] : NULL;
-    uint32_t set = 0, rows = 0;
+    const uint32_t count = dims && dims->tag == HOB_TAG_I64S ? dims->count : 1;
+    uint32_t set = 0;
 
-    if (!dims) /* of all elements */
-        return x->rank;
-    if (dims->tag == HOB_TAG_I64) {
-        const int64_t dim = dims->u.i64;
-
-        return dim == -1 || dim == (int64_t)x->rank - 1;
-    }
-    if (dims->tag != HOB_TAG_I64S)
+    if (!dims) /* all elements */
+        set = (1u << x->rank) - 1;
+    else if (dims->tag != HOB_TAG_I64 && dims->tag != HOB_TAG_I64S)
         return 0;
-    for (uint32_t i = 0; i < dims->count; i++) {
-        const int64_t dim = dims->u.i64s[i];
+    for (uint32_t i = 0; i < count && dims; i++) {
+        const int64_t dim =
+            dims->tag == HOB_TAG_I64 ? dims->u.i64 : dims->u.i64s[i];
 
-        set |= UINT32_C(1) << (dim < 0 ? dim + (int64_t)x->rank : dim);
+        set |= 1u << (dim < 0 ? -1 - dim : (int64_t)x->rank - 1 - dim);
     }
-    while (rows < x->rank && set >> (x->rank - 1 - rows) & 1)
-        set &= ~(UINT32_C(1) << (x->rank - 1 - rows++));
-    return set ? 0 : rows;
+    for (uint32_t i = 0; i < x->rank; i++)
+        if (x->shape[x->rank - 1 - i] == 1)
+            set &= ~(1u << i);
+    return set;
 }
 
-/* A row of one element looks like no row at all. */
-static int has_rows(const struct fu_seen *x, uint32_t rows)
+/* X row-major as [batches, outer, rows, inner], where a reduction along DIMS
+ * goes over the second and the last; 0: it has not that form. */
+static int find_parts(const struct fu_seen *x, uint32_t dims, int64_t out[4])
 {
-    for (uint32_t i = x->rank - rows; i < x->rank; i++)
-        if (x->shape[i] > 1)
-            return 1;
-    return 0;
+    uint32_t at = 0;
+
+    for (uint32_t i = 0; i < 4; i++)
+        out[i] = 1;
+    for (uint32_t i = 0; i < x->rank; i++) {
+        const uint32_t is_row = (uint32_t)fu_has_dim(dims, x->rank - 1 - i);
+
+        if (x->shape[i] == 1)
+            continue;
+        at += at % 2 != is_row;
+        if (at == 4)
+            return 0;
+        out[at] *= x->shape[i];
+    }
+    return 1;
+}
+
+/* Whether the backend takes ITEM, a fold over elements of X, into a program:
+ * if these are no rows, it says what that costs. */
+static int is_taken(const struct fu_layer *layer, struct fu_item *item,
+                    const struct fu_seen *x)
+{
+    const struct hob_fused_compute *fused = layer->fused;
+    const uint64_t bytes = fu_bytes(*x);
+    int64_t parts[4];
+    uint32_t percent;
+
+    if (!find_parts(x, item->rows, parts))
+        return 0;
+    if (parts[2] == 1)
+        return 1;
+    if (fused->struct_size < offsetof(struct hob_fused_compute, apart_cost) +
+                                 sizeof(fused->apart_cost) ||
+        !fused->apart_cost)
+        return 0;
+    percent = fused->apart_cost(layer->fused_instance, item->node->op, x->dtype,
+                                parts);
+    item->is_apart = 1;
+    item->cost = bytes / 100 * percent + bytes % 100 * percent / 100;
+    return percent != HOB_FUSED_NEVER;
 }
 
 static int is_constant(const struct fu_node *node)
@@ -190,8 +226,8 @@ void fu_classify(const struct fu_layer *layer, struct fu_item *item)
     if (folds) {
         struct fu_seen x = fu_see(&node->inputs[0]);
 
-        item->rows = (uint8_t)fold_rows(node, &x);
-        if (!item->rows || !has_rows(&x, item->rows))
+        item->rows = (uint8_t)fold_dims(node, &x);
+        if (!item->rows || !is_taken(layer, item, &x))
             return;
         item->step.kind = HOB_FUSED_ROW;
     }

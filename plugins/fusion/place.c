@@ -30,7 +30,7 @@ static int64_t size_at(const int64_t *shape, uint32_t rank, uint32_t index)
     return index < rank ? shape[rank - 1 - index] : 1;
 }
 
-/* Whether a shape is GROUP's space, the last ROWS dimensions being 1. */
+/* Whether a shape is GROUP's space, the dimensions ROWS being 1. */
 static int is_space(const struct fu_group *group, const int64_t *shape,
                     uint32_t rank, uint32_t rows)
 {
@@ -38,7 +38,7 @@ static int is_space(const struct fu_group *group, const int64_t *shape,
 
     for (uint32_t i = 0; i < most; i++)
         if (size_at(shape, rank, i) !=
-            (i < rows ? 1 : size_at(group->shape, group->rank, i)))
+            (fu_has_dim(rows, i) ? 1 : size_at(group->shape, group->rank, i)))
             return 0;
     return 1;
 }
@@ -70,17 +70,17 @@ static int fits(const struct fu_window *window, const struct fu_item *item,
 
         *out_is_row = 1;
         return is_space(group, x.shape, x.rank, 0) &&
-               (!group->row_rank || group->row_rank == item->rows);
+               (!group->rows || group->rows == item->rows);
     }
     *out_is_row = 0;
     if (item->class == FU_BODY)
         return is_space(group, value->shape, value->rank, 0) &&
-               (!group->row_rank || group->row_rank == item->rows);
+               (!group->rows || group->rows == item->rows);
     if (is_space(group, value->shape, value->rank, 0))
         return 1;
     *out_is_row = 1;
-    return group->row_rank &&
-           is_space(group, value->shape, value->rank, group->row_rank) &&
+    return group->rows &&
+           is_space(group, value->shape, value->rank, group->rows) &&
            !reads_full(window, item, group_index);
 }
 
@@ -94,25 +94,47 @@ static int has_key(const struct fu_group *group, const void *key)
     return 0;
 }
 
+/* Whether ITEM, which is not IS_ROW, needs a result of a reduction of GROUP
+ * whose rows lie apart: it comes after all of the group has been read, and
+ * reads it again. */
+static int reads_again(const struct fu_window *window,
+                       const struct fu_item *item, uint32_t group, int is_row)
+{
+    if (is_row || !window->groups[group].is_apart)
+        return 0;
+    for (uint32_t i = 0; i < item->node->input_count; i++) {
+        const struct fu_item *maker =
+            fu_maker_of(window, &item->node->inputs[i]);
+
+        if (maker && maker->group == group && maker->is_row)
+            return 1;
+    }
+    return 0;
+}
+
 /* The bytes that ITEM saves as a member of GROUP; 0 if it cannot be one. */
 static uint64_t saved_by(const struct fu_window *window,
                          const struct fu_item *item, uint32_t index,
                          uint8_t *out_is_row)
 {
     const struct fu_group *group = &window->groups[index];
-    const uint64_t cost = group->cost + item->cost;
+    uint64_t cost = group->cost + item->cost;
     uint64_t saved = 0;
     uint32_t keys = group->key_count;
+    int again;
 
     if (group->is_gone || !group->is_fused || group->count >= MOST_STEPS ||
         !fits(window, item, index, out_is_row))
         return 0;
+    again = reads_again(window, item, index, *out_is_row);
+    cost += again ? group->read : 0;
     for (uint32_t i = 0; i < item->node->input_count; i++) {
         const struct fu_input *input = &item->node->inputs[i];
         const struct fu_item *maker = fu_maker_of(window, input);
 
         if (maker && maker->group == index) {
-            saved += 2 * fu_bytes(fu_see(input)); /* neither written nor read */
+            if (!again || !maker->is_row) /* neither written nor read */
+                saved += 2 * fu_bytes(fu_see(input));
             continue;
         }
         if (has_key(group, fu_key_of(input)))
@@ -140,8 +162,10 @@ static void append(struct fu_window *window, uint32_t index,
     group->last = at;
     /* Beside others a body has saved what it costs. */
     group->cost = group->count == 1 ? item->cost : 0;
-    if (item->class == FU_FOLD || item->class == FU_BODY)
-        group->row_rank = item->rows;
+    if (item->class == FU_FOLD || item->class == FU_BODY) {
+        group->rows = item->rows;
+        group->is_apart = item->is_apart;
+    }
     for (uint32_t i = 0; i < item->node->input_count; i++) {
         const struct fu_input *input = &item->node->inputs[i];
         const struct fu_item *maker = fu_maker_of(window, input);
@@ -151,8 +175,10 @@ static void append(struct fu_window *window, uint32_t index,
         if (maker)
             depend(window, index, maker->group);
         if (group->is_fused && group->key_count < HOB_FUSED_MAX_INPUTS &&
-            !has_key(group, fu_key_of(input)))
+            !has_key(group, fu_key_of(input))) {
             group->keys[group->key_count++] = fu_key_of(input);
+            group->read += fu_bytes(fu_see(input));
+        }
     }
 }
 
@@ -191,7 +217,7 @@ static int can_join(const struct fu_window *window, const struct fu_item *item,
     if (b->is_gone || !b->is_fused || a->count + b->count >= MOST_STEPS ||
         fu_set_has(a->reach, other) || fu_set_has(b->reach, index) ||
         !is_space(a, b->shape, b->rank, 0) ||
-        (a->row_rank && b->row_rank && a->row_rank != b->row_rank))
+        (a->rows && b->rows && a->rows != b->rows))
         return 0;
     for (uint32_t i = 0; i < b->key_count; i++)
         keys += !has_key(a, b->keys[i]);
@@ -241,8 +267,11 @@ static void join(struct fu_window *window, uint32_t index, uint32_t other)
     for (uint32_t i = 0; i < gone->key_count; i++)
         if (!has_key(group, gone->keys[i]))
             group->keys[group->key_count++] = gone->keys[i];
-    if (!group->row_rank)
-        group->row_rank = gone->row_rank;
+    group->read += gone->read;
+    if (!group->rows) {
+        group->rows = gone->rows;
+        group->is_apart = gone->is_apart;
+    }
     fu_take_members(window, index, other);
     fu_set_add_all(group->reach, gone->reach);
     for (uint32_t i = 0; i < window->group_count; i++) {

@@ -15,13 +15,31 @@
 
 enum { FU_WINDOW = 256, FU_WORDS = FU_WINDOW / 64 };
 
+/* Some dimensions of a tensor or a space: bit i is for the one with number i
+ * from the last, so that shapes of other ranks share it. None of them has
+ * size 1. */
+static inline int fu_has_dim(uint32_t dims, uint32_t from_last)
+{
+    return (int)(dims >> from_last & 1);
+}
+
 enum fu_class {
     FU_OTHER,    /* runs as it is */
     FU_STEP,     /* an element of the result follows from one of each operand */
-    FU_FOLD,     /* of all elements along the last dimensions */
+    FU_FOLD,     /* of all elements along some dimensions */
     FU_BODY,     /* along the last dimension: an op, or the steps of its body */
     FU_CONSTANT, /* the same number everywhere */
     FU_VIEW      /* between members of its group: nothing to compute */
+};
+
+/* How what lies otherwise is seen from a space: dimension I of that steps
+ * through dimension FROM[I] of RANK own ones by TIMES[I], HOB_MAX_RANK: through
+ * none; and own dimension K begins at START[K]. */
+struct fu_frame {
+    uint8_t rank;
+    uint8_t from[HOB_MAX_RANK];
+    int64_t times[HOB_MAX_RANK];
+    int64_t start[HOB_MAX_RANK];
 };
 
 /* A node of the window. */
@@ -30,18 +48,16 @@ struct fu_item {
     struct hob_fused_step step; /* but for what depends on the program */
     uint64_t cost;              /* of a body: bytes that it must save */
     uint8_t class;              /* enum fu_class */
-    uint8_t rows;               /* of a fold or body: how many dimensions */
-    uint8_t is_row;             /* of its group: the same for a whole row */
-    uint8_t is_stored;          /* its value gets memory */
-    uint8_t why;                /* enum hob_fusion_why: that is so */
-    uint8_t stays;              /* not stored, and wanted: it stays pending */
-    uint8_t is_needed_again;    /* by a member that stays */
+    uint8_t rows;     /* of a fold or body: the dimensions that it goes along */
+    uint8_t is_apart; /* of a fold: these are not the last ones */
+    uint8_t is_row;   /* of its group: the same for a whole row */
+    uint8_t is_stored;       /* its value gets memory */
+    uint8_t why;             /* enum hob_fusion_why: that is so */
+    uint8_t stays;           /* not stored, and wanted: it stays pending */
+    uint8_t is_needed_again; /* by a member that stays */
     uint8_t reg;
-    /* Of a member that lies otherwise over the group's space: which of that's
-     * dimensions each of its own is, HOB_MAX_RANK: none. 0: as they are. */
-    uint8_t frame_rank;
-    uint8_t frame[HOB_MAX_RANK];
-    uint16_t readers; /* inputs of its group that are its value */
+    struct fu_frame frame; /* rank 0: it lies over the group's space as it is */
+    uint16_t readers;      /* inputs of its group that are its value */
     uint16_t group;
     uint16_t next;  /* member of its group; FU_WINDOW: none */
     uint16_t match; /* of the window, from 1, whose member it is; 0: of none */
@@ -51,8 +67,11 @@ struct fu_group {
     uint64_t reach[FU_WORDS]; /* the groups that it depends on, all of them */
     int64_t shape[HOB_MAX_RANK];
     uint64_t cost; /* that the next member must save: of a body alone */
+    uint64_t read; /* of what KEYS are: bytes */
     uint8_t rank;
-    uint8_t row_rank;
+    uint8_t rows;     /* dimensions that make up a row, of its reductions */
+    uint8_t is_apart; /* these are not the last ones */
+    uint8_t is_part;  /* some members are computed in part */
     uint8_t is_fused; /* its members may be steps of one program */
     uint8_t is_gone;  /* joined with another */
     uint16_t first, last;

@@ -23,12 +23,9 @@ static hob_scope *scope;
 
 static void setup(void)
 {
-    struct hob_runtime_options options = HOB_RUNTIME_OPTIONS_INIT;
+    struct hob_runtime_options options = test_options();
     hob_error error = HOB_ERROR_INIT;
 
-    options.policy = HOB_POLICY_REPORT;
-    options.exclusive = 1;
-    options.plugin_paths = test_device_paths(&options.plugin_path_count);
     options.threads = THREADS;
     ck_assert_hob_ok(hob_runtime_open(&options, &runtime, &error));
     scope = hob_scope_open(runtime);
@@ -293,6 +290,68 @@ START_TEST(test_fused_output_over_an_input_of_a_later_pass)
 }
 END_TEST
 
+/* [batches, outer, rows, inner] in memory, of which rows are reduced over outer
+ * and inner: columns of a matrix, few and many, in one block and in several;
+ * channels of images; the middle of three dimensions. */
+static const int64_t parts[][4] = {
+    {1, 1000, 64, 1}, {1, 150, 2100, 1}, {1, 40000, 3, 1}, {1, 9, 5000, 1},
+    {1, 70003, 1, 1}, {1, 1030, 47, 1},  {1, 6, 64, 49},   {1, 2, 3, 20000},
+    {5, 11, 7, 1},    {3, 20, 9, 13},    {1, 257, 130, 2}, {2, 33, 3000, 1},
+    {40, 50, 8, 1},   {2, 3, 2, 9000}};
+enum { PARTS = sizeof(parts) / sizeof(parts[0]) };
+
+/* Let OPERAND over [batches, rows, outer, inner] lie like that. */
+static void lie_apart(struct hob_fused_operand *operand, const int64_t *sizes)
+{
+    operand->strides[3] = 1;
+    operand->strides[1] = sizes[3];
+    operand->strides[2] = sizes[2] * sizes[3];
+    operand->strides[0] = sizes[1] * sizes[2] * sizes[3];
+}
+
+/* What comes before, beside and after reductions, and, where FOLLOWS, what
+ * needs their results for each element. */
+static void parts_of(hob_dtype dtype, const int64_t *sizes, int follows)
+{
+    const int64_t shape[] = {sizes[0], sizes[2], sizes[1], sizes[3]};
+    struct fused_case c;
+    uint32_t x, y, row, h, sum, most;
+
+    fused_case_begin(&c, 11, 4, 2, shape);
+    x = fused_case_input(&c, dtype, 0, 0);
+    y = fused_case_input(&c, dtype, 0, 0);
+    row = fused_case_input(&c, dtype, 1, 1);
+    h = TWO(HOB_OP_RELU_BACKWARD, dtype, x, y);
+    h = TWO(HOB_OP_ADD, dtype, h, row);
+    fused_case_output(&c, h, 0, -1);
+    lie_apart(&c.out[0], sizes);
+    sum = ONE(HOB_OP_SUM_DIM, dtype, h);
+    most = ONE(HOB_OP_MAX_DIM, dtype, ONE(HOB_OP_ABS, dtype, x));
+    fused_case_output(&c, sum, 0, -1);
+    fused_case_output(&c, most, 1, -1);
+    fused_case_output(&c, ONE(HOB_OP_MEAN_DIM, dtype, x), 0, -1);
+    fused_case_output(&c, TWO(HOB_OP_MUL, dtype, sum, row), 0, -1);
+    if (follows) {
+        h = TWO(HOB_OP_DIV, dtype, h, most);
+        fused_case_output(&c, h, 0, -1);
+        fused_case_output(&c, ONE(HOB_OP_SUM_DIM, dtype, h), 0, -1);
+        lie_apart(&c.out[5], sizes);
+    }
+    lie_apart(&c.in[0], sizes);
+    lie_apart(&c.in[1], sizes);
+    check_everywhere(&c);
+}
+
+START_TEST(test_fused_rows_that_lie_apart)
+{
+    for (int follows = 0; follows < 2; follows++) {
+        parts_of(HOB_DTYPE_F32, parts[_i], follows);
+        parts_of(HOB_DTYPE_BF16, parts[_i], follows);
+        parts_of(HOB_DTYPE_F64, parts[_i], follows);
+    }
+}
+END_TEST
+
 /* A value for each row is summed over it: as often as it has elements. */
 START_TEST(test_fused_reduces_values_of_rows)
 {
@@ -449,6 +508,7 @@ int main(void)
         tcase_add_loop_test(tc, test_fused_output_over_an_input_of_a_later_pass,
                             0, ROW_SHAPES);
         tcase_add_loop_test(tc, test_fused_ops_along_rows, 0, ALONG_SHAPES);
+        tcase_add_loop_test(tc, test_fused_rows_that_lie_apart, 0, PARTS);
         tcase_add_test(tc, test_fused_leaves_long_rows);
         tcase_add_test(tc, test_fused_reduces_values_of_rows);
         tcase_add_test(tc, test_fused_contracts_nothing);

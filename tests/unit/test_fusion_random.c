@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Programs of random ops under fusion: what comes out is what the ops give one
+ * by one.
+ */
+#include "fusion_fixture.h"
+#include "hob_check.h"
+#include "test_device.h"
+#include "op_fixture.h"
+
+#include <hob/hob.h>
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+static struct fusion_fixture f;
+
+static void setup(void)
+{
+    fusion_open(&f);
+}
+
+static void teardown(void)
+{
+    fusion_close(&f);
+}
+
+/* ---- that it is right ---- */
+
+enum { MOST = 24, SHAPES = 6 };
+
+/* The last dimension may become short: some ops are taken into groups then. */
+static int64_t shapes[SHAPES][3] = {{4, 5, 33}, {1, 5, 33}, {4, 1, 33},
+                                    {4, 5, 1},  {1, 1, 33}, {4, 1, 1}};
+
+static void set_last(int64_t size)
+{
+    for (int i = 0; i < SHAPES; i++)
+        if (shapes[i][2] != 1)
+            shapes[i][2] = size;
+}
+
+/* One op of a random program on VALUES, COUNT of them. */
+static hob_tensor *random_op(hob_scope *where, hob_tensor **values, int count,
+                             uint64_t *state)
+{
+    hob_tensor *x = values[(int)((op_random(state) + 1) / 2 * count)];
+    hob_tensor *y = values[(int)((op_random(state) + 1) / 2 * count)];
+    const int32_t rank = hob_tensor_rank(x);
+    const int64_t last[] = {-1, -2};
+
+    switch ((int)((op_random(state) + 1) * 15)) {
+    case 0:
+        return hob_add(where, x, y);
+    case 1:
+        return hob_mul(where, x, y);
+    case 2:
+        return hob_sub(where, x, y);
+    case 3:
+        return hob_maximum(where, x, y);
+    case 4:
+        return hob_tanh(where, x);
+    case 5:
+        return hob_sigmoid(where, x);
+    case 6:
+        return hob_relu(where, x);
+    case 7:
+        return hob_mul_scalar(where, x, hob_f64(0.75));
+    case 8:
+        return hob_clamp(where, x, hob_f64(-0.5), hob_none());
+    case 9:
+        return hob_where(where, hob_greater(where, x, y), x, y);
+    case 10:
+        return hob_mean_dim(where, x, rank - 1);
+    case 11:
+        return hob_max_dim(where, x, -1);
+    case 12:
+        return hob_sum_dims(where, hob_mul_scalar(where, x, hob_f64(0.05)),
+                            last, 2);
+    case 13:
+        return hob_cast(where, hob_cast(where, x, HOB_DTYPE_F64),
+                        HOB_DTYPE_F32);
+    case 14:
+        return hob_silu(where, x);
+    case 15:
+        return op_random(state) > 0 ? hob_softmax(where, x, rank - 1)
+                                    : hob_log_softmax(where, x, -1);
+    case 16:
+        return hob_swap_dims(where, hob_swap_dims(where, x, 0, 1), 0, 1);
+    case 17:
+        return hob_flip(where, x, (const int64_t[]){2}, 1);
+    case 18:
+        return hob_add(where, x,
+                       hob_full(where, shapes[0], 3, hob_f64(0.25),
+                                hob_tensor_device(x), HOB_DTYPE_F32));
+    case 19:
+        return hob_layer_norm(where, x, NULL, NULL, 1e-3);
+    case 20:
+        return hob_hard_sigmoid(where, x, 0.2, 0.5);
+    case 21:
+        return hob_mask_fill(where, x, hob_less(where, x, y), hob_f64(0.1));
+    case 22:
+        return hob_mul(where, x, hob_mean(where, x));
+    case 23:
+        return hob_prelu(where, x,
+                         fusion_numbers(where, hob_tensor_device(x),
+                                        (const int64_t[]){1}, 1, 4));
+    case 24:
+        x = hob_permute(where, hob_mul_scalar(where, x, hob_f64(0.5)),
+                        (const int64_t[]){2, 0, 1}, 3);
+        x = hob_permute(where, hob_tanh(where, x), (const int64_t[]){1, 2, 0},
+                        3);
+        return hob_abs(where, x);
+    case 25:
+        return hob_sum_dim(where, hob_mul_scalar(where, x, hob_f64(0.05)), 0);
+    case 26:
+        return hob_mean_dims(where, x, (const int64_t[]){0, 2}, 2);
+    case 27: {
+        const int64_t *sizes = hob_tensor_shape(x);
+        const int64_t shape[] = {sizes[0], sizes[1], sizes[2]};
+        const int64_t joined[] = {shape[0] * shape[1], shape[2]};
+
+        x = hob_reshape(where, hob_neg(where, x), joined, 2);
+        return hob_reshape(where, hob_abs(where, x), shape, 3);
+    }
+    case 28: /* the last row of all, or column */
+        x = hob_slice(where, hob_sigmoid(where, x), (const int64_t[]){0, -1}, 2,
+                      (const int64_t[]){4, 5}, 2, (const int64_t[]){1, -1}, 2);
+        return hob_neg(where, x);
+    default:
+        x = hob_unsqueeze(where, hob_relu(where, x), 1);
+        return hob_squeeze(where, hob_neg(where, x), (const int64_t[]){1}, 1);
+    }
+}
+
+/* The program SEED on DEVICE; its values are VALUES. */
+static int random_program(hob_scope *where, hob_device *device, uint64_t seed,
+                          hob_tensor **values)
+{
+    uint64_t state = seed * UINT64_C(0x9e3779b97f4a7c15) + 1;
+    int count = 0;
+
+    for (; count < SHAPES; count++)
+        values[count] = fusion_numbers(where, device, shapes[count], 3,
+                                       seed * 10 + (uint64_t)count);
+    for (int i = 0; i < 4; i++)
+        (void)op_random(&state);
+    for (; count < MOST; count++)
+        values[count] = random_op(where, values, count, &state);
+    return count;
+}
+
+static void check_same(hob_tensor *got, hob_tensor *want, uint64_t seed, int at)
+{
+    const int64_t count = hob_tensor_count(want);
+    double *a = malloc((size_t)count * sizeof(*a));
+    double *b = malloc((size_t)count * sizeof(*b));
+    hob_error error = HOB_ERROR_INIT;
+
+    ck_assert_int_eq(hob_tensor_count(got), count);
+    ck_assert_hob_ok(hob_read_f64(got, a, count, &error));
+    ck_assert_hob_ok(hob_read_f64(want, b, count, &error));
+    for (int64_t i = 0; i < count; i++)
+        ck_assert_msg(fabs(a[i] - b[i]) <= 2e-5 * fmax(1, fabs(b[i])),
+                      "program %d, value %d, element %d: %.9g, not %.9g",
+                      (int)seed, at, (int)i, a[i], b[i]);
+    free(a);
+    free(b);
+}
+
+START_TEST(test_fusion_of_random_programs)
+{
+    hob_error error = HOB_ERROR_INIT;
+
+    for (uint64_t seed = 1; seed <= 20; seed++) {
+        const uint64_t number = seed + 20 * (uint64_t)_i;
+        hob_scope *inner = hob_scope_child(f.scope);
+        hob_tensor *got[MOST], *want[MOST];
+        uint64_t state = number + 99;
+
+        set_last(number % 2 ? 13 : 33);
+        random_program(inner, f.lazy, number, got);
+        random_program(inner, f.plain, number, want);
+        /* All at once, one after the other, or some of them. */
+        fusion_forget(&f);
+        if (number % 3 == 0)
+            ck_assert_hob_ok(hob_eval(got + SHAPES, MOST - SHAPES, &error));
+        for (int i = MOST - 1; i >= SHAPES; i--)
+            if (number % 3 != 2 || op_random(&state) > 0)
+                check_same(got[i], want[i], number, i);
+            else
+                fusion_forget(&f);
+        fusion_forget(&f);
+        ck_assert_hob_ok(hob_scope_error(inner, &error));
+        hob_scope_close(inner);
+        fusion_forget(&f);
+    }
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("fusion random");
+    TCase *tc = tcase_create("random");
+
+    if (!getenv("HOB_TEST_PLUGIN_DIR")) {
+        fprintf(stderr, "skipped: HOB_TEST_PLUGIN_DIR names no plugins\n");
+        return 77;
+    }
+    tcase_add_checked_fixture(tc, setup, teardown);
+    tcase_set_timeout(tc, 60);
+    tcase_add_loop_test(tc, test_fusion_of_random_programs, 0, 10);
+    suite_add_tcase(suite, tc);
+    return hob_check_main(suite);
+}
