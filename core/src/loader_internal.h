@@ -60,8 +60,6 @@ struct hob__loader {
     pthread_mutex_t mutex; /* guards what follows; never held in a plugin */
     struct hob__trust trust;
     struct hob__arena arena;
-    const struct hob__plugin **loaded; /* in order; room for COUNT */
-    uint32_t loaded_count;
 };
 
 /* A file that was found, before the arrays are fixed. */
