@@ -3,6 +3,7 @@
  * main.c - hob: what is installed, what it can do, and small programs.
  */
 #include "cmd.h"
+#include "output_end.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -49,7 +50,7 @@ static int help(FILE *stream, int code)
     return code;
 }
 
-int main(int argc, char **argv)
+static int run(int argc, char **argv)
 {
     if (argc < 2)
         return help(stderr, EXIT_USAGE);
@@ -74,4 +75,9 @@ int main(int argc, char **argv)
     }
     fprintf(stderr, "hob: there is no command \"%s\"\n\n", argv[1]);
     return help(stderr, EXIT_USAGE);
+}
+
+int main(int argc, char **argv)
+{
+    return hob__output_end("hob", run(argc, argv), EXIT_FAILED);
 }

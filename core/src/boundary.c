@@ -62,26 +62,65 @@ static hob_status check_room(struct hob_call *call, uint32_t capacity)
                           (unsigned)call->ret_count, capacity);
 }
 
-/* Fill in CALL's arguments. What is known of it with KEY may be more now: what
- * its base says. */
-static inline hob_status take_arguments(struct hob_call *call,
-                                        const hob_value *args,
-                                        uint32_t arg_count, int is_known,
-                                        struct hob__known_key *key)
+/* What is asked of each call, known or not, once its tensors are in order. */
+static inline hob_status check_here(struct hob_call *call)
+{
+    hob_runtime *runtime = call->core->runtime;
+    hob_status status = HOB_OK;
+
+    if (call->device->runtime != runtime)
+        return hob__call_fail(call, HOB_ERR_DEVICE,
+                              "the tensors belong to another runtime than "
+                              "the scope");
+    if (hob__recording_here(runtime))
+        status = hob__recording_see(call);
+    return status ? status : hob__check_scalars(call);
+}
+
+/* CALL with ARGS is known with KEY, which may know more now: what the call's
+ * base says. */
+static inline hob_status take_known(struct hob_call *call,
+                                    const hob_value *args, uint32_t arg_count,
+                                    struct hob__known_key *key)
 {
     hob_status status = HOB_OK;
 
-    if (is_known && key->is_bound)
+    if (key->is_bound)
         for (uint32_t i = 0; i < arg_count; i++)
             call->args[i] = args[i];
     else
         status = hob__bind(call, args, arg_count);
-    if (is_known && call->core->served == HOB__SERVED_UNASKED &&
+    if (call->core->served == HOB__SERVED_UNASKED &&
         atomic_load_explicit(&call->device->at[0]->routes[call->op],
                              memory_order_relaxed))
         hob__known_keep(call, args, arg_count, key);
-    if (status || (is_known && key->last_use))
+    if (status || key->last_use)
         hob__settle_moves(call);
+    return status ? status : check_here(call);
+}
+
+/* CALL with ARGS is not known. If an argument must be dequantized first, the
+ * rest is for other calls. */
+static hob_status look_into(struct hob_call *call, const hob_value *args,
+                            uint32_t arg_count, struct hob__known_key *key,
+                            struct hob__results *results)
+{
+    hob_status status = hob__bind(call, args, arg_count);
+
+    if (status)
+        hob__settle_moves(call);
+    else
+        status = hob__see_tensors(call);
+    if (status || call->core->quantized)
+        return status;
+    if (!call->device)
+        status = hob__place(call);
+    if (!status)
+        status = check_here(call);
+    if (!status)
+        status = hob__infer(call, results);
+    if (!status)
+        hob__known_keep(call, args, arg_count, key);
     return status;
 }
 
@@ -90,9 +129,8 @@ static hob_status run(struct hob_call *call, const hob_value *args,
                       hob_tensor **out, uint32_t out_capacity)
 {
     hob_scope *scope = call->scope;
-    hob_status status = HOB_OK;
+    hob_status status;
     struct hob__known_key key;
-    int is_known = 0;
 
     if (scope->depth > HOB__CALL_DEPTH)
         return hob__call_fail(call, HOB_ERR_PLUGIN,
@@ -100,30 +138,17 @@ static hob_status run(struct hob_call *call, const hob_value *args,
                               "op call itself?",
                               HOB__CALL_DEPTH);
     if (hob__process_forks() !=
-        atomic_load_explicit(&scope->runtime->forks, memory_order_relaxed))
+        atomic_load_explicit(&scope->runtime->forks, memory_order_relaxed)) {
         status = refuse_fork(call);
-    if (!status) {
-        is_known = hob__known_find(call, args, arg_count, &key);
-        status = take_arguments(call, args, arg_count, is_known, &key);
+        if (status)
+            return status;
     }
-    if (!status && !is_known)
-        status = hob__see_tensors(call);
-    if (!status && call->core->quantized) /* other calls do the rest */
-        return hob__call_quantized(call, out, out_capacity);
-    if (!status && !call->device)
-        status = hob__place(call);
-    if (!status && call->device->runtime != scope->runtime)
-        status = hob__call_fail(call, HOB_ERR_DEVICE,
-                                "the tensors belong to another runtime than "
-                                "the scope");
-    if (!status && hob__recording_here(scope->runtime))
-        status = hob__recording_see(call);
-    if (!status)
-        status = hob__check_scalars(call);
-    if (!status && !is_known) {
-        status = hob__infer(call, results);
-        if (!status)
-            hob__known_keep(call, args, arg_count, &key);
+    if (hob__known_find(call, args, arg_count, &key)) {
+        status = take_known(call, args, arg_count, &key);
+    } else {
+        status = look_into(call, args, arg_count, &key, results);
+        if (!status && call->core->quantized)
+            return hob__call_quantized(call, out, out_capacity);
     }
     if (!status)
         status = check_room(call, out_capacity);

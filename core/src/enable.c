@@ -268,12 +268,11 @@ static hob_status write_target(const struct change *change,
 static hob_status lock_target(struct change *change)
 {
     const char *dir = hob__path_dir(&change->arena, target_path(change));
-    int code =
-        dir ? hob__lock_dir(change->os, &change->arena, dir, &change->lock)
-            : -ENOMEM;
 
-    return code ? hob__path_fail(dir ? dir : "config", code, change->error)
-                : HOB_OK;
+    return dir ? hob__lock_dir(change->os, &change->arena, dir, &change->lock,
+                               change->error)
+               : hob_error_set(change->error, HOB_ERR_MEMORY,
+                               "config: out of memory");
 }
 
 /* Change the file's text; nothing is written where it would change nothing. */

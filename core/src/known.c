@@ -257,21 +257,20 @@ static inline int find(struct hob_call *call, struct hob__known_key *key)
 {
     struct hob__known_slot *slots = call->core->runtime->known.slots;
     const uint64_t at = key->hash >> (64 - HOB__KNOWN_BITS);
-    struct hob__known_slot *first, *second;
 
-    if (!slots)
-        return 0;
-    first = key->slot = &slots[at];
-    second = &slots[at ^ 1];
-    if (take_from(first, key, call))
-        return 1;
-    /* If it is not there, it may have the one that is free, or else either. */
-    if (first->version && (!second->version || call->core->index & 1))
-        key->slot = second;
-    if (!take_from(second, key, call))
-        return 0;
-    key->slot = second;
-    return 1;
+    for (uint32_t i = 0; slots && i < 2; i++) {
+        struct hob__known_slot *slot = &slots[at ^ i];
+
+        if (take_from(slot, key, call)) {
+            key->slot = slot;
+            return 1;
+        }
+        /* It may have the one that is free, or else either. */
+        if (!i ||
+            (key->slot->version && (!slot->version || call->core->index & 1)))
+            key->slot = slot;
+    }
+    return 0;
 }
 
 /* ---- writing ---- */

@@ -65,7 +65,7 @@ struct hob_os_ops {
     void (*close_dir)(void *self, void *dir);
     int (*real_path)(void *self, const char *path, char **out_path);
 
-    /* Writing: installing and log files. */
+    /* Writing: installing and log files. create never waits. */
     int (*create)(void *self, const char *path, enum hob_os_create how,
                   uint32_t mode);
     int64_t (*write)(void *self, int fd, const void *buffer, size_t size);

@@ -83,6 +83,8 @@ const char *hob__os_error(int code, char *buffer, size_t size)
         return "it is a folder";
     case ELOOP:
         return "too many symbolic links";
+    case ENXIO:
+        return "is no file, and nobody reads it";
     case EMFILE:
     case ENFILE:
         return "too many open files";
@@ -246,23 +248,23 @@ int hob__make_dirs(const struct hob_os_ops *os, const char *dir)
     return code;
 }
 
-int hob__lock_dir(const struct hob_os_ops *os, struct hob__arena *arena,
-                  const char *dir, int *out_fd)
+hob_status hob__lock_dir(const struct hob_os_ops *os, struct hob__arena *arena,
+                         const char *dir, int *out_fd, hob_error *error)
 {
     const char *path = hob__path_join(arena, dir, ".lock");
     int code = path ? hob__make_dirs(os, dir) : -ENOMEM;
 
     *out_fd = -1;
     if (code)
-        return code;
+        return hob__path_fail(dir, code, error);
     code = os->create(os->self, path, HOB_OS_CREATE_APPEND, 0644);
     if (code < 0)
-        return code;
+        return hob__path_fail(path, code, error);
     *out_fd = code;
     code = os->lock(os->self, *out_fd);
     if (!code)
-        return 0;
+        return HOB_OK;
     os->close(os->self, *out_fd);
     *out_fd = -1;
-    return code;
+    return hob__path_fail(path, code, error);
 }

@@ -64,9 +64,11 @@ int hob__make_dirs(const struct hob_os_ops *os, const char *dir);
 
 /*
  * Make DIR and wait until nobody else holds the file ".lock" in it. *OUT_FD is
- * closed to give it back; the file stays. 0 or a negative errno value.
+ * closed to give it back; the file stays. Fails with HOB_ERR_IO.
  */
-int hob__lock_dir(const struct hob_os_ops *os, struct hob__arena *arena,
-                  const char *dir, int *out_fd);
+HOB_MUST_CHECK hob_status hob__lock_dir(const struct hob_os_ops *os,
+                                        struct hob__arena *arena,
+                                        const char *dir, int *out_fd,
+                                        hob_error *error);
 
 #endif

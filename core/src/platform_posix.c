@@ -179,10 +179,14 @@ static int posix_create(void *self, const char *path, enum hob_os_create how,
 
     (void)self;
     flags |= how == HOB_OS_CREATE_NEW ? O_EXCL : O_APPEND;
+    /* A FIFO that nobody reads is refused, not waited for. */
     do
-        fd = open(path, flags, (mode_t)mode);
+        fd = open(path, flags | O_NONBLOCK, (mode_t)mode);
     while (fd < 0 && errno == EINTR);
-    return fd < 0 ? -errno : fd;
+    if (fd < 0)
+        return -errno;
+    (void)fcntl(fd, F_SETFL, flags & O_APPEND);
+    return fd;
 }
 
 static int64_t posix_write(void *self, int fd, const void *buffer, size_t size)

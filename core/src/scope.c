@@ -47,13 +47,21 @@ static void set_owner(hob_tensor *tensor, hob_scope *scope, uint32_t index)
 
 static void release_owned(hob_scope *scope)
 {
+    hob_tensor *ends[HOB__ENDS];
+    uint32_t count = 0;
+
     /* Backwards, so that results go before what they were made from. */
     while (scope->owned_count) {
         hob_tensor *tensor = scope->owned[--scope->owned_count];
 
         if (is_owner(scope, tensor))
             set_owner(tensor, NULL, 0);
-        hob__tensor_unref(tensor);
+        if (hob__refs_drop(&tensor->refs))
+            ends[count++] = tensor;
+        if (count == HOB__ENDS || !scope->owned_count) {
+            hob__tensors_end(ends, count);
+            count = 0;
+        }
     }
     if (scope->owned != scope->owned_inline)
         free(scope->owned);

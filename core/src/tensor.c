@@ -145,11 +145,8 @@ static inline hob_tensor *handle_new(hob_device *device)
 {
     hob_tensor *tensor = hob__slab_take(&device->runtime->tensors);
 
-    if (!tensor)
-        return NULL;
-    handle_init(tensor, device);
-    for (int32_t i = 0; i < device->depth; i++)
-        tensor->state[i] = NULL;
+    if (tensor)
+        handle_init(tensor, device);
     return tensor;
 }
 
@@ -194,8 +191,9 @@ hob_tensor *hob__tensor_waiting(hob_device *device, const struct hob_meta *meta,
 
     if (!tensor)
         return NULL;
-    tensor->state[level - 1] = state;
     /* It is to get its elements, and words of any level with them. */
+    for (int32_t k = 1; k <= device->depth; k++)
+        tensor->state[k - 1] = k == level ? state : NULL;
     atomic_init(&tensor->levels, (1u << device->depth) - 1);
     atomic_init(&tensor->lazy, (uint32_t)level);
     return tensor;
@@ -278,8 +276,13 @@ static void retain_states(hob_tensor *tensor, const hob_tensor *source,
 /* TENSOR is to get its elements, and words of any level with them. */
 static void await_states(hob_tensor *tensor)
 {
-    (void)atomic_fetch_or_explicit(&tensor->levels,
-                                   (1u << tensor->device->depth) - 1,
+    const uint32_t levels = hob__tensor_levels(tensor);
+    const int32_t depth = tensor->device->depth;
+
+    for (int32_t k = 1; k <= depth; k++)
+        if (!(levels >> (k - 1) & 1))
+            tensor->state[k - 1] = NULL;
+    (void)atomic_fetch_or_explicit(&tensor->levels, (1u << depth) - 1,
                                    memory_order_release);
 }
 
@@ -359,7 +362,29 @@ void hob__tensor_ref(hob_tensor *tensor)
     atomic_fetch_add_explicit(&tensor->refs, 1, memory_order_relaxed);
 }
 
-static void drop_states(hob_tensor *tensor)
+/* State words of one layer that are to be given back. */
+struct words {
+    const hob_device *layer; /* NULL: there are none */
+    uint32_t count;
+    void *words[HOB__ENDS];
+};
+
+static void give_words(struct words *words)
+{
+    const struct hob_decorator *decorator;
+
+    if (!words->layer)
+        return;
+    decorator = words->layer->decorator;
+    if (decorator->states_release)
+        decorator->states_release(words->layer->instance, words->words,
+                                  words->count);
+    for (uint32_t i = 0; !decorator->states_release && i < words->count; i++)
+        decorator->state_release(words->layer->instance, words->words[i]);
+    words->layer = NULL;
+}
+
+static inline void take_words(struct words *words, hob_tensor *tensor)
 {
     const hob_device *device = tensor->device;
     const uint32_t levels = hob__tensor_levels(tensor);
@@ -367,14 +392,17 @@ static void drop_states(hob_tensor *tensor)
     if (!levels || hob__lazy_check_fork(device->runtime, NULL))
         return;
     for (int32_t k = device->depth; k > 0; k--) {
-        const hob_device *layer = device->at[k];
         void *state = levels >> (k - 1) & 1 ? tensor->state[k - 1] : NULL;
 
         if (!state)
             continue;
         tensor->state[k - 1] = NULL;
-        if (layer->decorator->state_release)
-            layer->decorator->state_release(layer->instance, state);
+        if (words->layer != device->at[k] || words->count == HOB__ENDS) {
+            give_words(words);
+            words->layer = device->at[k];
+            words->count = 0;
+        }
+        words->words[words->count++] = state;
     }
 }
 
@@ -387,11 +415,9 @@ static void storage_unref(struct hob_storage *storage)
         (hob_tensor *)(void *)((char *)storage - offsetof(hob_tensor, own)));
 }
 
-void hob__tensor_unref(hob_tensor *tensor)
+/* What is left of TENSOR, of which nobody has a reference. */
+static inline void handle_ends(hob_tensor *tensor)
 {
-    if (!tensor || !hob__refs_drop(&tensor->refs))
-        return;
-    drop_states(tensor);
     if (tensor->flags & HOB__TENSOR_ERROR)
         hob__failure_unref(tensor->failure);
     if (tensor->view.storage == &tensor->own &&
@@ -405,11 +431,39 @@ void hob__tensor_unref(hob_tensor *tensor)
     part_ends(tensor);
 }
 
+void hob__tensor_unref(hob_tensor *tensor)
+{
+    struct words words;
+
+    if (!tensor || !hob__refs_drop(&tensor->refs))
+        return;
+    words.layer = NULL;
+    take_words(&words, tensor);
+    give_words(&words);
+    handle_ends(tensor);
+}
+
+void hob__tensors_end(hob_tensor *const *tensors, uint32_t count)
+{
+    struct words words;
+
+    words.layer = NULL;
+    for (uint32_t i = 0; i < count; i++)
+        take_words(&words, tensors[i]);
+    /* A layer may look at a handle until it has its word again. */
+    give_words(&words);
+    for (uint32_t i = 0; i < count; i++)
+        handle_ends(tensors[i]);
+}
+
 void hob__tensor_bury(hob_tensor *tensor, uint32_t op, uint64_t call)
 {
     struct hob_storage *storage = tensor->view.storage;
+    struct words words;
 
-    drop_states(tensor);
+    words.layer = NULL;
+    take_words(&words, tensor);
+    give_words(&words);
     tensor->view.storage = NULL;
     tensor->view.data = NULL;
     atomic_store_explicit(&tensor->lazy, 0, memory_order_relaxed);

@@ -62,7 +62,8 @@ struct hob_tensor {
      * body may pass what its call takes to calls of its own */
     uint64_t moved_call;
     uint32_t moved_op; /* moved: the op's number */
-    /* [k - 1] belongs to level k, up to the depth of the device. */
+    /* [k - 1] belongs to level k, up to the depth of the device. What is there
+     * counts where LEVELS has its bit. */
     void *state[HOB_MAX_LEVELS];
     alignas(64) unsigned char small[HOB__SMALL_BYTES];
 };
@@ -119,6 +120,11 @@ hob_tensor *hob__tensor_error(struct hob__failure *failure);
 
 void hob__tensor_ref(hob_tensor *tensor);
 void hob__tensor_unref(hob_tensor *tensor); /* accepts NULL */
+
+/* TENSORS, COUNT of HOB__ENDS at most, end: the caller had the last reference
+ * to each. Layers hear of them together. */
+enum { HOB__ENDS = 32 };
+void hob__tensors_end(hob_tensor *const *tensors, uint32_t count);
 
 /* Give up TENSOR's elements: from now on it is a tombstone. */
 void hob__tensor_bury(hob_tensor *tensor, uint32_t op, uint64_t call);

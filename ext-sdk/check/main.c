@@ -9,6 +9,7 @@
 #include "check.h"
 
 #include "error.h"
+#include "output_end.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -435,7 +436,7 @@ out:
     return code;
 }
 
-int main(int argc, char **argv)
+static int run_command(int argc, char **argv)
 {
     struct command command;
     int code;
@@ -458,4 +459,9 @@ int main(int argc, char **argv)
     /* What the core logs must not pass for something that a plugin prints. */
     (void)unsetenv("HOB_LOG");
     return run(&command);
+}
+
+int main(int argc, char **argv)
+{
+    return hob__output_end("hob-sdk check", run_command(argc, argv), 1);
 }

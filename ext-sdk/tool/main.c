@@ -6,6 +6,7 @@
 #include <config.h>
 #endif
 
+#include "output_end.h"
 #include "tool.h"
 
 #include <stdbool.h>
@@ -48,16 +49,18 @@ static const char usage_text[] =
 
 static int help(void)
 {
-    return fputs(usage_text, stdout) < 0 ? TOOL_BAD_INPUT : TOOL_DONE;
+    (void)!fputs(usage_text, stdout);
+    return TOOL_DONE;
 }
 
-int main(int argc, char **argv)
+static int run(int argc, char **argv)
 {
     if (argc == 2 && !strcmp(argv[1], "--help"))
         return help();
-    if (argc == 2 && !strcmp(argv[1], "--version"))
-        return puts("hob-sdk " PACKAGE_VERSION) < 0 ? TOOL_BAD_INPUT
-                                                    : TOOL_DONE;
+    if (argc == 2 && !strcmp(argv[1], "--version")) {
+        (void)!puts("hob-sdk " PACKAGE_VERSION);
+        return TOOL_DONE;
+    }
     if (argc < 2)
         return tool_usage_error("no command", "");
     for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++) {
@@ -69,4 +72,9 @@ int main(int argc, char **argv)
         return commands[i].run(argc - 2, argv + 2);
     }
     return tool_usage_error("unknown command ", argv[1]);
+}
+
+int main(int argc, char **argv)
+{
+    return hob__output_end("hob-sdk", run(argc, argv), TOOL_BAD_INPUT);
 }

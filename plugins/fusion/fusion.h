@@ -269,8 +269,8 @@ void fu_value_leave_locked(struct fu_layer *layer, struct fu_value *value,
                            struct fu_garbage *garbage);
 /* One handle fewer has the elements of VALUE. */
 void fu_value_forget_locked(struct fu_value *value, struct fu_garbage *garbage);
-/* The handle with the state word WORD ends; takes the lock. */
-void fu_handle_ends(struct fu_layer *layer, void *word);
+/* The COUNT handles with the state words WORDS end; takes the lock. */
+void fu_handles_end(struct fu_layer *layer, void *const *words, uint32_t count);
 /* Give back a reference to NODE. */
 void fu_node_unref_locked(struct fu_layer *layer, struct fu_node *node);
 /* Take NODE out of the list of its scope. */

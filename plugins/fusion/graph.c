@@ -262,18 +262,21 @@ void fu_value_forget_locked(struct fu_value *value, struct fu_garbage *garbage)
     value->tensor = NULL;
 }
 
-void fu_handle_ends(struct fu_layer *layer, void *word)
+void fu_handles_end(struct fu_layer *layer, void *const *words, uint32_t count)
 {
-    struct fu_value *value = fu_value_of(word);
     struct fu_garbage garbage;
 
     fu_garbage_init(&garbage, layer->host);
     fu_lock(&layer->lock);
-    if (fu_is_settled(word))
-        fu_value_forget_locked(value, &garbage);
-    else
-        fu_value_leave_locked(layer, value, &garbage);
-    fu_node_unref_locked(layer, value->node);
+    for (uint32_t i = 0; i < count; i++) {
+        struct fu_value *value = fu_value_of(words[i]);
+
+        if (fu_is_settled(words[i]))
+            fu_value_forget_locked(value, &garbage);
+        else
+            fu_value_leave_locked(layer, value, &garbage);
+        fu_node_unref_locked(layer, value->node);
+    }
     fu_unlock(&layer->lock);
     fu_garbage_empty(&garbage);
 }

@@ -191,9 +191,9 @@ static void *state_retain(void *opaque, void *word)
     return word;
 }
 
-static void state_release(void *layer, void *word)
+static void states_release(void *layer, void *const *words, uint32_t count)
 {
-    fu_handle_ends((struct fu_layer *)layer, word);
+    fu_handles_end((struct fu_layer *)layer, words, count);
 }
 
 static const void *interface(void *layer, const char *name, uint32_t version)
@@ -210,11 +210,11 @@ static const struct hob_decorator decorator = {
     .layer_open = layer_open,
     .layer_close = layer_close,
     .call = fu_call,
-    .state_release = state_release,
     .state_retain = state_retain,
     .interface = interface,
     .settle = fu_settle,
     .flush = fu_flush,
+    .states_release = states_release,
 };
 
 static const struct hob_plugin plugin = {

@@ -4,6 +4,7 @@
 set -u
 
 hob=$HOB_TEST_BUILDDIR/../tools/hob
+sdk=$HOB_TEST_BUILDDIR/../ext-sdk/hob-sdk
 mock=$HOB_TEST_BUILDDIR/mock/.libs/mock_extension.so
 # Out of reach of other users, or the loader would not trust it.
 work=$(mktemp -d) || exit 99
@@ -119,6 +120,21 @@ for command in "doctor x" "plugins x" "why" "why a b" "devices x" "ops a b" "ops
     try 2 $command
     err_has "^usage: hob "
 done
+
+# What cannot be written is no success.
+if [ -c /dev/full ]; then
+    for command in "$hob --help" "$hob config" "$hob plugins --json" \
+        "$sdk --version" "$sdk check --version" "$sdk gen --help"; do
+        if $command >/dev/full 2>"$work/err"; then
+            fail "  $command to a full disk"
+        fi
+        : >"$work/out"
+        err_has "cannot write all of the output"
+    done
+else
+    skipped=$((skipped + 1))
+    echo "skipped: there is no /dev/full"
+fi
 
 # ---- plugins and why ----
 
@@ -373,7 +389,6 @@ fi
 
 # ---- packages ----
 
-sdk=$HOB_TEST_BUILDDIR/../ext-sdk/hob-sdk
 pack()
 {
     "$sdk" pack "$@" >"$work/out" 2>"$work/err"
@@ -550,6 +565,12 @@ out_has '"hidden_by":.*HOB_PLUGIN_PATH'
 HOB_PLUGIN_PATH=$work/ext:$XDG_DATA_HOME/hob/plugins.d/
 try 0 install --user "$work/ext"
 out_lacks "HOB_PLUGIN_PATH"
+HOB_PLUGIN_PATH=$work/ext
+HOB_ADD_PLUGIN_PATH=$XDG_DATA_HOME/hob/plugins.d
+export HOB_ADD_PLUGIN_PATH
+try 0 install --user "$work/ext"
+out_lacks "HOB_PLUGIN_PATH"
+unset HOB_ADD_PLUGIN_PATH
 HOB_PLUGIN_PATH=$work/nowhere
 try 0 install --user "$work/ext"
 out_lacks "HOB_PLUGIN_PATH"
@@ -557,6 +578,12 @@ unset HOB_PLUGIN_PATH
 cp "$work/ext"/*.so "$work/plain.so"
 try 2 install --user "$work/plain.so"
 err_has "plain.so: this is a library: give its folder, or its manifest"
+mkdir "$work/gone"
+(
+    cd "$work/gone" && rmdir "$work/gone" &&
+        "$hob" install --user ../ext >"$work/out" 2>"$work/err"
+)
+err_has "../ext/mock.json: its full path cannot be found out"
 try 0 plugins --json
 out_has '"time_ns":[[:space:]]*1[0-9]\{18\}'
 try 0 disable --user mock --json
@@ -664,6 +691,21 @@ out_has "^          stores neg (16 bytes): read outside the group"
 out_has "^  op      cumsum"
 try 0 eval "$work/fused.json" --device "fusion(flex)" --explain --json
 out_has "\"saved_bytes\":.*64"
+# A sum of columns and a range are in the kernels beside them.
+cat >"$work/columns.json" <<'END'
+{"inputs": [{"name": "x", "dtype": "f32", "shape": [2, 3],
+             "data": [1, 2, 3, 4, 5, 6]}],
+ "program": [["h", "square", ["x"], {}], ["c", "sum_dim", ["h"], {"dim": 0}],
+             ["n", "neg", ["x"], {}],
+             ["s", "slice", ["n"], {"starts": [0, 1], "ends": [2, 3],
+                                    "steps": []}],
+             ["y", "relu", ["s"], {}]],
+ "outputs": [{"value": "c", "data": [17, 29, 45]},
+             {"value": "y", "data": [0, 0, 0, 0]}]}
+END
+try 0 eval "$work/columns.json" --device "fusion(flex)" --explain
+out_has "^  kernel  cast+square+sum_dim: 3 ops, 1 inputs; read 48, written 36"
+out_has "^  kernel  neg+relu: 3 ops, 1 inputs; read 16, written 16"
 
 cat >"$work/unsigned.json" <<'END'
 {"inputs": [{"name": "x", "dtype": "u64", "shape": [3],

@@ -281,6 +281,36 @@ START_TEST(test_cross_entropy_of_nothing_is_nan)
 }
 END_TEST
 
+/* Squares that overflow divide what is finite to 0, as in the body and in what
+ * fusion makes of it. */
+START_TEST(test_layer_norm_of_huge_numbers)
+{
+    const int64_t shape[2] = {1, 37};
+
+    for (int d = 0; d < 2; d++) {
+        struct lab lab;
+        struct lab_tensor x;
+        struct fake_call call;
+
+        ck_assert(lab_open(&lab, 1, NULL));
+        lab_tensor_init(&lab, &x, dtypes[d], 2, shape, LAB_CONTIGUOUS, -1, 1);
+        lab_set_at(&x.view, 5, d ? 1e300 : 1e37);
+        fake_call_init(&call, &lab.host, "layer_norm");
+        fake_call_view(&call, &x.view);
+        fake_call_value(&call, hob_none());
+        fake_call_value(&call, hob_none());
+        fake_call_value(&call, hob_f64(1e-5));
+        fake_call_result(&call, dtypes[d], 2, shape);
+        ck_assert_int_eq(lab_run(&lab, &call, &flex_norm_entries), HOB_OK);
+        for (int64_t i = 0; i < shape[1]; i++)
+            ck_assert_double_eq(lab_get_at(&call.results[0].view, i), 0);
+        fake_call_release(&call);
+        lab_tensor_release(&x);
+        lab_close(&lab);
+    }
+}
+END_TEST
+
 /* Rows mean + i / 1000 (CASES: the variance by E[x^2] - E[x]^2 fails). */
 START_TEST(test_layer_norm_of_large_means)
 {
@@ -687,6 +717,7 @@ int main(void)
     tcase_add_loop_test(tc, test_cross_entropy_equals_f64, 0, 4);
     tcase_add_loop_test(tc, test_cross_entropy_names_bad_target, 0, 2);
     tcase_add_test(tc, test_cross_entropy_of_nothing_is_nan);
+    tcase_add_test(tc, test_layer_norm_of_huge_numbers);
     tcase_add_loop_test(tc, test_layer_norm_of_large_means, 0, 4);
     tcase_add_loop_test(tc, test_batch_norm_equals_f64, 0, 4);
     tcase_add_loop_test(tc, test_batch_norm_backward_equals_f64, 0, 8);

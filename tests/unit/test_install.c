@@ -218,6 +218,40 @@ START_TEST(test_install_remove_takes_ids_only)
 }
 END_TEST
 
+/* Where somebody has put a link for the folder, what it names stays. */
+START_TEST(test_install_remove_follows_no_link)
+{
+    ck_assert_int_eq(install("src", HOB_INSTALL_USER, NULL, NULL), HOB_OK);
+    ck_assert(!rename(fixture_path(&fix, "user/hob/lib/mock"),
+                      fixture_path(&fix, "elsewhere")));
+    ck_assert(!symlink(fixture_path(&fix, "elsewhere"),
+                       fixture_path(&fix, "user/hob/lib/mock")));
+    ck_assert_int_eq(
+        hob__remove(&fix.os, NULL, "mock", HOB_INSTALL_USER, NULL, NULL),
+        HOB_OK);
+    ck_assert(!exists("user/hob/plugins.d/mock.json"));
+    ck_assert(!exists("user/hob/lib/mock"));
+    ck_assert(exists("elsewhere/m.so"));
+}
+END_TEST
+
+/* A lock that is no file is told by its name, and nobody waits for it. */
+START_TEST(test_install_refuses_other_locks)
+{
+    const char *path = fixture_path(&fix, "user/hob/.lock");
+    hob_error error = HOB_ERROR_INIT;
+
+    ck_assert_int_eq(install("src", HOB_INSTALL_USER, NULL, NULL), HOB_OK);
+    ck_assert(!unlink(path));
+    ck_assert(!(_i ? symlink("/dev/null", path) : mkfifo(path, 0600)));
+    ck_assert_int_eq(install("src", HOB_INSTALL_USER, NULL, &error),
+                     HOB_ERR_IO);
+    ck_assert_msg(strstr(error.message, "user/hob/.lock: "), "%s",
+                  error.message);
+    hob_error_release(&error);
+}
+END_TEST
+
 /* A damaged plugin goes as well, and takes no other with it. */
 START_TEST(test_install_remove_needs_no_manifest)
 {
@@ -424,6 +458,8 @@ int main(void)
     tcase_add_loop_test(tc, test_install_undoes_what_it_did, 0, 2);
     tcase_add_test(tc, test_install_keeps_a_given_hash);
     tcase_add_test(tc, test_install_remove_takes_ids_only);
+    tcase_add_test(tc, test_install_remove_follows_no_link);
+    tcase_add_loop_test(tc, test_install_refuses_other_locks, 0, 2);
     tcase_add_loop_test(tc, test_install_remove_needs_no_manifest, 0, 4);
     tcase_add_test(tc, test_install_a_package);
     tcase_add_loop_test(tc, test_install_checks_packages_first, 0,

@@ -8,6 +8,7 @@
 #include "math_f32.h"
 #include "math_f64.h"
 
+#include <float.h>
 #include <stddef.h>
 #include <string.h>
 

@@ -367,7 +367,9 @@ static struct flex_moments NAME(moments)(const void *in, double epsilon,
 
     NAME(rest_sums)(x, mean, n, &rest, &variance);
     rest /= count;
-    variance = variance / count - rest * rest;
+    variance /= count;
+    if (variance <= DBL_MAX) /* inf less inf would be no number */
+        variance -= rest * rest;
     variance = variance < 0 ? 0 : variance;
     return (struct flex_moments){(double)mean, rest,
                                  1 / sqrt(variance + epsilon)};

@@ -265,7 +265,8 @@ struct hob_decorator {
      */
     int32_t (*call)(void *layer, struct hob_call *call,
                     const struct hob_op_impl *impl, hob_status *out_status);
-    /* Give a state word back: its handle dies. Not NULL if it sets any. */
+    /* Give a state word back: its handle dies. Not NULL if it sets any, unless
+     * it has states_release. */
     void (*state_release)(void *layer, void *state);
     /* One more handle carries STATE; returns the word for it. */
     void *(*state_retain)(void *layer, void *state);
@@ -286,6 +287,9 @@ struct hob_decorator {
      * go, and for which some handle waits; of all scopes if that is NULL. NULL:
      * it is computed when it is used. */
     hob_status (*flush)(void *layer, const void *scope);
+    /* Give the COUNT state words STATES back, of handles that die together, as
+     * those of a scope do. NULL: state_release, one by one. */
+    void (*states_release)(void *layer, void *const *states, uint32_t count);
 };
 
 /* ---- backward rules: autodiff's own and those of extensions ---- */
