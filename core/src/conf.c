@@ -585,19 +585,6 @@ const struct hob__conf_plugin *hob__conf_find(const struct hob__conf *conf,
     return NULL;
 }
 
-const char *hob__conf_option(const struct hob__conf *conf, const char *id,
-                             const char *name)
-{
-    const struct hob__conf_plugin *plugin = hob__conf_find(conf, id);
-    uint32_t i;
-
-    for (i = 0; plugin && i < plugin->option_count; i++) {
-        if (!strcmp(plugin->options[i].name, name))
-            return plugin->options[i].value;
-    }
-    return NULL;
-}
-
 hob_status hob__conf_options_json(const struct hob__conf *conf, const char *id,
                                   char **out_text)
 {

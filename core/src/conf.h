@@ -85,10 +85,6 @@ HOB_MUST_CHECK hob_status hob__conf_merge(struct hob__conf *conf,
 const struct hob__conf_plugin *hob__conf_find(const struct hob__conf *conf,
                                               const char *id);
 
-/* Return the value that CONF gives option NAME of plugin ID, or NULL. */
-const char *hob__conf_option(const struct hob__conf *conf, const char *id,
-                             const char *name);
-
 /* Put ID's options as a JSON object into *OUT_TEXT ("{}" without any), which
  * the caller frees. Fails with HOB_ERR_MEMORY. */
 HOB_MUST_CHECK hob_status hob__conf_options_json(const struct hob__conf *conf,

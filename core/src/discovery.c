@@ -427,7 +427,7 @@ hob_status hob__discover(struct hob__discovery *discovery, hob_error *error)
     hob_status st = discover_application(discovery, error);
 
     if (!st && !discovery->options->exclusive)
-        st = hob__discover_places(discovery, error);
+        st = hob__discover_places(discovery);
     if (st == HOB_ERR_MEMORY)
         (void)hob_error_set(error, st, "discovery: out of memory");
     return st;

@@ -186,14 +186,12 @@ static hob_status read_defaults(struct hob__discovery *discovery)
                            false);
 }
 
-hob_status hob__discover_places(struct hob__discovery *discovery,
-                                hob_error *error)
+hob_status hob__discover_places(struct hob__discovery *discovery)
 {
     const struct hob__env *env = discovery->env;
     bool is_replaced = false, any = false;
     hob_status st = HOB_OK;
 
-    (void)error;
     if (env->plugin_path)
         st = read_list(discovery, HOB__RULE_PLUGIN_PATH, env->plugin_path,
                        &is_replaced);

@@ -288,11 +288,6 @@ const struct hob__json_value *hob__json_root(const struct hob__json_doc *doc)
     return doc->scan.values;
 }
 
-bool hob__json_has_bom(const struct hob__json_doc *doc)
-{
-    return doc->scan.start > 0;
-}
-
 const struct hob__json_value *
 hob__json_first(const struct hob__json_doc *doc,
                 const struct hob__json_value *value)

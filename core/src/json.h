@@ -48,7 +48,6 @@ HOB_MUST_CHECK hob_status hob__json_parse(const char *path, const void *text,
 void hob__json_free(struct hob__json_doc *doc);
 
 const struct hob__json_value *hob__json_root(const struct hob__json_doc *doc);
-bool hob__json_has_bom(const struct hob__json_doc *doc);
 
 /* Children in order: the first, then the next; NULL at the end. */
 const struct hob__json_value *

@@ -74,11 +74,9 @@ static hob_status take_found(struct hob__loader *loader,
 
     loader->candidates =
         hob__arena_array(&loader->arena, count, sizeof(*loader->candidates));
-    loader->loaded =
-        hob__arena_array(&loader->arena, count, sizeof(*loader->loaded));
     /* Not from the arena: slots need their own end. */
     loader->slots = calloc(count ? count : 1, sizeof(*loader->slots));
-    if (!loader->candidates || !loader->loaded || !loader->slots)
+    if (!loader->candidates || !loader->slots)
         return HOB_ERR_MEMORY;
     for (i = 0; i < count; i++) {
         struct hob__load_slot *slot = &loader->slots[i];

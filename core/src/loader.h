@@ -174,13 +174,6 @@ const struct hob__plugin *
 hob__candidate_plugin(const struct hob__candidate *candidate);
 
 /*
- * Return the INDEX-th loaded plugin in order of loading, NULL past the last:
- * shut down in reverse (LOAD-6).
- */
-const struct hob__plugin *hob__loader_loaded(const struct hob__loader *loader,
-                                             uint32_t index);
-
-/*
  * The runtime found later that CANDIDATE does not serve (its open failed, an
  * op signature is wrong): its record becomes STATE with REASON and DETAIL.
  */
@@ -215,7 +208,6 @@ struct hob__note {
 
 /* use: reports; a visitor returns false to stop */
 
-typedef bool hob__record_fn(void *context, const struct hob__record *record);
 typedef bool hob__searched_fn(void *context,
                               const struct hob__searched *searched);
 
@@ -223,8 +215,6 @@ typedef bool hob__note_fn(void *context, const struct hob__note *note);
 
 void hob__loader_notes(const struct hob__loader *loader, hob__note_fn *visit,
                        void *context);
-void hob__loader_report(const struct hob__loader *loader, hob__record_fn *visit,
-                        void *context);
 void hob__loader_searched(const struct hob__loader *loader,
                           hob__searched_fn *visit, void *context);
 

@@ -60,8 +60,6 @@ struct hob__loader {
     pthread_mutex_t mutex; /* guards what follows; never held in a plugin */
     struct hob__trust trust;
     struct hob__arena arena;
-    const struct hob__plugin **loaded; /* in order; room for COUNT */
-    uint32_t loaded_count;
 };
 
 /* A file that was found, before the arrays are fixed. */
@@ -104,9 +102,10 @@ HOB_MUST_CHECK hob_status hob__discover(struct hob__discovery *discovery,
 /* Free what DISCOVERY owns, manifests that nobody took included. */
 void hob__discovery_release(struct hob__discovery *discovery);
 
-/* The places of DISC-2 to DISC-8, in discovery_places.c. */
-hob_status hob__discover_places(struct hob__discovery *discovery,
-                                hob_error *error);
+/* The places of DISC-2 to DISC-8, in discovery_places.c. Fails with
+ * HOB_ERR_MEMORY. */
+HOB_MUST_CHECK hob_status
+hob__discover_places(struct hob__discovery *discovery);
 
 /* Read the folder DIR. IS_NAMED: somebody asked for it by name. IS_USER: it is
  * a user's own. */

@@ -35,19 +35,6 @@ hob__candidate_plugin(const struct hob__candidate *candidate)
     return atomic_load_explicit(&candidate->slot->plugin, memory_order_acquire);
 }
 
-const struct hob__plugin *hob__loader_loaded(const struct hob__loader *loader,
-                                             uint32_t index)
-{
-    struct hob__loader *own = (struct hob__loader *)(uintptr_t)loader;
-    const struct hob__plugin *plugin = NULL;
-
-    (void)pthread_mutex_lock(&own->mutex);
-    if (index < loader->loaded_count)
-        plugin = loader->loaded[index];
-    (void)pthread_mutex_unlock(&own->mutex);
-    return plugin;
-}
-
 void hob__loader_step(const struct hob__candidate *candidate, const char *step)
 {
     atomic_store(&candidate->slot->step, step);
@@ -209,7 +196,6 @@ static void publish_locked(struct hob__loader *loader,
     else if (notes)
         reason = HOB__REASON_VERSION_MISMATCH;
     set_record_locked(loader, candidate, HOB__STATE_LOADED, reason, notes);
-    loader->loaded[loader->loaded_count++] = plugin;
     atomic_store_explicit(&slot->plugin, plugin, memory_order_release);
 }
 

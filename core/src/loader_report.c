@@ -10,17 +10,6 @@
 
 #include <string.h>
 
-void hob__loader_report(const struct hob__loader *loader, hob__record_fn *visit,
-                        void *context)
-{
-    uint32_t i;
-
-    for (i = 0; i < loader->count; i++) {
-        if (!visit(context, hob__candidate_record(&loader->candidates[i])))
-            return;
-    }
-}
-
 void hob__loader_searched(const struct hob__loader *loader,
                           hob__searched_fn *visit, void *context)
 {

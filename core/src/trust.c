@@ -113,9 +113,3 @@ hob_status hob__trust_check(struct hob__trust *trust, const char *path,
     }
     return st;
 }
-
-hob_status hob__trust_check_owner(struct hob__trust *trust, const char *dir,
-                                  const char **out_fault)
-{
-    return check_dir(trust, dir, out_fault);
-}

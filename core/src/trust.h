@@ -39,9 +39,4 @@ HOB_MUST_CHECK hob_status hob__trust_check(struct hob__trust *trust,
                                            const char *path, const char *root,
                                            const char **out_fault);
 
-/* The same for a folder that is searched, without its parents: is it ours? */
-HOB_MUST_CHECK hob_status hob__trust_check_owner(struct hob__trust *trust,
-                                                 const char *dir,
-                                                 const char **out_fault);
-
 #endif

@@ -75,12 +75,6 @@ static int is_injective(const struct hob_view *view)
     return 1;
 }
 
-void hob__view_set_contiguous(struct hob_view *view)
-{
-    row_major(view);
-    view->flags |= HOB_VIEW_CONTIGUOUS | HOB_VIEW_INJECTIVE;
-}
-
 void hob__view_set_flags(struct hob_view *view)
 {
     uint32_t flags =

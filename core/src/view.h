@@ -13,9 +13,6 @@
 
 #include <hob/ext/plugin.h>
 
-/* Make VIEW's strides row-major without gaps, and set its flags. */
-void hob__view_set_contiguous(struct hob_view *view);
-
 /*
  * Compute VIEW's CONTIGUOUS and INJECTIVE flags from shape and strides; other
  * flags stay. The strides of a contiguous view become the row-major ones in

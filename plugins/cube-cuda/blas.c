@@ -4,79 +4,53 @@
 #include "device.h"
 #include "plan.h"
 
-#include <cube/background.h>
 #include <cube/message.h>
 
 #include <stdio.h>
 
 /* ---- the library ---- */
 
-static void *open_library(void *opened)
+static void open_library(struct ccu_device *device)
 {
-    struct ccu_device *device = opened;
     struct ccu_blas *blas = &device->blas;
-    int is_pushed;
+    const int is_pushed = ccu_enter(device);
 
-    if (!cube_background_begin()) {
-        snprintf(blas->problem, sizeof(blas->problem),
-                 "the process is about to end");
-        return NULL;
-    }
-    is_pushed = ccu_enter(device);
     if (ccu_cublas_open(&blas->cublas, device->instance->find,
-                        device->options.cublas_dir, blas->problem)) {
+                        device->options.cublas_dir, blas->library.problem)) {
         const int result = blas->cublas.create(&blas->handle);
 
         if (result) {
             blas->handle = NULL;
-            snprintf(blas->problem, sizeof(blas->problem),
+            snprintf(blas->library.problem, sizeof(blas->library.problem),
                      "cuBLASLt cannot be started (status %d)", result);
         }
     }
     if (!blas->handle && device->cube.host->log_write)
         device->cube.host->log_write(device->cube.host, 1,
                                      "%s: matrix products are slower: %s",
-                                     device->name, blas->problem);
+                                     device->name, blas->library.problem);
     ccu_leave(device, is_pushed);
-    cube_background_end();
-    return NULL;
-}
-
-static void wait_for_library_locked(struct ccu_blas *blas)
-{
-    if (blas->has_thread)
-        (void)pthread_join(blas->thread, NULL);
-    blas->has_thread = 0;
 }
 
 hob_status ccu_blas_init(struct ccu_device *device)
 {
-    struct ccu_blas *blas = &device->blas;
-
-    if (pthread_mutex_init(&blas->lock, NULL))
-        return HOB_ERR_MEMORY;
-    blas->has_lock = 1;
-    blas->has_thread =
-        !pthread_create(&blas->thread, NULL, open_library, device);
-    if (!blas->has_thread)
-        open_library(device);
-    return HOB_OK;
+    return ccu_library_init(&device->blas.library, device, open_library);
 }
 
 void ccu_blas_release(struct ccu_device *device)
 {
     struct ccu_blas *blas = &device->blas;
 
-    if (!blas->has_lock)
+    if (!blas->library.has_lock)
         return;
-    wait_for_library_locked(blas);
+    ccu_library_wait(&blas->library);
     for (int i = 0; i < CCU_PLANS; i++)
         ccu_plan_free(blas, blas->plans[i]);
     if (blas->handle)
         (void)blas->cublas.destroy(blas->handle);
     if (blas->workspace)
         ccu_memory_give(&device->memory, blas->workspace, CCU_WORKSPACE_BYTES);
-    pthread_mutex_destroy(&blas->lock);
+    ccu_library_release(&blas->library);
 }
 
 /* ---- products ---- */
@@ -140,7 +114,7 @@ static hob_status failed(struct ccu_device *device, int result,
 /* Wait for the library and for memory; 0 if cuBLASLt is not to be had. */
 static int ready_locked(struct ccu_device *device)
 {
-    wait_for_library_locked(&device->blas);
+    ccu_library_wait_locked(&device->blas.library);
     if (!device->blas.handle)
         return 0;
     need_workspace_locked(device);
@@ -152,11 +126,11 @@ int ccu_blas_has(struct ccu_device *device, const struct ccu_product *product)
     struct ccu_blas *blas = &device->blas;
     int has;
 
-    if (!blas->has_lock || product->count > INT32_MAX)
+    if (!blas->library.has_lock || product->count > INT32_MAX)
         return 0;
-    pthread_mutex_lock(&blas->lock);
+    pthread_mutex_lock(&blas->library.lock);
     has = ready_locked(device) && ccu_plan_find(device, product);
-    pthread_mutex_unlock(&blas->lock);
+    pthread_mutex_unlock(&blas->library.lock);
     return has;
 }
 
@@ -168,14 +142,14 @@ hob_status ccu_blas_multiply(struct ccu_device *device,
     const struct ccu_plan *plan = NULL;
     int result = 0;
 
-    if (!blas->has_lock || product->count > INT32_MAX)
+    if (!blas->library.has_lock || product->count > INT32_MAX)
         return HOB_ERR_UNSUPPORTED;
-    pthread_mutex_lock(&blas->lock);
+    pthread_mutex_lock(&blas->library.lock);
     if (ready_locked(device))
         plan = ccu_plan_find(device, product);
     if (plan)
         result = run_locked(device, plan, product);
-    pthread_mutex_unlock(&blas->lock);
+    pthread_mutex_unlock(&blas->library.lock);
     if (result)
         return failed(device, result, out_message);
     return plan ? HOB_OK : HOB_ERR_UNSUPPORTED;

@@ -2,19 +2,17 @@
 /*
  * blas.h - matrix products by cuBLASLt.
  *
- * The library is opened by a thread of its own from the opening of the device
- * on: it is half a gigabyte. Where it is missing, products are the portable
- * kernel's. What cuBLASLt is asked for is decided by the call alone, so a
- * product is computed by the same kernel every time.
+ * The library is half a gigabyte. Where it is missing, products are the
+ * portable kernel's. What cuBLASLt is asked for is decided by the call alone,
+ * so a product is computed by the same kernel every time.
  */
 #ifndef CCU_BLAS_H
 #define CCU_BLAS_H
 
 #include "driver.h"
+#include "library.h"
 
 #include <hob/ext/plugin.h>
-
-#include <pthread.h>
 
 struct ccu_device;
 struct cublasLtContext;
@@ -30,13 +28,9 @@ struct ccu_cublas {
 struct ccu_blas {
     struct ccu_cublas cublas;
     struct cublasLtContext *handle; /* NULL: not to be had */
-    pthread_t thread;
-    pthread_mutex_t lock; /* of what follows, held for each product */
-    uint32_t has_lock;
-    uint32_t has_thread; /* it runs, and was not waited for */
+    struct ccu_library library;     /* its lock is held for each product, too */
     ccu_address workspace;
     struct ccu_plan *plans[CCU_PLANS]; /* by hash; NULL: none yet */
-    char problem[CCU_REASON];
 };
 
 /* One operand of a product: a matrix of a batch, row-major or transposed. */

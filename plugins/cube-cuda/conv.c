@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "conv.h"
 
-#include "conv_launch.h"
+#include "conv_product.h"
 #include "conv_point.h"
 
 #include <cube/cube.h>

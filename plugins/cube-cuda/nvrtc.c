@@ -3,63 +3,32 @@
 
 #include "device.h"
 
-#include <cube/background.h>
 #include <cube/message.h>
 
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 
-static void *open_library(void *opened)
+static void open_library(struct ccu_device *device)
 {
-    struct ccu_device *device = opened;
     struct ccu_compiler *compiler = &device->compiler;
 
-    if (!cube_background_begin()) {
-        snprintf(compiler->problem, sizeof(compiler->problem),
-                 "the process is about to end");
-        return NULL;
-    }
-    compiler->is_open =
-        (uint32_t)ccu_nvrtc_open(&compiler->nvrtc, device->instance->find,
-                                 device->options.nvrtc_dir, compiler->problem);
+    compiler->is_open = (uint32_t)ccu_nvrtc_open(
+        &compiler->nvrtc, device->instance->find, device->options.nvrtc_dir,
+        compiler->library.problem);
     if (compiler->is_open &&
         compiler->nvrtc.version(&compiler->major, &compiler->minor))
         compiler->major = compiler->minor = 0;
-    cube_background_end();
-    return NULL;
-}
-
-/* Afterwards the members of COMPILER are as the thread left them. */
-static void wait_for_library(struct ccu_compiler *compiler)
-{
-    pthread_mutex_lock(&compiler->lock);
-    if (compiler->has_thread)
-        (void)pthread_join(compiler->thread, NULL);
-    compiler->has_thread = 0;
-    pthread_mutex_unlock(&compiler->lock);
 }
 
 hob_status ccu_compiler_init(struct ccu_device *device)
 {
-    struct ccu_compiler *compiler = &device->compiler;
-
-    if (pthread_mutex_init(&compiler->lock, NULL))
-        return HOB_ERR_MEMORY;
-    compiler->has_lock = 1;
-    compiler->has_thread =
-        !pthread_create(&compiler->thread, NULL, open_library, device);
-    if (!compiler->has_thread)
-        open_library(device);
-    return HOB_OK;
+    return ccu_library_init(&device->compiler.library, device, open_library);
 }
 
 void ccu_compiler_release(struct ccu_device *device)
 {
-    if (!device->compiler.has_lock)
-        return;
-    wait_for_library(&device->compiler);
-    pthread_mutex_destroy(&device->compiler.lock);
+    ccu_library_release(&device->compiler.library);
 }
 
 const char *ccu_compile_identity(struct cube_device *opened)
@@ -67,19 +36,19 @@ const char *ccu_compile_identity(struct cube_device *opened)
     struct ccu_device *device = (struct ccu_device *)opened;
     struct ccu_compiler *compiler = &device->compiler;
 
-    wait_for_library(compiler);
-    pthread_mutex_lock(&compiler->lock);
+    pthread_mutex_lock(&compiler->library.lock);
+    ccu_library_wait_locked(&compiler->library);
     if (!device->identity[0])
         snprintf(device->identity, sizeof(device->identity),
                  "nvrtc %d.%d, sm_%d%d", compiler->major, compiler->minor,
                  device->physical->major, device->physical->minor);
-    pthread_mutex_unlock(&compiler->lock);
+    pthread_mutex_unlock(&compiler->library.lock);
     return device->identity;
 }
 
 int ccu_compiler_is_from(struct ccu_device *device, int major)
 {
-    wait_for_library(&device->compiler);
+    ccu_library_wait(&device->compiler.library);
     return device->compiler.is_open && device->compiler.major >= major;
 }
 
@@ -170,10 +139,10 @@ hob_status ccu_compile(struct cube_device *opened,
 
     *out_binary = NULL;
     *out_bytes = 0;
-    wait_for_library(&device->compiler);
+    ccu_library_wait(&device->compiler.library);
     if (!device->compiler.is_open)
         return cube_say(opened->host, out_message, HOB_ERR_DEVICE, "%s: %s",
-                        device->name, device->compiler.problem);
+                        device->name, device->compiler.library.problem);
     result = nvrtc->create(&program, source->text, source->name, 0, NULL, NULL);
     if (result)
         return cube_say(opened->host, out_message, HOB_ERR_MEMORY,

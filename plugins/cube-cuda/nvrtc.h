@@ -1,31 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * nvrtc.h - CUDA C to machine code for one device, by NVRTC.
- *
- * The library takes some 100 ms to open, so a thread of its own does that
- * from the opening of the device on; who needs it first waits.
+ * nvrtc.h - CUDA C to machine code for one device, by NVRTC, a library that
+ * takes some 100 ms to open.
  */
 #ifndef CCU_NVRTC_H
 #define CCU_NVRTC_H
 
 #include "driver.h"
+#include "library.h"
 
 #include <cube/runtime.h>
-
-#include <pthread.h>
 
 struct ccu_device;
 
 struct ccu_compiler {
     struct ccu_nvrtc nvrtc;
-    pthread_t thread;
-    pthread_mutex_t lock; /* held while the thread is waited for */
-    uint32_t has_lock;
-    uint32_t has_thread; /* it runs, and was not waited for */
-    uint32_t is_open;    /* all functions are there */
-    int major, minor;    /* its version */
+    struct ccu_library library;
+    uint32_t is_open;        /* all functions are there */
+    int major, minor;        /* its version */
     _Atomic uint32_t is_old; /* it knows no options that make it faster */
-    char problem[CCU_REASON];
 };
 
 /* Begin to open the library. Without a thread it is opened at once. */

@@ -3,15 +3,16 @@
 
 #include "cube.h"
 #include "launch.h"
-#include "window.h"
+
+#include <hob/ext/window.h>
 
 void cube_conv_init(struct cube_conv *conv, const struct hob_call *call)
 {
     static const int64_t ones[2] = {1, 1}, zeros[2] = {0, 0};
 
-    cube_window_pair(call, 3, ones, conv->step);
-    cube_window_pair(call, 4, zeros, conv->padding);
-    cube_window_pair(call, 5, ones, conv->dilation);
+    hob_window_pair(call, 3, ones, conv->step);
+    hob_window_pair(call, 4, zeros, conv->padding);
+    hob_window_pair(call, 5, ones, conv->dilation);
     conv->groups = cube_arg_i64(call, 6);
 }
 

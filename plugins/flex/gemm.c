@@ -79,6 +79,23 @@ static hob_status run_native(struct flex_device *device,
     return flex_gemm_blocked(device, gemm);
 }
 
+/* MATRIX, of ROWS by COLUMNS that lie *ROW and *COLUMN apart, to JOB's out, and
+ * how they lie there: by columns if they did before. */
+static void convert_operand(struct flex_device *device, struct conversion *job,
+                            const void *matrix, int64_t rows, int64_t columns,
+                            int64_t *row, int64_t *column)
+{
+    const int is_turned = *row == 1 && *column != 1;
+
+    job->in = matrix;
+    job->in_row = is_turned ? *column : *row;
+    job->in_column = is_turned ? 1 : *column;
+    job->columns = job->out_row = is_turned ? rows : columns;
+    convert(device, job, is_turned ? columns : rows);
+    *row = is_turned ? 1 : columns;
+    *column = is_turned ? rows : 1;
+}
+
 /*
  * f16, bf16 and narrow integers: A, B and the bias are converted as wholes
  * (which costs little beside the product), C at the end, rounded once.
@@ -89,8 +106,6 @@ static hob_status run_converted(struct flex_device *device,
     const uint32_t size = hob_dtype_size(gemm->dtype);
     const int is_half = hob_dtype_size(gemm->dtype) == 2 &&
                         flex_gemm_type_of(gemm->dtype) == FLEX_GEMM_F32;
-    const int a_turned = gemm->a_row == 1 && gemm->a_column != 1;
-    const int b_turned = gemm->b_row == 1 && gemm->b_column != 1;
     const uint64_t a_count = (uint64_t)(gemm->m * gemm->k);
     const uint64_t b_count = (uint64_t)(gemm->k * gemm->n);
     const uint64_t c_count = (uint64_t)(gemm->m * gemm->n);
@@ -107,28 +122,15 @@ static hob_status run_converted(struct flex_device *device,
     find_casts(device->kernels, gemm->dtype, &load, &store);
     wide.dtype = is_half ? HOB_DTYPE_F32 : HOB_DTYPE_U32;
     wide.epilogue = NULL;
-
     job.cast = load;
-    job.in = gemm->a;
     job.out = scratch;
-    job.in_row = a_turned ? gemm->a_column : gemm->a_row;
-    job.in_column = a_turned ? 1 : gemm->a_column;
-    job.columns = job.out_row = a_turned ? gemm->m : gemm->k;
-    convert(device, &job, a_turned ? gemm->k : gemm->m);
+    convert_operand(device, &job, gemm->a, gemm->m, gemm->k, &wide.a_row,
+                    &wide.a_column);
     wide.a = job.out;
-    wide.a_row = a_turned ? 1 : gemm->k;
-    wide.a_column = a_turned ? gemm->m : 1;
-
-    job.in = gemm->b;
     job.out += 4 * a_count;
-    job.in_row = b_turned ? gemm->b_column : gemm->b_row;
-    job.in_column = b_turned ? 1 : gemm->b_column;
-    job.columns = job.out_row = b_turned ? gemm->k : gemm->n;
-    convert(device, &job, b_turned ? gemm->n : gemm->k);
+    convert_operand(device, &job, gemm->b, gemm->k, gemm->n, &wide.b_row,
+                    &wide.b_column);
     wide.b = job.out;
-    wide.b_row = b_turned ? 1 : gemm->n;
-    wide.b_column = b_turned ? gemm->k : 1;
-
     job.out += 4 * b_count;
     wide.c = job.out;
     wide.ldc = gemm->n;

@@ -8,6 +8,8 @@
 
 #include "flex.h"
 
+#include <hob/ext/window.h>
+
 struct flex_window {
     int64_t size[2];
     int64_t stride[2];
@@ -16,21 +18,6 @@ struct flex_window {
     int64_t in[2];  /* sizes of the plane that windows lie over */
     int64_t out[2]; /* how many windows */
 };
-
-/* List argument INDEX, one or two numbers; FALLBACK for an empty one. */
-static inline void flex_window_pair(const struct hob_call *call, uint32_t index,
-                                    const int64_t fallback[2], int64_t out[2])
-{
-    const hob_value *list = &call->args[index];
-
-    if (list->tag != HOB_TAG_I64S || list->count == 0) {
-        out[0] = fallback[0];
-        out[1] = fallback[1];
-    } else {
-        out[0] = list->u.i64s[0];
-        out[1] = list->u.i64s[list->count - 1];
-    }
-}
 
 /*
  * The windows along AXIS whose tap TAP lies inside the plane: *OUT_FIRST up

@@ -74,7 +74,7 @@ static int find_dead(const struct fu_window *window, uint32_t index,
             p->inputs[i].kind != HOB_FUSED_FULL ||
             hob_dtype_size(p->inputs[i].dtype) != size ||
             !(view->flags & HOB_VIEW_CONTIGUOUS) ||
-            hob_view_count(view) != count ||
+            hob_view_count(view) != count || p->ins[i].start ||
             memcmp(p->ins[i].strides, p->outs[out].strides,
                    p->program.rank * sizeof(int64_t)) != 0)
             continue;
@@ -170,9 +170,10 @@ int fu_program_allocate(const struct fu_window *window, uint32_t index,
     }
     for (uint32_t i = 0; i < p->program.input_count; i++) {
         p->run_ins[i].data =
-            hob_tensor_view(p->ins[i].tensor ? p->ins[i].tensor
-                                             : p->outs[under].tensor)
-                ->data;
+            (char *)hob_tensor_view(p->ins[i].tensor ? p->ins[i].tensor
+                                                     : p->outs[under].tensor)
+                ->data +
+            p->ins[i].start * (int64_t)hob_dtype_size(p->inputs[i].dtype);
         memcpy(p->run_ins[i].strides, p->ins[i].strides,
                sizeof(p->ins[i].strides));
     }

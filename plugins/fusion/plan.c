@@ -68,7 +68,7 @@ void fu_window_fill(struct fu_window *window, struct fu_node *const *nodes,
         window->items[i].match = 0;
         window->items[i].cost = 0;
         window->items[i].is_apart = 0;
-        window->items[i].frame_rank = 0;
+        window->items[i].frame.rank = 0;
         nodes[i]->slot = i;
     }
 }

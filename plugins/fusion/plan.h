@@ -32,6 +32,16 @@ enum fu_class {
     FU_VIEW      /* between members of its group: nothing to compute */
 };
 
+/* How what lies otherwise is seen from a space: dimension I of that steps
+ * through dimension FROM[I] of RANK own ones by TIMES[I], HOB_MAX_RANK: through
+ * none; and own dimension K begins at START[K]. */
+struct fu_frame {
+    uint8_t rank;
+    uint8_t from[HOB_MAX_RANK];
+    int64_t times[HOB_MAX_RANK];
+    int64_t start[HOB_MAX_RANK];
+};
+
 /* A node of the window. */
 struct fu_item {
     struct fu_node *node;
@@ -46,11 +56,8 @@ struct fu_item {
     uint8_t stays;           /* not stored, and wanted: it stays pending */
     uint8_t is_needed_again; /* by a member that stays */
     uint8_t reg;
-    /* Of a member that lies otherwise over the group's space: which of that's
-     * dimensions each of its own is, HOB_MAX_RANK: none. 0: as they are. */
-    uint8_t frame_rank;
-    uint8_t frame[HOB_MAX_RANK];
-    uint16_t readers; /* inputs of its group that are its value */
+    struct fu_frame frame; /* rank 0: it lies over the group's space as it is */
+    uint16_t readers;      /* inputs of its group that are its value */
     uint16_t group;
     uint16_t next;  /* member of its group; FU_WINDOW: none */
     uint16_t match; /* of the window, from 1, whose member it is; 0: of none */
@@ -64,6 +71,7 @@ struct fu_group {
     uint8_t rank;
     uint8_t rows;     /* dimensions that make up a row, of its reductions */
     uint8_t is_apart; /* these are not the last ones */
+    uint8_t is_part;  /* some members are computed in part */
     uint8_t is_fused; /* its members may be steps of one program */
     uint8_t is_gone;  /* joined with another */
     uint16_t first, last;

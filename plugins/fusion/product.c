@@ -29,7 +29,7 @@ static int is_product(const struct fu_item *item)
  * pending would want the product again. */
 static int may_finish(const struct fu_item *item)
 {
-    return item->class == FU_STEP && !item->stays && !item->frame_rank;
+    return item->class == FU_STEP && !item->stays && !item->frame.rank;
 }
 
 void fu_attach_products_locked(struct fu_window *window)

@@ -10,22 +10,27 @@ enum { NO_REGISTER = HOB_FUSED_NONE };
 /* ---- operands ---- */
 
 /* The strides over GROUP's space of a tensor of SHAPE that ITEM reads or gives,
- * NULL: anybody: 0 where it is broadcast. */
-static void spread(const struct fu_group *group, const struct fu_item *item,
-                   const int64_t *shape, const int64_t *strides, uint32_t rank,
-                   int64_t *out)
+ * NULL: anybody: 0 where it is broadcast. Returns where it begins. */
+static int64_t spread(const struct fu_group *group, const struct fu_item *item,
+                      const int64_t *shape, const int64_t *strides,
+                      uint32_t rank, int64_t *out)
 {
-    const int is_framed = item && item->frame_rank;
-    const uint32_t own = is_framed ? item->frame_rank : group->rank;
+    const struct fu_frame *frame =
+        item && item->frame.rank ? &item->frame : NULL;
+    const uint32_t own = frame ? frame->rank : group->rank;
+    int64_t start = 0;
 
     memset(out, 0, group->rank * sizeof(out[0]));
-    for (uint32_t i = 0; i < own && i < rank; i++) {
-        const uint32_t at = own - 1 - i;
-        const uint32_t to = is_framed ? item->frame[at] : at;
+    for (uint32_t i = 0; i < group->rank; i++) {
+        const uint32_t at = (frame ? frame->from[i] : i) + rank - own;
 
-        if (shape[rank - 1 - i] != 1 && to < group->rank)
-            out[to] = strides[rank - 1 - i];
+        if (at < rank && shape[at] != 1) /* beyond it: below 0, or nowhere */
+            out[i] = strides[at] * (frame ? frame->times[i] : 1);
     }
+    for (uint32_t i = 0; frame && i < rank && i < own; i++)
+        if (shape[rank - 1 - i] != 1)
+            start += frame->start[own - 1 - i] * strides[rank - 1 - i];
+    return start;
 }
 
 /* Whether a shape is 1 in all dimensions of GROUP's rows. */
@@ -47,12 +52,13 @@ static uint8_t add_input(const struct fu_group *group,
     const uint32_t count = p->program.input_count;
     struct fu_operand operand = {.tensor = tensor};
 
-    spread(group, item, view->shape, view->strides, view->rank,
-           operand.strides);
+    operand.start = spread(group, item, view->shape, view->strides, view->rank,
+                           operand.strides);
     for (uint32_t i = 0; i < count; i++)
         if (p->ins[i].tensor &&
             hob_tensor_view(p->ins[i].tensor)->data == view->data &&
             p->inputs[i].dtype == view->dtype && !p->constants[i] &&
+            p->ins[i].start == operand.start &&
             !memcmp(p->ins[i].strides, operand.strides,
                     sizeof(operand.strides)))
             return (uint8_t)i;

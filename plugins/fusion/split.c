@@ -89,8 +89,11 @@ static void split(struct fu_window *window, uint32_t index)
 void fu_choose(struct fu_window *window, uint32_t index)
 {
     fu_choose_stored(window, index);
-    while (window->groups[index].count > 1 && is_too_large(window, index) &&
-           window->group_count < FU_WINDOW) {
+    /* A half would give out what is computed in part: better op by op. */
+    if (window->groups[index].is_part && is_too_large(window, index))
+        window->groups[index].is_fused = 0;
+    while (window->groups[index].is_fused && window->groups[index].count > 1 &&
+           is_too_large(window, index) && window->group_count < FU_WINDOW) {
         split(window, index);
         fu_choose_stored(window, index);
     }

@@ -3,92 +3,20 @@
  * views.c - views in the middle of groups: a group whose values are read only
  * through a view becomes part of the group that reads them. Nothing is computed
  * for the view: members before it lie otherwise over the group's space, which
- * is in the strides of what they read.
+ * is in the strides of what they read, and where that begins.
  *
- * Views that put dimensions in another order, and such as add and drop those of
- * size 1. Where the order changes, no more inputs may be read across memory
- * than the one value that was before.
+ * Views that put dimensions in another order, turn them round, take a range of
+ * them, split or join them. Where the order changes, no more inputs may be read
+ * across memory than the one value that was before. Of a range only the part
+ * that is read is computed. What is broadcast would be computed again.
  */
-#include "groups.h"
+#include "views.h"
 
 #include <hob/ops.h>
 
 #include <string.h>
 
-enum { MOST = HOB_FUSED_MAX_OUTPUTS, NOWHERE = HOB_MAX_RANK };
-
-/* The views between two groups: of what LAST gives, dimension I is dimension
- * FROM[I] of what VALUE has; NOWHERE if its size is 1. */
-struct views {
-    struct fu_item *last;
-    const struct fu_value *value;
-    uint8_t from[HOB_MAX_RANK];
-    uint32_t count;
-};
-
-/* ---- one view ---- */
-
-static uint8_t dim_of(const hob_value *arg, uint32_t rank)
-{
-    return (uint8_t)(arg->u.i64 < 0 ? arg->u.i64 + (int64_t)rank : arg->u.i64);
-}
-
-/* Where dimensions of more than one element are those of VIEW's input in the
- * same order, what each is of. */
-static int same_order(struct fu_seen x, struct fu_seen view, uint8_t *out)
-{
-    uint32_t at = 0;
-
-    for (uint32_t i = 0; i < view.rank; i++) {
-        out[i] = NOWHERE;
-        if (view.shape[i] == 1)
-            continue;
-        while (at < x.rank && x.shape[at] == 1)
-            at++;
-        if (at == x.rank || x.shape[at] != view.shape[i])
-            return 0;
-        out[i] = (uint8_t)at++;
-    }
-    for (; at < x.rank; at++)
-        if (x.shape[at] != 1)
-            return 0;
-    return 1;
-}
-
-/* What dimension of its input each dimension of NODE's view is; 0: it is none
- * of these views. */
-static int read_view(const struct fu_node *node, uint8_t *out)
-{
-    const struct fu_seen x = fu_see(&node->inputs[0]);
-    const struct fu_seen view = fu_see_value(&node->values[0]);
-
-    switch (node->op) {
-    case HOB_OP_SWAP_DIMS:
-    case HOB_OP_PERMUTE:
-        for (uint32_t i = 0; i < x.rank; i++)
-            out[i] = (uint8_t)i;
-        if (node->op == HOB_OP_SWAP_DIMS) {
-            const uint8_t a = dim_of(&node->args[1], x.rank);
-            const uint8_t b = dim_of(&node->args[2], x.rank);
-
-            out[a] = b;
-            out[b] = a;
-            return 1;
-        }
-        for (uint32_t i = 0; i < node->args[1].count && i < x.rank; i++) {
-            const int64_t dim = node->args[1].u.i64s[i];
-
-            out[i] = (uint8_t)(dim < 0 ? dim + (int64_t)x.rank : dim);
-        }
-        return node->args[1].count == x.rank;
-    case HOB_OP_RESHAPE:
-    case HOB_OP_SQUEEZE:
-    case HOB_OP_UNSQUEEZE:
-        return same_order(x, view, out);
-    default:
-        return 0;
-    }
-}
+enum { MOST = HOB_FUSED_MAX_OUTPUTS };
 
 /* ---- from one group to another ---- */
 
@@ -105,68 +33,91 @@ static int is_view(const struct fu_item *item)
 /* Whether ITEM lies over its group's space as it is. */
 static int lies_straight(const struct fu_item *item)
 {
-    return !item->frame_rank;
+    return !item->frame.rank;
 }
 
 /* All the views that end with LAST. */
 static int find_views(const struct fu_window *window, struct fu_item *last,
-                      struct views *out)
+                      struct fu_views *out)
 {
     struct fu_item *item = last;
 
-    if (!read_view(item->node, out->from))
-        return 0;
-    out->last = last;
+    fu_views_begin(out, last);
     for (out->count = 1;; out->count++) {
-        const uint32_t rank = last->node->values[0].rank;
         struct fu_item *before = fu_maker_of(window, &item->node->inputs[0]);
-        uint8_t from[HOB_MAX_RANK];
 
         out->value = item->node->inputs[0].value;
-        if (!before || !is_view(before) ||
-            fu_only_reader(window, out->value, lies_straight) != item->group ||
-            !read_view(before->node, from))
-            return before != NULL;
-        for (uint32_t i = 0; i < rank; i++)
-            if (out->from[i] != NOWHERE)
-                out->from[i] = from[out->from[i]];
+        if (!before || !fu_views_apply(out, item->node))
+            return 0;
+        if (!is_view(before) ||
+            fu_only_reader(window, out->value, lies_straight) != item->group)
+            return 1;
         item = before;
     }
 }
 
-/* MAP: which dimension of group READER's space each one of group MAKER's is.
- * *OUT_TURNS if their order differs. */
-static int find_map(const struct fu_group *maker, const struct fu_group *reader,
-                    const struct views *views, uint8_t *map, int *out_turns)
+/* The space that group READER has if its dimensions are split as VIEWS are:
+ * FRAME is how that steps through what it has. 0: what is read of VIEWS is
+ * broadcast, so elements would be computed again; or there is no room. */
+static int find_space(const struct fu_group *reader,
+                      const struct fu_views *views, struct fu_frame *frame,
+                      int64_t *shape)
 {
-    const struct fu_value *view = &views->last->node->values[0];
-    uint32_t used = 0, last = 0;
+    const struct fu_seen view = fu_see_value(&views->last->node->values[0]);
+    const uint32_t before = reader->rank - view.rank;
+    uint32_t rank = 0, part = 0;
 
-    memset(map, NOWHERE, HOB_MAX_RANK);
-    for (uint32_t i = 0; i < view->rank; i++) {
-        const uint32_t to = reader->rank - view->rank + i;
-        const uint32_t from = maker->rank - views->value->rank + views->from[i];
+    if (reader->rank < view.rank || before + views->rank > HOB_MAX_RANK)
+        return 0;
+    memset(frame, 0, sizeof(*frame));
+    memset(frame->from, FU_NOWHERE, sizeof(frame->from));
+    for (uint32_t i = 0; i < reader->rank; i++) {
+        int64_t after = 1;
 
-        if (view->shape[i] == 1)
-            continue;
-        if (to >= reader->rank || from >= maker->rank ||
-            reader->shape[to] != view->shape[i] ||
-            maker->shape[from] != view->shape[i])
+        if (reader->shape[i] != (i < before ? 1 : view.shape[i - before]))
             return 0;
-        map[from] = (uint8_t)to;
-        used |= 1u << to;
-    }
-    for (uint32_t i = 0; i < reader->rank; i++)
-        if (reader->shape[i] != 1 && !(used >> i & 1))
-            return 0; /* broadcast: elements would be computed again */
-    *out_turns = 0;
-    for (uint32_t i = 0; i < maker->rank; i++) {
-        if (map[i] == NOWHERE)
+        if (i < before) {
+            shape[rank++] = 1;
             continue;
-        *out_turns |= map[i] < last;
-        last = map[i];
+        }
+        for (; part < views->rank && views->of[part] == i - before; part++) {
+            frame->from[rank] = (uint8_t)i;
+            shape[rank++] = views->shape[part];
+        }
+        for (uint32_t k = rank; k-- > 0 && frame->from[k] == i;) {
+            frame->times[k] = after;
+            after *= shape[k];
+        }
     }
+    frame->rank = reader->rank;
     return 1;
+}
+
+/* How the RANK dimensions of group READER's space step through those of group
+ * MAKER's. *OUT_TURNS if these are in another order. */
+static void find_frame(const struct fu_group *maker, uint32_t rank,
+                       const struct fu_views *views, struct fu_frame *out,
+                       int *out_turns)
+{
+    const uint32_t more = maker->rank - views->value->rank;
+    uint32_t last = 0;
+
+    memset(out, 0, sizeof(*out));
+    memset(out->from, FU_NOWHERE, sizeof(out->from));
+    out->rank = maker->rank;
+    *out_turns = 0;
+    for (uint32_t i = 0; i < views->rank; i++) {
+        const uint32_t to = rank - views->rank + i;
+
+        if (views->frame.from[i] == FU_NOWHERE)
+            continue;
+        out->from[to] = (uint8_t)(more + views->frame.from[i]);
+        out->times[to] = views->frame.times[i];
+        *out_turns |= out->from[to] < last || out->times[to] < 0;
+        last = out->from[to];
+    }
+    for (uint32_t i = 0; i < views->value->rank; i++)
+        out->start[more + i] = views->frame.start[i];
 }
 
 /* ---- joining ---- */
@@ -211,7 +162,7 @@ static int is_only_for_view(const struct fu_window *window, uint32_t index,
 
 /* Whether a way leads from group MAKER to group READER but by VIEWS. */
 static int has_way_around(const struct fu_window *window, uint32_t maker,
-                          uint32_t reader, const struct views *views)
+                          uint32_t reader, const struct fu_views *views)
 {
     uint64_t between[FU_WORDS] = {0};
     const struct fu_item *item = views->last;
@@ -229,25 +180,51 @@ static int has_way_around(const struct fu_window *window, uint32_t maker,
     return 0;
 }
 
-/* Members of group INDEX lie by MAP over another space. */
-static void turn_members(struct fu_window *window, uint32_t index,
-                         const uint8_t *map)
+/* Whether some member of group INDEX reads a product, which the group could
+ * finish over the space that it has. */
+static int reads_product(const struct fu_window *window, uint32_t index)
 {
-    const struct fu_group *group = &window->groups[index];
+    for (uint16_t at = window->groups[index].first; at < FU_WINDOW;
+         at = window->items[at].next) {
+        const struct fu_node *node = window->items[at].node;
 
-    for (uint16_t at = group->first; at < FU_WINDOW;
+        for (uint32_t i = 0; i < node->input_count; i++) {
+            const struct fu_item *maker = fu_maker_of(window, &node->inputs[i]);
+
+            if (maker && (maker->node->op == HOB_OP_MATMUL ||
+                          maker->node->op == HOB_OP_LINEAR))
+                return 1;
+        }
+    }
+    return 0;
+}
+
+/* Members of group INDEX lie by FRAME over another space. */
+static void turn_members(struct fu_window *window, uint32_t index,
+                         const struct fu_frame *frame)
+{
+    for (uint16_t at = window->groups[index].first; at < FU_WINDOW;
          at = window->items[at].next) {
         struct fu_item *item = &window->items[at];
+        struct fu_frame own = *frame;
 
-        if (!item->frame_rank) {
-            item->frame_rank = group->rank;
-            memcpy(item->frame, map, sizeof(item->frame));
-            continue;
-        }
-        for (uint32_t i = 0; i < item->frame_rank; i++)
-            if (item->frame[i] != NOWHERE)
-                item->frame[i] = map[item->frame[i]];
+        if (item->frame.rank)
+            fu_frame_through(&own, &item->frame);
+        item->frame = own;
     }
+}
+
+/* Whether FRAME, over a space of SHAPE, does not meet all elements of GROUP. */
+static int is_part_of(const struct fu_group *group, const int64_t *shape,
+                      uint32_t rank)
+{
+    int64_t all = 1, met = 1;
+
+    for (uint32_t i = 0; i < group->rank; i++)
+        all *= group->shape[i];
+    for (uint32_t i = 0; i < rank; i++)
+        met *= shape[i];
+    return met != all;
 }
 
 /* Group READER has the keys of MAKER in the place of that of the view. */
@@ -277,8 +254,8 @@ static int join_keys(struct fu_group *reader, const struct fu_group *maker,
 
 static int is_plain(const struct fu_group *group)
 {
-    return group->is_fused && !group->is_gone && !group->rows &&
-           group->rank && group->count <= MOST;
+    return group->is_fused && !group->is_gone && !group->rows && group->rank &&
+           group->count <= MOST;
 }
 
 /* Let the group that makes what LAST is a view of be part of the one that reads
@@ -287,27 +264,40 @@ static void join_through(struct fu_window *window, struct fu_item *last)
 {
     const struct fu_value *view = &last->node->values[0];
     const uint32_t reader = fu_only_reader(window, view, lies_straight);
-    struct views views;
+    struct fu_frame frame, space;
+    struct fu_group *group;
+    struct fu_views views;
     struct fu_item *item;
-    uint8_t map[HOB_MAX_RANK];
-    uint32_t maker;
+    int64_t shape[HOB_MAX_RANK];
+    uint32_t maker, rank;
     int turns;
 
     if (reader == FU_WINDOW || !is_plain(&window->groups[reader]) ||
         !find_views(window, last, &views))
         return;
+    group = &window->groups[reader];
     item = &window->items[views.value->node->slot];
     maker = item->group;
-    if (item->class != FU_STEP || item->frame_rank || maker == reader ||
+    if (item->class != FU_STEP || item->frame.rank || maker == reader ||
         !is_plain(&window->groups[maker]) ||
-        !find_map(&window->groups[maker], &window->groups[reader], &views, map,
-                  &turns) ||
+        !find_space(group, &views, &space, shape))
+        return;
+    rank = group->rank - view->rank + views.rank;
+    find_frame(&window->groups[maker], rank, &views, &frame, &turns);
+    if ((rank != group->rank && reads_product(window, reader)) ||
         !is_only_for_view(window, maker, views.value, turns) ||
         has_way_around(window, maker, reader, &views) ||
-        !join_keys(&window->groups[reader], &window->groups[maker], view))
+        !join_keys(group, &window->groups[maker], view))
         return;
-    turn_members(window, maker, map);
-    fu_set_add_all(window->groups[reader].reach, window->groups[maker].reach);
+    if (rank != group->rank) {
+        turn_members(window, reader, &space);
+        memcpy(group->shape, shape, sizeof(shape));
+        group->rank = (uint8_t)rank;
+    }
+    group->is_part |= window->groups[maker].is_part ||
+                      is_part_of(&window->groups[maker], shape, rank);
+    turn_members(window, maker, &frame);
+    fu_set_add_all(group->reach, window->groups[maker].reach);
     fu_take_members(window, reader, maker);
     for (item = last; views.count--;
          item = fu_maker_of(window, &item->node->inputs[0])) {

@@ -565,6 +565,12 @@ out_has '"hidden_by":.*HOB_PLUGIN_PATH'
 HOB_PLUGIN_PATH=$work/ext:$XDG_DATA_HOME/hob/plugins.d/
 try 0 install --user "$work/ext"
 out_lacks "HOB_PLUGIN_PATH"
+HOB_PLUGIN_PATH=$work/ext
+HOB_ADD_PLUGIN_PATH=$XDG_DATA_HOME/hob/plugins.d
+export HOB_ADD_PLUGIN_PATH
+try 0 install --user "$work/ext"
+out_lacks "HOB_PLUGIN_PATH"
+unset HOB_ADD_PLUGIN_PATH
 HOB_PLUGIN_PATH=$work/nowhere
 try 0 install --user "$work/ext"
 out_lacks "HOB_PLUGIN_PATH"

@@ -31,13 +31,10 @@ static const char *device_name(void)
 
 static void setup(void)
 {
-    struct hob_runtime_options options = HOB_RUNTIME_OPTIONS_INIT;
+    struct hob_runtime_options options = test_options();
     hob_error error = HOB_ERROR_INIT;
     hob_device *device;
 
-    options.policy = HOB_POLICY_REPORT;
-    options.exclusive = 1;
-    options.plugin_paths = test_device_paths(&options.plugin_path_count);
     ck_assert_hob_ok(hob_runtime_open(&options, &runtime, &error));
     ck_assert_hob_ok(hob_device_open(runtime, device_name(), &device, &error));
     scope = hob_scope_open(runtime);
@@ -284,14 +281,11 @@ END_TEST
 /* Open the device and say what is wrong; 0 if it is there. */
 static int try_device(void)
 {
-    struct hob_runtime_options options = HOB_RUNTIME_OPTIONS_INIT;
+    struct hob_runtime_options options = test_options();
     hob_error error = HOB_ERROR_INIT;
     hob_device *device = NULL;
     hob_runtime *trial;
 
-    options.policy = HOB_POLICY_REPORT;
-    options.exclusive = 1;
-    options.plugin_paths = test_device_paths(&options.plugin_path_count);
     if (options.plugin_path_count &&
         !hob_runtime_open(&options, &trial, &error) &&
         !hob_device_open(trial, device_name(), &device, &error))

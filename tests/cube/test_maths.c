@@ -30,14 +30,11 @@ static hob_scope *scope;
 /* No assertions: it is used outside of tests too. */
 static int open_device(void)
 {
-    struct hob_runtime_options options = HOB_RUNTIME_OPTIONS_INIT;
+    struct hob_runtime_options options = test_options();
     hob_error error = HOB_ERROR_INIT;
 
     if (!getenv("HOB_TEST_DEVICE"))
         setenv("HOB_TEST_DEVICE", "cube-vulkan:0", 1);
-    options.policy = HOB_POLICY_REPORT;
-    options.exclusive = 1;
-    options.plugin_paths = test_device_paths(&options.plugin_path_count);
     options.threads = 1;
     if (hob_runtime_open(&options, &runtime, &error) ||
         test_device_open(runtime, "flex", &device, &error)) {

@@ -30,7 +30,7 @@ void op_fixture_open(struct op_fixture *fixture, int which)
         "reference", "flex", "fusion(flex)", "autodiff(flex)"};
     struct hob_static_plugin reference = {reference_backend_manifest,
                                           hob_plugin_entry_reference};
-    struct hob_runtime_options options = HOB_RUNTIME_OPTIONS_INIT;
+    struct hob_runtime_options options = test_options();
     hob_error error = HOB_ERROR_INIT;
 
     if (kept[which].runtime) {
@@ -38,14 +38,10 @@ void op_fixture_open(struct op_fixture *fixture, int which)
         fixture->scope = hob_scope_open(fixture->runtime);
         return;
     }
-    options.policy = HOB_POLICY_REPORT;
     options.on_panic = keep_told;
     options.on_panic_context = fixture;
-    options.exclusive = 1;
     options.static_plugins = &reference;
     options.static_plugin_count = 1;
-    options.plugin_paths = test_device_paths(&options.plugin_path_count);
-    options.threads = 2;
     fixture->device = NULL;
     fixture->told = HOB_OK;
     ck_assert_hob_ok(hob_runtime_open(&options, &fixture->runtime, &error));

@@ -26,6 +26,26 @@ int test_device_is_kept(void)
     return fork && !strcmp(fork, "no") && !test_device_is_flex();
 }
 
+const char *const *test_device_paths(uint32_t *out_count)
+{
+    static const char *path;
+
+    path = getenv("HOB_TEST_PLUGIN_DIR");
+    *out_count = path != NULL;
+    return &path;
+}
+
+struct hob_runtime_options test_options(void)
+{
+    struct hob_runtime_options options = HOB_RUNTIME_OPTIONS_INIT;
+
+    options.policy = HOB_POLICY_REPORT;
+    options.plugin_paths = test_device_paths(&options.plugin_path_count);
+    options.exclusive = 1;
+    options.threads = 2;
+    return options;
+}
+
 hob_status test_device_open(hob_runtime *runtime, const char *spec,
                             hob_device **out_device, hob_error *error)
 {
@@ -58,15 +78,13 @@ void test_device_wait(hob_scope *scope, hob_device *device)
 
 int test_device_offers(const char *interface, uint32_t version)
 {
-    struct hob_runtime_options options = HOB_RUNTIME_OPTIONS_INIT;
+    struct hob_runtime_options options = test_options();
     hob_runtime *runtime = NULL;
     hob_device *device = NULL;
     hob_scope *scope;
     void *instance;
     int is_there;
 
-    options.policy = HOB_POLICY_REPORT;
-    options.plugin_paths = test_device_paths(&options.plugin_path_count);
     if (hob_runtime_open(&options, &runtime, NULL))
         return 0;
     scope = hob_scope_open(runtime);
@@ -76,13 +94,4 @@ int test_device_offers(const char *interface, uint32_t version)
     hob_scope_close(scope);
     hob_device_unref(device);
     return !hob_runtime_close(runtime, NULL) && is_there;
-}
-
-const char *const *test_device_paths(uint32_t *out_count)
-{
-    static const char *path;
-
-    path = getenv("HOB_TEST_PLUGIN_DIR");
-    *out_count = path != NULL;
-    return &path;
 }

@@ -16,6 +16,10 @@ int test_device_is_flex(void);
  * kernels would be compiled again for each. */
 int test_device_is_kept(void);
 
+/* Options of a runtime of two threads that reports and finds the plugins of
+ * test_device_paths() alone. */
+struct hob_runtime_options test_options(void);
+
 /* Open SPEC, in which each "flex" stands for the device: "autodiff(flex)" may
  * be autodiff(cube-vulkan:0). */
 hob_status test_device_open(hob_runtime *runtime, const char *spec,

@@ -30,12 +30,8 @@ static hob_error error;
 
 static void setup(void)
 {
-    struct hob_runtime_options options = HOB_RUNTIME_OPTIONS_INIT;
+    struct hob_runtime_options options = test_options();
 
-    options.policy = HOB_POLICY_REPORT;
-    options.plugin_paths = test_device_paths(&options.plugin_path_count);
-    options.exclusive = 1;
-    options.threads = 2;
     options.debug = 1;
     ck_assert_hob_ok(hob_runtime_open(&options, &runtime, &error));
     ck_assert_hob_ok(test_device_open(runtime, "flex", &flex, &error));

@@ -35,13 +35,10 @@ static hob_error error;
 
 static void setup(void)
 {
-    struct hob_runtime_options options = HOB_RUNTIME_OPTIONS_INIT;
+    struct hob_runtime_options options = test_options();
 
     if (runtime)
         return;
-    options.policy = HOB_POLICY_REPORT;
-    options.plugin_paths = test_device_paths(&options.plugin_path_count);
-    options.exclusive = 1;
     options.threads = 1;
     options.debug = 1;
     ck_assert_hob_ok(hob_runtime_open(&options, &runtime, &error));

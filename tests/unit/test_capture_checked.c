@@ -43,14 +43,10 @@ static void setup(void)
     struct hob_static_plugin plugins[] = {
         {reference_backend_manifest, hob_plugin_entry_reference},
         {tape_backend_manifest, hob_plugin_entry_tape}};
-    struct hob_runtime_options options = HOB_RUNTIME_OPTIONS_INIT;
+    struct hob_runtime_options options = test_options();
 
-    options.policy = HOB_POLICY_REPORT;
-    options.exclusive = 1;
     options.static_plugins = plugins;
     options.static_plugin_count = 2;
-    options.plugin_paths = test_device_paths(&options.plugin_path_count);
-    options.threads = 2;
     blocks = tape_counts().blocks;
     ck_assert_hob_ok(hob_runtime_open(&options, &runtime, &error));
     ck_assert_hob_ok(hob_device_open(

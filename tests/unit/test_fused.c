@@ -23,12 +23,9 @@ static hob_scope *scope;
 
 static void setup(void)
 {
-    struct hob_runtime_options options = HOB_RUNTIME_OPTIONS_INIT;
+    struct hob_runtime_options options = test_options();
     hob_error error = HOB_ERROR_INIT;
 
-    options.policy = HOB_POLICY_REPORT;
-    options.exclusive = 1;
-    options.plugin_paths = test_device_paths(&options.plugin_path_count);
     options.threads = THREADS;
     ck_assert_hob_ok(hob_runtime_open(&options, &runtime, &error));
     scope = hob_scope_open(runtime);

@@ -50,16 +50,12 @@ static void setup(void)
 {
     struct hob_static_plugin reference = {reference_backend_manifest,
                                           hob_plugin_entry_reference};
-    struct hob_runtime_options options = HOB_RUNTIME_OPTIONS_INIT;
+    struct hob_runtime_options options = test_options();
     hob_error error = HOB_ERROR_INIT;
 
-    options.policy = HOB_POLICY_REPORT;
     options.on_panic = keep_told;
-    options.exclusive = 1;
     options.static_plugins = &reference;
     options.static_plugin_count = 1;
-    options.plugin_paths = test_device_paths(&options.plugin_path_count);
-    options.threads = 2;
     ck_assert_hob_ok(hob_runtime_open(&options, &runtime, &error));
     plain = device_open("flex");
     lazy = device_open("fusion(flex)");

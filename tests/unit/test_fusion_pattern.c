@@ -5,6 +5,7 @@
  * What comes out is that of loops in double either way.
  */
 #include "hob_check.h"
+#include "test_device.h"
 #include "pattern.h"
 #include "runtime.h"
 
@@ -212,16 +213,10 @@ static void watch(void *context, const struct hob_fusion_event *event)
 static void setup(void)
 {
     const struct hob_static_plugin px = {manifest, plugin_entry};
-    struct hob_runtime_options options = HOB_RUNTIME_OPTIONS_INIT;
-    const char *path = getenv("HOB_TEST_PLUGIN_DIR");
+    struct hob_runtime_options options = test_options();
 
-    options.policy = HOB_POLICY_REPORT;
-    options.exclusive = 1;
     options.static_plugins = &px;
     options.static_plugin_count = 1;
-    options.plugin_paths = &path;
-    options.plugin_path_count = 1;
-    options.threads = 2;
     options.debug = 1;
     ck_assert_hob_ok(hob_runtime_open(&options, &runtime, &error));
     ck_assert_hob_ok(hob_device_open(runtime, "fusion(flex)", &lazy, &error));

@@ -41,12 +41,8 @@ static void watch(void *context, const struct hob_fusion_event *event)
 
 static void setup(void)
 {
-    struct hob_runtime_options options = HOB_RUNTIME_OPTIONS_INIT;
+    struct hob_runtime_options options = test_options();
 
-    options.policy = HOB_POLICY_REPORT;
-    options.exclusive = 1;
-    options.plugin_paths = test_device_paths(&options.plugin_path_count);
-    options.threads = 2;
     ck_assert_hob_ok(hob_runtime_open(&options, &runtime, &error));
     ck_assert_hob_ok(test_device_open(runtime, "flex", &devices[0], &error));
     ck_assert_hob_ok(

@@ -50,7 +50,7 @@ static hob_tensor *random_op(hob_scope *where, hob_tensor **values, int count,
     const int32_t rank = hob_tensor_rank(x);
     const int64_t last[] = {-1, -2};
 
-    switch ((int)((op_random(state) + 1) * 14)) {
+    switch ((int)((op_random(state) + 1) * 15)) {
     case 0:
         return hob_add(where, x, y);
     case 1:
@@ -116,6 +116,18 @@ static hob_tensor *random_op(hob_scope *where, hob_tensor **values, int count,
         return hob_sum_dim(where, hob_mul_scalar(where, x, hob_f64(0.05)), 0);
     case 26:
         return hob_mean_dims(where, x, (const int64_t[]){0, 2}, 2);
+    case 27: {
+        const int64_t *sizes = hob_tensor_shape(x);
+        const int64_t shape[] = {sizes[0], sizes[1], sizes[2]};
+        const int64_t joined[] = {shape[0] * shape[1], shape[2]};
+
+        x = hob_reshape(where, hob_neg(where, x), joined, 2);
+        return hob_reshape(where, hob_abs(where, x), shape, 3);
+    }
+    case 28: /* the last row of all, or column */
+        x = hob_slice(where, hob_sigmoid(where, x), (const int64_t[]){0, -1}, 2,
+                      (const int64_t[]){4, 5}, 2, (const int64_t[]){1, -1}, 2);
+        return hob_neg(where, x);
     default:
         x = hob_unsqueeze(where, hob_relu(where, x), 1);
         return hob_squeeze(where, hob_neg(where, x), (const int64_t[]){1}, 1);

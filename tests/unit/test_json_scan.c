@@ -117,7 +117,6 @@ START_TEST(test_json_scan_reads_values)
     double number = 0;
     bool flag = false;
 
-    ck_assert(hob__json_has_bom(doc));
     ck_assert_uint_eq(root->count, 4);
     ck_assert_int_eq(
         hob__json_string(doc, hob__json_member(doc, root, "s"), &string, NULL),

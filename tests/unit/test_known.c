@@ -11,6 +11,7 @@
 #include <hob/hob.h>
 
 #include "hob_check.h"
+#include "test_device.h"
 
 #include <pthread.h>
 
@@ -23,13 +24,8 @@ static hob_error error;
 
 static void setup(void)
 {
-    struct hob_runtime_options options = HOB_RUNTIME_OPTIONS_INIT;
-    const char *path = getenv("HOB_TEST_PLUGIN_DIR");
+    struct hob_runtime_options options = test_options();
 
-    options.policy = HOB_POLICY_REPORT;
-    options.plugin_paths = &path;
-    options.plugin_path_count = 1;
-    options.exclusive = 1;
     options.threads = 1;
     ck_assert_hob_ok(hob_runtime_open(&options, &runtime, &error));
     ck_assert_hob_ok(hob_device_open(runtime, "flex", &flex, &error));

@@ -9,6 +9,7 @@
 #include <hob/hob.h>
 
 #include "hob_check.h"
+#include "test_device.h"
 
 #undef fail /* a macro of check.h */
 
@@ -471,17 +472,11 @@ static void stay_silent(void *context, hob_status status, const char *op,
 static void setup(void)
 {
     static const struct hob_static_plugin plugins[] = {{manifest, entry}};
-    struct hob_runtime_options options = HOB_RUNTIME_OPTIONS_INIT;
-    const char *path = getenv("HOB_TEST_PLUGIN_DIR");
+    struct hob_runtime_options options = test_options();
 
-    options.policy = HOB_POLICY_REPORT;
     options.on_panic = stay_silent;
-    options.plugin_paths = &path;
-    options.plugin_path_count = 1;
-    options.exclusive = 1;
     options.static_plugins = plugins;
     options.static_plugin_count = 1;
-    options.threads = 2;
     options.debug = 1;
     ck_assert_hob_ok(hob_runtime_open(&options, &runtime, &error));
     ck_assert_hob_ok(hob_device_open(runtime, "flex", &flex, &error));

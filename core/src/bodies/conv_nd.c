@@ -9,6 +9,8 @@
 #include "bodies.h"
 #include "util.h"
 
+#include <hob/ext/window.h>
+
 #include <string.h>
 
 /* Number I of LIST, of which one may stand for all; FALLBACK of none. */
@@ -160,12 +162,6 @@ static hob_tensor *sum_of(hob_scope *scope, hob_tensor *sum, hob_tensor *part)
     return sum ? hob_add(scope, hob_move(scope, sum), part) : part;
 }
 
-static int64_t windows(int64_t in, int64_t k, int64_t stride, int64_t padding,
-                       int64_t dilation)
-{
-    return (in + 2 * padding - dilation * (k - 1) - 1) / stride + 1;
-}
-
 hob_tensor *hob__body_conv3d(hob_scope *scope, hob_tensor *x,
                              hob_tensor *weight, hob_tensor *bias,
                              const int64_t *stride, uint32_t stride_count,
@@ -182,7 +178,8 @@ hob_tensor *hob__body_conv3d(hob_scope *scope, hob_tensor *x,
         s[i] = number(stride, stride_count, i, 1);
         p[i] = number(padding, padding_count, i, 0);
         d[i] = number(dilation, dilation_count, i, 1);
-        out[i] = windows(sizes[2 + i], k[2 + i], s[i], p[i], d[i]);
+        out[i] = hob_window_count(
+            sizes[2 + i], hob_window_extent(k[2 + i], d[i]), s[i], p[i]);
     }
     {
         const int64_t depth[6] = {0, 0, 0, 0, p[0], p[0]};
@@ -452,8 +449,9 @@ static void tap(const struct columns *c, int64_t i, int64_t j,
 static void lay_out(struct columns *c, const int64_t *sizes)
 {
     for (int i = 0; i < 2; i++)
-        c->count[i] = windows(sizes[i], c->kernel[i], c->stride[i],
-                              c->padding[i], c->dilation[i]);
+        c->count[i] = hob_window_count(
+            sizes[i], hob_window_extent(c->kernel[i], c->dilation[i]),
+            c->stride[i], c->padding[i]);
 }
 
 hob_tensor *hob__body_im2col(hob_scope *scope, hob_tensor *x,

@@ -7,6 +7,8 @@
 #include "util.h"
 #include "window.h"
 
+#include <hob/ext/window.h>
+
 #include <inttypes.h>
 #include <string.h>
 
@@ -71,7 +73,6 @@ static hob_status check_ranks(struct hob_call *call, uint32_t n)
     return st ? st : hob__infer_rank(call, 1, "weight", n + 2, layouts[n]);
 }
 
-/* out = (in + 2 padding - dilation (k - 1) - 1) / stride + 1 */
 static hob_status conv(struct hob_call *call, uint32_t n, struct hob_meta *out)
 {
     const struct hob_view *x = hob_arg_view(call, 0);
@@ -104,17 +105,17 @@ static hob_status conv(struct hob_call *call, uint32_t n, struct hob_meta *out)
     out->shape[1] = w->shape[0];
     for (uint32_t i = 0; i < n; i++) {
         int64_t k = w->shape[2 + i];
-        int64_t room = x->shape[2 + i] + 2 * padding[i] -
-                       dilation[i] * ((k < attribute_most ? k : 0) - 1) - 1;
 
-        if (k < 1 || k >= attribute_most || room < 0)
+        out->shape[2 + i] =
+            hob_window_count(x->shape[2 + i], hob_window_extent(k, dilation[i]),
+                             stride[i], padding[i]);
+        if (k < 1 || k >= attribute_most || !out->shape[2 + i])
             return call->host->fail(
                 call, HOB_ERR_SHAPE,
                 "%s: a window of weight %s, dilation %" PRId64
                 ", does not fit x %s with padding %" PRId64,
                 call->op_name, hob__view_text(w).text, dilation[i],
                 hob__view_text(x).text, padding[i]);
-        out->shape[2 + i] = room / stride[i] + 1;
     }
     return hob__infer_check(call, out);
 }
@@ -177,8 +178,9 @@ static hob_status conv_transpose(struct hob_call *call, uint32_t n,
                 "%s: output_padding %" PRId64
                 " must be smaller than stride %" PRId64 " or dilation %" PRId64,
                 call->op_name, more[i], stride[i], dilation[i]);
-        out->shape[2 + i] = in ? (in - 1) * stride[i] + dilation[i] * (k - 1) +
-                                     1 + more[i] - 2 * padding[i]
+        out->shape[2 + i] = in ? (in - 1) * stride[i] +
+                                     hob_window_extent(k, dilation[i]) +
+                                     more[i] - 2 * padding[i]
                                : 0;
         if (out->shape[2 + i] < 0)
             return call->host->fail(
@@ -269,16 +271,17 @@ static hob_status count_columns(struct hob_call *call, const int64_t *sizes,
         st = read_numbers(call, first + 3, "dilation", 2, 1, 1, dilation);
     *out_count = 1;
     for (int i = 0; i < 2 && !st; i++) {
-        int64_t room =
-            sizes[i] + 2 * padding[i] - dilation[i] * (kernel[i] - 1) - 1;
+        int64_t count = hob_window_count(
+            sizes[i], hob_window_extent(kernel[i], dilation[i]), stride[i],
+            padding[i]);
 
-        if (room < 0)
+        if (!count)
             return call->host->fail(
                 call, HOB_ERR_SHAPE,
                 "%s: a window of %" PRId64 ", dilation %" PRId64
                 ", does not fit size %" PRId64 " with padding %" PRId64,
                 call->op_name, kernel[i], dilation[i], sizes[i], padding[i]);
-        if (!hob__dim_mul(*out_count, room / stride[i] + 1, out_count))
+        if (!hob__dim_mul(*out_count, count, out_count))
             *out_count = INT64_MAX;
     }
     return st;

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "window.h"
 
+#include <hob/ext/window.h>
+
 int hob__window_pair(const int64_t *list, uint32_t count,
                      const int64_t fallback[2], int64_t out[2])
 {
@@ -13,27 +15,18 @@ int hob__window_pair(const int64_t *list, uint32_t count,
 
 int64_t hob__window_extent(const struct hob__window *window, int axis)
 {
-    int64_t gaps = window->size[axis] - 1;
-    int64_t dilation = window->dilation[axis];
-
-    if (gaps > 0 && dilation > INT64_MAX / 4 / gaps - 1)
-        return INT64_MAX / 4;
-    return dilation * gaps + 1;
+    return hob_window_extent(window->size[axis], window->dilation[axis]);
 }
 
 int64_t hob__window_count(const struct hob__window *window, int axis,
                           int64_t in, int ceil)
 {
     int64_t stride = window->stride[axis], padding = window->padding[axis];
-    int64_t room = in + 2 * padding - hob__window_extent(window, axis);
-    int64_t count;
+    int64_t count =
+        hob_window_count(ceil ? in + stride - 1 : in,
+                         hob__window_extent(window, axis), stride, padding);
 
-    if (ceil)
-        room += stride - 1;
-    if (room < 0)
-        return 0;
-    count = room / stride + 1;
-    if (ceil && (count - 1) * stride >= in + padding)
+    if (ceil && count && (count - 1) * stride >= in + padding)
         count--;
     return count;
 }

@@ -20,8 +20,7 @@ struct hob__window {
 int hob__window_pair(const int64_t *list, uint32_t count,
                      const int64_t fallback[2], int64_t out[2]);
 
-/* Elements from a window's first tap to its last: dilation * (size - 1) + 1;
- * INT64_MAX / 4 where it would be more. */
+/* Elements from a window's first tap to its last, as hob_window_extent(). */
 int64_t hob__window_extent(const struct hob__window *window, int axis);
 
 /*

@@ -9,6 +9,8 @@
  */
 #include "rules.h"
 
+#include <hob/ext/window.h>
+
 /* stride, padding, dilation and groups: four arguments in this order. */
 struct geometry {
     const hob_value *stride;
@@ -115,7 +117,7 @@ static hob_tensor *volume_to_x(hob_scope *scope,
 
     for (int i = 0; i < 3; i++)
         rest[i] = x[2 + i] + 2 * v->padding[i] - (y[2 + i] - 1) * v->stride[i] -
-                  v->dilation[i] * (weight[2 + i] - 1) - 1;
+                  hob_window_extent(weight[2 + i], v->dilation[i]);
     return hob_conv_transpose3d(scope, call->grads[0], call->inputs[1], NULL,
                                 v->stride, 3, v->padding, 3, rest, 3,
                                 v->dilation, 3, groups);
@@ -137,7 +139,8 @@ static hob_tensor *depth_as_channels(hob_scope *scope, hob_tensor *x,
                                sizes[4]};
 
     x = hob_pad(scope, x, padding, 6, HOB_PAD_MODE_CONSTANT, hob_i64(0));
-    x = hob_unfold(scope, x, 2, v->dilation[0] * (taps - 1) + 1, v->stride[0]);
+    x = hob_unfold(scope, x, 2, hob_window_extent(taps, v->dilation[0]),
+                   v->stride[0]);
     x = hob_slice(scope, x, starts, 6, ends, 6, steps, 6);
     return hob_reshape(scope, hob_permute(scope, x, axes, 6), planes, 4);
 }

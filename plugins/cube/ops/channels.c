@@ -8,8 +8,6 @@
 #include "../texts.h"
 #include "column_sums.h"
 
-#include <inttypes.h>
-
 static const struct cube_program batch_program = {
     .name = "batch_norm",
     .text = cube_text_batch_norm,
@@ -135,34 +133,35 @@ static hob_status batch_norm(void *opened, struct hob_call *call)
 
 /* ---- its gradients ---- */
 
+/* Each channel's LENGTH elements in so many parts of EACH. */
 struct parts {
-    int64_t channels, length, count, each;
-    uint32_t dtype;
+    int64_t length, count, each;
 };
 
 static hob_status launch_backward(struct cube_device *device,
                                   struct hob_call *call,
-                                  const struct parts *parts, void *totals,
-                                  void *moments)
+                                  const struct parts *parts,
+                                  const struct cube_column_sums *sums)
 {
     const struct hob_view *x = hob_arg_view(call, 0);
-    const int64_t sums = parts->count * parts->channels;
+    const int64_t channels = x->shape[1];
     struct cube_job job;
 
     cube_job_init(&job, device, call, &backward_program);
     cube_job_view(&job, hob_ret_view(call, 0));
-    cube_job_memory(&job, totals, parts->dtype, sums);
-    cube_job_memory(&job, moments, parts->dtype, sums);
+    for (uint32_t i = 0; i < 2; i++)
+        cube_job_memory(&job, sums->parts[i], sums->dtype,
+                        parts->count * channels);
     for (uint32_t i = 0; i < 4; i++)
         cube_job_view(&job, hob_arg_view(call, i));
-    cube_job_i64(&job, parts->channels);
+    cube_job_i64(&job, channels);
     cube_job_i64(&job, places_of(x));
     cube_job_i64(&job, parts->length);
     cube_job_i64(&job, parts->count);
     cube_job_i64(&job, parts->each);
     cube_job_reach(&job, parts->length + parts->each + CUBE_GROUP_SIZE);
     cube_job_symbol(&job, sum_type(x));
-    return cube_job_run(&job, sums);
+    return cube_job_run(&job, parts->count * channels);
 }
 
 /* How long a part is depends on sizes and on the device's processors. */
@@ -170,36 +169,21 @@ static hob_status batch_norm_backward(void *opened, struct hob_call *call)
 {
     struct cube_device *device = opened;
     const struct hob_view *x = hob_arg_view(call, 0);
-    struct parts parts = {.channels = x->shape[1], .dtype = sum_dtype(x)};
-    struct cube_column_sums sums;
-    uint64_t bytes;
-    char *memory = NULL;
+    struct parts parts = {.length = x->shape[0] * places_of(x)};
+    struct cube_column_sums sums = {
+        .dtype = sum_dtype(x),
+        .columns = x->shape[1],
+        .sums = {hob_ret_view(call, 1), hob_ret_view(call, 2)}};
     hob_status st;
 
-    parts.length = x->shape[0] * places_of(x);
-    cube_split(device, parts.channels, parts.length, CUBE_GROUP_SIZE,
+    cube_split(device, sums.columns, parts.length, CUBE_GROUP_SIZE,
                &parts.count, &parts.each);
-    bytes = (uint64_t)(parts.count * parts.channels) *
-            hob_dtype_size((hob_dtype)parts.dtype);
-    bytes = (bytes + 255) / 256 * 256;
-    st = device->runtime->alloc(device, 2 * bytes, (void **)(void *)&memory);
+    sums.rows = parts.count;
+    st = cube_column_sums_open(device, call, &sums);
     if (st)
-        return call->host->fail(call, st,
-                                "%s: no memory for %" PRIu64 " bytes of sums",
-                                call->op_name, 2 * bytes);
-    st = launch_backward(device, call, &parts, memory, memory + bytes);
-    sums = (struct cube_column_sums){
-        .data = memory,
-        .dtype = parts.dtype,
-        .rows = parts.count,
-        .columns = parts.channels,
-        .step = parts.channels,
-        .apart = (int64_t)(bytes / hob_dtype_size((hob_dtype)parts.dtype)),
-        .sums = {hob_ret_view(call, 1), hob_ret_view(call, 2)}};
-    if (!st)
-        st = cube_column_sums(device, call, &sums);
-    device->runtime->free(device, memory, 2 * bytes);
-    return st;
+        return st;
+    st = launch_backward(device, call, &parts, &sums);
+    return cube_column_sums_close(device, call, &sums, st);
 }
 
 /* ---- group norm ---- */

@@ -4,6 +4,8 @@
 #include "../splits.h"
 #include "../texts.h"
 
+#include <inttypes.h>
+
 enum {
     ROWS_FEW = 1024, /* one launch does them */
     ACROSS_LEAST = 8,
@@ -171,4 +173,42 @@ hob_status cube_column_sums(struct cube_device *device, struct hob_call *call,
     split(&pass, device);
     return pass.parts > 1 ? run_twice(&pass, device, call)
                           : launch(&pass, device, call);
+}
+
+static uint64_t parts_bytes(const struct cube_column_sums *sums)
+{
+    return 2 * (uint64_t)sums->apart * hob_dtype_size(sums->dtype);
+}
+
+hob_status cube_column_sums_open(struct cube_device *device,
+                                 struct hob_call *call,
+                                 struct cube_column_sums *sums)
+{
+    /* The second matrix begins at a line of its own. */
+    const int64_t line = 256 / hob_dtype_size(sums->dtype);
+    char *memory = NULL;
+    hob_status st;
+
+    sums->step = sums->columns;
+    sums->apart = cube_divide_up(sums->rows * sums->columns, line) * line;
+    st = device->runtime->alloc(device, parts_bytes(sums),
+                                (void **)(void *)&memory);
+    if (st)
+        return call->host->fail(call, st,
+                                "%s: no memory for %" PRIu64 " bytes of sums",
+                                call->op_name, parts_bytes(sums));
+    sums->data = sums->parts[0] = memory;
+    sums->parts[1] = memory + parts_bytes(sums) / 2;
+    return HOB_OK;
+}
+
+hob_status cube_column_sums_close(struct cube_device *device,
+                                  struct hob_call *call,
+                                  const struct cube_column_sums *sums,
+                                  hob_status status)
+{
+    if (!status)
+        status = cube_column_sums(device, call, sums);
+    device->runtime->free(device, sums->parts[0], parts_bytes(sums));
+    return status;
 }

@@ -6,7 +6,8 @@
 #include "../cube.h"
 #include "../move.h"
 #include "../texts.h"
-#include "../window.h"
+
+#include <hob/ext/window.h>
 
 static const struct cube_program program = {
     .name = "columns",
@@ -38,16 +39,15 @@ static void columns_init(struct columns *c, const struct hob_call *call,
     static const int64_t ones[2] = {1, 1}, zeros[2] = {0, 0};
 
     c->planes = planes;
-    cube_window_pair(call, first, ones, c->kernel);
-    cube_window_pair(call, first + 1, ones, c->stride);
-    cube_window_pair(call, first + 2, zeros, c->padding);
-    cube_window_pair(call, first + 3, ones, c->dilation);
+    hob_window_pair(call, first, ones, c->kernel);
+    hob_window_pair(call, first + 1, ones, c->stride);
+    hob_window_pair(call, first + 2, zeros, c->padding);
+    hob_window_pair(call, first + 3, ones, c->dilation);
     for (uint32_t i = 0; i < 2; i++) {
         c->plane[i] = sizes[i];
-        c->windows[i] = (sizes[i] + 2 * c->padding[i] -
-                         c->dilation[i] * (c->kernel[i] - 1) - 1) /
-                            c->stride[i] +
-                        1;
+        c->windows[i] = hob_window_count(
+            sizes[i], hob_window_extent(c->kernel[i], c->dilation[i]),
+            c->stride[i], c->padding[i]);
     }
 }
 

@@ -9,8 +9,6 @@
 #include "../texts.h"
 #include "column_sums.h"
 
-#include <inttypes.h>
-
 enum {
     MINE_MOST = 16, /* elements of a row that an invocation keeps */
     LANES_MOST = 512,
@@ -90,7 +88,8 @@ static void split(struct norm *norm)
     norm->parts = cube_divide_up(norm->rows, norm->rows_each);
 }
 
-static hob_status launch(const struct norm *norm, void *weights, void *biases)
+static hob_status launch(const struct norm *norm,
+                         const struct cube_column_sums *sums)
 {
     const struct hob_view *weight = hob_arg_view(norm->call, 1);
     const int64_t count = norm->parts * norm->columns;
@@ -99,9 +98,9 @@ static hob_status launch(const struct norm *norm, void *weights, void *biases)
     cube_job_init(&job, norm->device, norm->call, &program);
     job.variant.group_size = norm->group;
     cube_job_view(&job, hob_ret_view(norm->call, 0));
-    cube_job_memory(&job, weights, norm->dtype, count);
+    cube_job_memory(&job, sums->parts[0], norm->dtype, count);
     if (norm->is_centred)
-        cube_job_memory(&job, biases, norm->dtype, count);
+        cube_job_memory(&job, sums->parts[1], norm->dtype, count);
     else
         cube_job_absent(&job);
     cube_job_view(&job, hob_arg_view(norm->call, 0));
@@ -139,35 +138,22 @@ static hob_status run(struct cube_device *device, struct hob_call *call,
                         .call = call,
                         .columns = x->shape[x->rank - 1],
                         .is_centred = is_centred};
-    struct cube_column_sums sums;
-    uint64_t bytes;
-    char *memory = NULL;
+    struct cube_column_sums sums = {.sums = {hob_ret_view(call, 1)}};
     hob_status st;
 
     norm.rows = hob_view_count(x) / norm.columns;
     norm.dtype = x->dtype == HOB_DTYPE_F64 ? HOB_DTYPE_F64 : HOB_DTYPE_F32;
     split(&norm);
-    bytes = (uint64_t)(norm.parts * norm.columns) * hob_dtype_size(norm.dtype);
-    bytes = (bytes + 255) / 256 * 256;
-    st = device->runtime->alloc(device, 2 * bytes, (void **)(void *)&memory);
+    sums.dtype = norm.dtype;
+    sums.rows = norm.parts;
+    sums.columns = norm.columns;
+    if (is_centred)
+        sums.sums[1] = hob_ret_view(call, 2);
+    st = cube_column_sums_open(device, call, &sums);
     if (st)
-        return call->host->fail(call, st,
-                                "%s: no memory for %" PRId64 " rows of sums",
-                                call->op_name, 2 * norm.parts);
-    sums = (struct cube_column_sums){
-        .data = memory,
-        .dtype = norm.dtype,
-        .rows = norm.parts,
-        .columns = norm.columns,
-        .step = norm.columns,
-        .apart = (int64_t)(bytes / hob_dtype_size(norm.dtype)),
-        .sums = {hob_ret_view(call, 1),
-                 is_centred ? hob_ret_view(call, 2) : NULL}};
-    st = launch(&norm, memory, memory + bytes);
-    if (!st)
-        st = cube_column_sums(device, call, &sums);
-    device->runtime->free(device, memory, 2 * bytes);
-    return st;
+        return st;
+    st = launch(&norm, &sums);
+    return cube_column_sums_close(device, call, &sums, st);
 }
 
 /* Rows that registers do not hold, and no rows at all, are the body's. */

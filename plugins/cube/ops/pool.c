@@ -6,7 +6,8 @@
 #include "../indices.h"
 #include "../lowest.h"
 #include "../texts.h"
-#include "../window.h"
+
+#include <hob/ext/window.h>
 
 #include <inttypes.h>
 
@@ -93,9 +94,9 @@ static void read_windows(struct windows *w, const struct hob_call *call,
 {
     static const int64_t ones[2] = {1, 1}, zeros[2] = {0, 0};
 
-    cube_window_pair(call, first, ones, w->size);
-    cube_window_pair(call, first + 1, w->size, w->step);
-    cube_window_pair(call, first + 2, zeros, w->padding);
+    hob_window_pair(call, first, ones, w->size);
+    hob_window_pair(call, first + 1, w->size, w->step);
+    hob_window_pair(call, first + 2, zeros, w->padding);
     w->dilation[0] = w->dilation[1] = 1;
 }
 
@@ -171,7 +172,7 @@ static hob_status run_max(struct cube_device *device, struct hob_call *call,
     struct windows w;
 
     read_windows(&w, call, 1);
-    cube_window_pair(call, 4, ones, w.dilation);
+    hob_window_pair(call, 4, ones, w.dilation);
     return run_pool(device, call, op, hob_arg_view(call, 0),
                     hob_ret_view(call, 0), &w, 0);
 }

@@ -124,16 +124,15 @@ static void columns_init(struct columns *c, struct flex_device *device,
     *c = (struct columns){.device = device,
                           .kernels = flex_row_kernels(device, dtype),
                           .area = sizes[0] * sizes[1]};
-    flex_window_pair(call, first, ones, w->size);
-    flex_window_pair(call, first + 1, ones, w->stride);
-    flex_window_pair(call, first + 2, zeros, w->padding);
-    flex_window_pair(call, first + 3, ones, w->dilation);
+    hob_window_pair(call, first, ones, w->size);
+    hob_window_pair(call, first + 1, ones, w->stride);
+    hob_window_pair(call, first + 2, zeros, w->padding);
+    hob_window_pair(call, first + 3, ones, w->dilation);
     for (int i = 0; i < 2; i++) {
         w->in[i] = sizes[i];
-        w->out[i] = (sizes[i] + 2 * w->padding[i] -
-                     w->dilation[i] * (w->size[i] - 1) - 1) /
-                        w->stride[i] +
-                    1;
+        w->out[i] = hob_window_count(
+            sizes[i], hob_window_extent(w->size[i], w->dilation[i]),
+            w->stride[i], w->padding[i]);
     }
     c->taps = w->size[0] * w->size[1];
     c->windows = w->out[0] * w->out[1];

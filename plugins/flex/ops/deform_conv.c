@@ -406,9 +406,9 @@ static void deform_init(struct deform *d, struct flex_device *device,
                          .dtype = x->dtype == HOB_DTYPE_F64 ? HOB_DTYPE_F64
                                                             : HOB_DTYPE_F32,
                          .size = x->dtype == HOB_DTYPE_F64 ? 8 : 4};
-    flex_window_pair(call, lists, ones, d->window.stride);
-    flex_window_pair(call, lists + 1, zeros, d->window.padding);
-    flex_window_pair(call, lists + 2, ones, d->window.dilation);
+    hob_window_pair(call, lists, ones, d->window.stride);
+    hob_window_pair(call, lists + 1, zeros, d->window.padding);
+    hob_window_pair(call, lists + 2, ones, d->window.dilation);
     for (int i = 0; i < 2; i++) {
         d->window.size[i] = weight->shape[2 + i];
         d->window.in[i] = x->shape[2 + i];

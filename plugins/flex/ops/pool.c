@@ -70,12 +70,12 @@ static void read_attributes(struct job *job, const struct hob_call *call,
     static const int64_t ones[2] = {1, 1}, zeros[2] = {0, 0};
     struct flex_pool *pool = &job->pool;
 
-    flex_window_pair(call, first, ones, pool->size);
-    flex_window_pair(call, first + 1, pool->size, pool->stride);
-    flex_window_pair(call, first + 2, zeros, pool->padding);
+    hob_window_pair(call, first, ones, pool->size);
+    hob_window_pair(call, first + 1, pool->size, pool->stride);
+    hob_window_pair(call, first + 2, zeros, pool->padding);
     pool->dilation[0] = pool->dilation[1] = 1;
     if (with_dilation)
-        flex_window_pair(call, first + 3, ones, pool->dilation);
+        hob_window_pair(call, first + 3, ones, pool->dilation);
 }
 
 static void planes_range(void *context, int64_t first, int64_t last,
