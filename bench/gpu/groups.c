@@ -105,6 +105,38 @@ static void channels(hob_scope *scope, hob_tensor *const *in, hob_tensor **out)
     out[1] = hob_sum_dims(scope, y, dims, 2);
 }
 
+/* What a projection gives, as heads. */
+static void heads(hob_scope *scope, hob_tensor *const *in, hob_tensor **out)
+{
+    const int64_t *sizes = hob_tensor_shape(in[0]);
+    const int64_t shape[] = {sizes[0], 16, sizes[1] / 16}, order[] = {1, 0, 2};
+    hob_tensor *y = hob_reshape(scope, hob_add(scope, in[0], in[2]), shape, 3);
+
+    out[0] =
+        hob_mul_scalar(scope, hob_permute(scope, y, order, 3), hob_f64(0.125));
+}
+
+/* And back. */
+static void merge(hob_scope *scope, hob_tensor *const *in, hob_tensor **out)
+{
+    const int64_t *sizes = hob_tensor_shape(in[0]);
+    const int64_t shape[] = {16, sizes[0], sizes[1] / 16}, order[] = {1, 0, 2};
+    hob_tensor *y = hob_neg(scope, hob_reshape(scope, in[0], shape, 3));
+
+    y = hob_reshape(scope, hob_permute(scope, y, order, 3), sizes, 2);
+    out[0] = hob_add(scope, y, in[1]);
+}
+
+static void range(hob_scope *scope, hob_tensor *const *in, hob_tensor **out)
+{
+    const int64_t *sizes = hob_tensor_shape(in[0]);
+    const int64_t first[] = {0, 0}, last[] = {sizes[0], sizes[1] / 2};
+    hob_tensor *y = hob_mul(scope, in[0], in[1]);
+
+    y = hob_slice(scope, y, first, 2, last, 2, NULL, 0);
+    out[0] = hob_neg(scope, hob_move(scope, y));
+}
+
 /* Columns less their mean: each element is read twice. */
 static void centred(hob_scope *scope, hob_tensor *const *in, hob_tensor **out)
 {
@@ -122,6 +154,9 @@ static const struct group groups[] = {
     {"mul, sum of columns", columns, 2, 1},
     {"sums of channels", channels, 2, 2},
     {"columns less their mean", centred, 3, 1},
+    {"bias, heads, scale", heads, 2, 1},
+    {"neg, heads joined, add", merge, 3, 1},
+    {"mul, half, neg", range, 2, 1},
 };
 enum { GROUPS = sizeof(groups) / sizeof(groups[0]) };
 

@@ -389,6 +389,17 @@ static void place_outputs(const struct fu_group *group, struct fu_program *p)
     }
 }
 
+/* Bytes that P reads of input I, which may be a part of the tensor. */
+static uint64_t read_of(const struct fu_program *p, uint32_t i)
+{
+    uint64_t bytes = hob_dtype_size(p->inputs[i].dtype);
+
+    for (uint32_t k = 0; k < p->program.rank; k++)
+        if (p->ins[i].strides[k])
+            bytes *= (uint64_t)p->run.shape[k];
+    return bytes;
+}
+
 int fu_program_make(const struct fu_window *window, uint32_t index,
                     hob_scope *scope, struct fu_program *p)
 {
@@ -413,8 +424,7 @@ int fu_program_make(const struct fu_window *window, uint32_t index,
     collapse(group, p);
     for (uint32_t i = 0; i < p->program.input_count; i++)
         if (p->ins[i].tensor)
-            p->read_bytes += (uint64_t)hob_tensor_count(p->ins[i].tensor) *
-                             hob_dtype_size(p->inputs[i].dtype);
+            p->read_bytes += read_of(p, i);
     for (uint32_t i = 0; p->product && i < p->product->node->input_count; i++)
         p->read_bytes += fu_bytes(fu_see(&p->product->node->inputs[i]));
     p->program.struct_size = sizeof(p->program);

@@ -691,6 +691,21 @@ out_has "^          stores neg (16 bytes): read outside the group"
 out_has "^  op      cumsum"
 try 0 eval "$work/fused.json" --device "fusion(flex)" --explain --json
 out_has "\"saved_bytes\":.*64"
+# A sum of columns and a range are in the kernels beside them.
+cat >"$work/columns.json" <<'END'
+{"inputs": [{"name": "x", "dtype": "f32", "shape": [2, 3],
+             "data": [1, 2, 3, 4, 5, 6]}],
+ "program": [["h", "square", ["x"], {}], ["c", "sum_dim", ["h"], {"dim": 0}],
+             ["n", "neg", ["x"], {}],
+             ["s", "slice", ["n"], {"starts": [0, 1], "ends": [2, 3],
+                                    "steps": []}],
+             ["y", "relu", ["s"], {}]],
+ "outputs": [{"value": "c", "data": [17, 29, 45]},
+             {"value": "y", "data": [0, 0, 0, 0]}]}
+END
+try 0 eval "$work/columns.json" --device "fusion(flex)" --explain
+out_has "^  kernel  cast+square+sum_dim: 3 ops, 1 inputs; read 48, written 36"
+out_has "^  kernel  neg+relu: 3 ops, 1 inputs; read 16, written 16"
 
 cat >"$work/unsigned.json" <<'END'
 {"inputs": [{"name": "x", "dtype": "u64", "shape": [3],
