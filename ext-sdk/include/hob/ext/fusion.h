@@ -224,12 +224,12 @@ struct hob_fused_compute {
     uint32_t (*body_cost)(void *instance, uint32_t op, uint32_t dtype,
                           int64_t row);
     /*
-     * The same of OP, a reduction over dimensions that are not the last ones: in
-     * per cent of the bytes that it reads, elements of DTYPE. These are row-major
-     * of sizes PARTS, [batches, outer, rows, inner], of which it goes over outer
-     * and inner, and neither outer nor rows is 1: [1, n, columns, 1] is a matrix
-     * whose columns are reduced.
-     * HOB_FUSED_NEVER: it is left alone. NULL: always so.
+     * The same of OP, a reduction over dimensions that are not the last ones:
+     * in per cent of the bytes that it reads, elements of DTYPE. These are
+     * row-major of sizes PARTS, [batches, outer, rows, inner], of which it goes
+     * over outer and inner, and neither outer nor rows is 1: [1, n, columns, 1]
+     * is a matrix whose columns are reduced. HOB_FUSED_NEVER: it is left alone.
+     * NULL: always so.
      */
     uint32_t (*apart_cost)(void *instance, uint32_t op, uint32_t dtype,
                            const int64_t *parts);
