@@ -592,9 +592,18 @@ static void abort_on_failure(void)
     (void)hob_exp(own, hob_ones(own, NULL, 0, device, HOB_DTYPE_F32));
 }
 
+/* In a process of its own, so that the other tests can be one. */
 START_TEST(test_panic_policy_aborts)
 {
-    abort_on_failure();
+    pid_t child = fork();
+    int code = 0;
+
+    if (!child) {
+        abort_on_failure();
+        _exit(0);
+    }
+    ck_assert_int_eq(waitpid(child, &code, 0), child);
+    ck_assert(WIFSIGNALED(code) && WTERMSIG(code) == SIGABRT);
 }
 END_TEST
 
@@ -828,7 +837,7 @@ int main(void)
     tcase_add_test(tc, test_error_keeps_the_first_cause);
     tcase_add_test(tc, test_error_crosses_scopes_with_its_cause);
     tcase_add_test(tc, test_error_of_too_much_memory_is_clear);
-    tcase_add_test_raise_signal(tc, test_panic_policy_aborts, SIGABRT);
+    tcase_add_test(tc, test_panic_policy_aborts);
     tcase_add_test(tc, test_report_policy_tells_the_handler_once);
     tcase_add_test(tc, test_runtime_close_is_busy_with_live_objects);
     tcase_add_test(tc, test_assign_replaces_a_long_lived_tensor);
@@ -839,5 +848,5 @@ int main(void)
     tcase_add_test(tc, test_fork_is_refused_in_the_child);
     tcase_add_test(tc, test_empty_tensors_launch_nothing);
     suite_add_tcase(suite, tc);
-    return hob_check_main_apart(suite);
+    return hob_check_main(suite);
 }
