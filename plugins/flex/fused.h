@@ -9,7 +9,8 @@
  *   fused_chain.c  cheap steps as one instruction
  *   fused_slots.c  where values lie in a thread's arena
  *   fused_order.c  one run: the order of its elements
- *   fused_job.c    operands as loops, sizes of blocks, scalars
+ *   fused_job.c    operands as loops, scalars
+ *   fused_cut.c    sizes of blocks
  *   fused_block.c  instructions run on one block
  *   fused_fold.c   of them reductions
  *   fused_rows.c   values of rows, before and after blocks
@@ -344,6 +345,9 @@ hob_status fused_job_init(struct fused_job *job,
                           const struct fused_plan *plan,
                           const struct fused_order *order,
                           const struct hob_fused_run *run);
+
+/* fused_cut.c: the blocks of JOB, all else of which is there but links. */
+hob_status fused_job_cut(struct fused_job *job);
 
 /* What a thread has of a run. */
 struct fused_thread {
