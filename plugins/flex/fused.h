@@ -429,6 +429,9 @@ hob_status fused_run_shared(struct fused_job *job);
 /* Elements FIRST .. LAST - 1 of a job without rows, by blocks. */
 void fused_elements(struct fused_thread *thread, int64_t first, int64_t last);
 
+/* As run_update of struct hob_fused_compute; in ops/optim.c. */
+hob_status flex_run_update(void *device, const struct hob_fused_update *update);
+
 /* PRODUCT, then JOB on it: see run_product of struct hob_fused_compute. */
 hob_status fused_product(struct fused_job *job,
                          const struct fused_kernel *kernel,
