@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cmd.h"
+#include "text.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -112,7 +113,9 @@ void table_add(struct table *table, const char *cell)
         table->capacity = capacity;
     }
     table->cells[table->cell_count] = strdup(cell && *cell ? cell : "-");
-    table->cell_count += table->cells[table->cell_count] != NULL;
+    if (!table->cells[table->cell_count])
+        return;
+    hob__text_plain(table->cells[table->cell_count++]);
 }
 
 /* Characters, not bytes: those that do not continue one. */

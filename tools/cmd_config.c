@@ -3,6 +3,7 @@
  * cmd_config.c - hob config and hob why: texts that the core makes.
  */
 #include "cmd.h"
+#include "text.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -173,10 +174,12 @@ int cmd_why(const struct cmd *cmd, int argc, char **argv)
         cmd_print_json(json);
     } else {
         cJSON_Delete(why.records);
-        if (hob_plugin_why(runtime, argv[0], &text, &error))
+        if (hob_plugin_why(runtime, argv[0], &text, &error)) {
             code = cmd_failed(cmd, &error);
-        else
+        } else {
+            hob__text_plain(text);
             fputs(text, stdout);
+        }
     }
     hob_text_free(text);
     if (code == EXIT_DONE && !why.count)

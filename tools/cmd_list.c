@@ -3,6 +3,7 @@
  * cmd_list.c - hob plugins, why, devices, ops: what a runtime reports.
  */
 #include "cmd.h"
+#include "text.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -336,7 +337,13 @@ static int visit_op(void *context, const struct hob_op_record *record)
     if (list->json) {
         cJSON_AddItemToArray(list->json, op_json(record));
     } else if (list->only) {
-        printf("%s%s\n\n%s\n\n", record->name, record->signature, record->doc);
+        char *doc = strdup(record->doc ? record->doc : "");
+
+        if (doc)
+            hob__text_plain(doc);
+        printf("%s%s\n\n%s\n\n", record->name, record->signature,
+               doc ? doc : "");
+        free(doc);
         printf("family      %s\nnumber      %" PRIu32 "\nfuse        %s\n"
                "selectors   %s\nbody        %s\n",
                record->family, record->id, record->fuse, record->selectors,

@@ -5,6 +5,8 @@
 
 #include "error.h"
 
+#include "text.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -59,6 +61,8 @@ hob_status hob__error_setv(hob_error *error, hob_status status,
         memcpy(message, text, (size_t)length + 1);
     else if (message)
         (void)vsnprintf(message, (size_t)length + 1, format, args);
+    if (message)
+        hob__text_plain(message);
     /* Only now: the arguments may point into the old message. */
     hob_error_release(error);
     error->status = status;

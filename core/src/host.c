@@ -292,6 +292,7 @@ void hob__host_init(hob_runtime *runtime)
     host->is_held = hob__is_held;
     host->pattern = hob__pattern_get;
     host->foresee = hob__foresee;
+    host->heir = hob__heir;
 }
 
 void hob__host_init_instance(hob_runtime *runtime,

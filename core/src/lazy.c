@@ -211,6 +211,28 @@ int32_t hob__is_held(const hob_tensor *tensor)
     return atomic_load_explicit(&tensor->refs, memory_order_relaxed) > 1;
 }
 
+/* Whether SCOPE, which this thread uses, owns TENSOR; what was kept lately is
+ * at the end. */
+static int owns(const hob_scope *scope, const hob_tensor *tensor)
+{
+    uint32_t index = scope->owned_count;
+
+    while (index && scope->owned[index - 1] != tensor)
+        index--;
+    return index != 0;
+}
+
+const void *hob__heir(const void *closing, const hob_tensor *tensor)
+{
+    const hob_scope *at = ((const hob_scope *)closing)->parent;
+
+    if (hob__is_held(tensor))
+        return NULL;
+    while (at && at->parent && !owns(at, tensor))
+        at = at->parent;
+    return at && at->parent ? at : NULL;
+}
+
 hob_status hob__replay(hob_scope *scope, uint64_t index, uint32_t op,
                        const hob_value *args, uint32_t arg_count,
                        hob_tensor **out, uint32_t out_capacity,

@@ -188,6 +188,8 @@ static void format_line(const struct hob__log *log, enum hob__severity severity,
     if (!log->is_json) {
         hob__text_printf(line, "hob: %s: %s: %s\n",
                          hob__severity_name(severity), module, message);
+        if (line->data)
+            hob__text_plain(line->data);
         return;
     }
     hob__text_printf(line, "{\"time_ns\":%" PRIu64 ",\"level\":\"%s\"",

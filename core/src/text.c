@@ -94,6 +94,15 @@ void hob__text_json(struct hob__text *text, const char *string)
     hob__text_puts(text, "\"");
 }
 
+void hob__text_plain(char *text)
+{
+    for (unsigned char *p = (unsigned char *)text; *p; p++)
+        if ((*p < 0x20 && *p != '\n' && *p != '\t') || *p == 0x7f)
+            *p = '?';
+        else if (*p == 0xc2 && p[1] >= 0x80 && p[1] < 0xa0) /* in UTF-8 */
+            *p = p[1] = '?';
+}
+
 char *hob__text_take(struct hob__text *text)
 {
     char *data;

@@ -51,4 +51,9 @@ bool hob__pattern_matches(const char *pattern, const char *name);
 const char *hob__nearest_name(const char *name, const char *const *names,
                               size_t count);
 
+/* Put '?' for characters of TEXT that steer a terminal: all control characters
+ * but tabs and ends of lines. Names of files and texts of manifests are
+ * anybody's. */
+void hob__text_plain(char *text);
+
 #endif

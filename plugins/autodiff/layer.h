@@ -31,8 +31,7 @@ static inline struct ad_slot *ad_slot_of(const struct ad_layer *layer,
     return (struct ad_slot *)layer->host->state(tensor, layer->level);
 }
 
-/* Set *OUT_MESSAGE, which the core frees, to a formatted text, and return
- * STATUS. OUT_MESSAGE may be NULL. */
+/* As hob_say(), but the first text stays. */
 hob_status ad_message(const struct hob_host *host, char **out_message,
                       hob_status status, const char *format, ...)
     HOB_PRINTF(4, 5);

@@ -7,28 +7,22 @@
  */
 #include "layer.h"
 
+#include <hob/ext/message.h>
+
 #include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 hob_status ad_message(const struct hob_host *host, char **out_message,
                       hob_status status, const char *format, ...)
 {
-    va_list args, again;
-    int size;
+    va_list args;
 
     if (!out_message || *out_message)
         return status;
     va_start(args, format);
-    va_copy(again, args);
-    size = vsnprintf(NULL, 0, format, args);
+    (void)hob_say_list(host, out_message, status, format, args);
     va_end(args);
-    if (size >= 0)
-        *out_message = host->mem_alloc(host, (uint64_t)size + 1);
-    if (*out_message)
-        vsnprintf(*out_message, (size_t)size + 1, format, again);
-    va_end(again);
     return status;
 }
 

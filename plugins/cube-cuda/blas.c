@@ -4,7 +4,7 @@
 #include "device.h"
 #include "plan.h"
 
-#include <cube/message.h>
+#include <hob/ext/message.h>
 
 #include <stdio.h>
 
@@ -107,8 +107,8 @@ static hob_status failed(struct ccu_device *device, int result,
     const hob_status status = ccu_wait(device, out_message);
 
     return status ? status
-                  : cube_say(device->cube.host, out_message, HOB_ERR_DEVICE,
-                             "%s: cuBLASLt: status %d", device->name, result);
+                  : hob_say(device->cube.host, out_message, HOB_ERR_DEVICE,
+                            "%s: cuBLASLt: status %d", device->name, result);
 }
 
 /* Wait for the library and for memory; 0 if cuBLASLt is not to be had. */

@@ -5,7 +5,7 @@
  */
 #include "device.h"
 
-#include <cube/message.h>
+#include <hob/ext/message.h>
 
 #include <stdatomic.h>
 #include <stdio.h>
@@ -42,10 +42,10 @@ hob_status ccu_say_result(struct ccu_device *device, char **out_message,
     char text[CCU_REASON / 2];
 
     ccu_result_text(device->driver, result, text, sizeof(text));
-    return cube_say(device->cube.host, out_message,
-                    result == CCU_OUT_OF_MEMORY ? HOB_ERR_MEMORY
-                                                : HOB_ERR_DEVICE,
-                    "%s: %s: %s", device->name, what, text);
+    return hob_say(device->cube.host, out_message,
+                   result == CCU_OUT_OF_MEMORY ? HOB_ERR_MEMORY
+                                               : HOB_ERR_DEVICE,
+                   "%s: %s: %s", device->name, what, text);
 }
 
 /* Whether a context is of no use any more after RESULT: the driver answers the
@@ -88,16 +88,16 @@ hob_status ccu_check(struct ccu_device *device, const char *what, int result,
     if (is_fatal(result))
         lose(device, what, result);
     if (atomic_load(&device->is_lost))
-        return cube_say(device->cube.host, out_message, HOB_ERR_DEVICE, "%s",
-                        device->lost);
+        return hob_say(device->cube.host, out_message, HOB_ERR_DEVICE, "%s",
+                       device->lost);
     return ccu_say_result(device, out_message, what, result);
 }
 
 hob_status ccu_check_lost(struct ccu_device *device, char **out_message)
 {
     return atomic_load(&device->is_lost)
-               ? cube_say(device->cube.host, out_message, HOB_ERR_DEVICE, "%s",
-                          device->lost)
+               ? hob_say(device->cube.host, out_message, HOB_ERR_DEVICE, "%s",
+                         device->lost)
                : HOB_OK;
 }
 

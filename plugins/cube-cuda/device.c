@@ -5,7 +5,7 @@
 #include "device.h"
 
 #include <cube/cube.h>
-#include <cube/message.h>
+#include <hob/ext/message.h>
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -103,18 +103,18 @@ static hob_status choose(struct ccu_device *device,
 
     ccu_instance_open(instance);
     if (instance->problem[0])
-        return cube_say(host, out_message, HOB_ERR_DEVICE, "%s",
-                        instance->problem);
+        return hob_say(host, out_message, HOB_ERR_DEVICE, "%s",
+                       instance->problem);
     if (ordinal >= instance->count)
-        return cube_say(host, out_message, HOB_ERR_DEVICE,
-                        "there is no device %" PRIu32 "; CUDA has %" PRIu32
-                        ", counted from 0",
-                        ordinal, instance->count);
+        return hob_say(host, out_message, HOB_ERR_DEVICE,
+                       "there is no device %" PRIu32 "; CUDA has %" PRIu32
+                       ", counted from 0",
+                       ordinal, instance->count);
     physical = &instance->devices[ordinal];
     if (physical->lacks[0])
-        return cube_say(host, out_message, HOB_ERR_UNSUPPORTED,
-                        "%s cannot be used; it lacks %s", physical->name,
-                        physical->lacks);
+        return hob_say(host, out_message, HOB_ERR_UNSUPPORTED,
+                       "%s cannot be used; it lacks %s", physical->name,
+                       physical->lacks);
     device->instance = instance;
     device->ordinal = ordinal;
     device->driver = &instance->driver;
@@ -173,8 +173,8 @@ hob_status ccu_device_open(void *opened, uint32_t ordinal, const char *options,
     else
         device->has_lock = 1;
     if (!status && !read_options(device, options, reason))
-        status = cube_say(host, out_message, HOB_ERR_ARGUMENT, "cube-cuda: %s",
-                          reason);
+        status = hob_say(host, out_message, HOB_ERR_ARGUMENT, "cube-cuda: %s",
+                         reason);
     if (!status)
         status = choose(device, instance, ordinal, out_message);
     if (!status)

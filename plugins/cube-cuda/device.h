@@ -19,6 +19,7 @@
 
 #include <cube/kernels.h>
 #include <cube/runtime.h>
+#include <hob/ext/message.h>
 
 enum { CCU_OPS = 256 /* room for the names of ops */ };
 
@@ -80,7 +81,7 @@ hob_status ccu_begin_without(struct ccu_device *device, const char *op_name,
 /* ccu_memory_take(), once more after a trim where the driver has no more. */
 int ccu_take(struct ccu_device *device, uint64_t bytes,
              ccu_address *out_address);
-/* WHAT of the driver's failed with RESULT: cube_say() with the status that
+/* WHAT of the driver's failed with RESULT: hob_say() with the status that
  * RESULT stands for. */
 hob_status ccu_say_result(struct ccu_device *device, char **out_message,
                           const char *what, int result);

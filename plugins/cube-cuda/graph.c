@@ -4,9 +4,9 @@
 #include "device.h"
 
 #include <cube/flag.h>
-#include <cube/message.h>
 
 #include <hob/ext/capture.h>
+#include <hob/ext/message.h>
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -323,13 +323,13 @@ static hob_status finish(struct ccu_device *device, struct ccu_graph *graph,
     if (written)
         (void)driver->graph_destroy(written);
     if (device->recorder.refused[0])
-        return cube_say(device->cube.host, out_message, HOB_ERR_UNSUPPORTED,
-                        "%s", device->recorder.refused);
+        return hob_say(device->cube.host, out_message, HOB_ERR_UNSUPPORTED,
+                       "%s", device->recorder.refused);
     if (taken && keep)
-        return cube_say(device->cube.host, out_message, HOB_ERR_UNSUPPORTED,
-                        "the step leaves %u tensors behind on %s besides its "
-                        "results: a replay would change them",
-                        taken, device->name);
+        return hob_say(device->cube.host, out_message, HOB_ERR_UNSUPPORTED,
+                       "the step leaves %u tensors behind on %s besides its "
+                       "results: a replay would change them",
+                       taken, device->name);
     return keep ? ccu_check(device, "a recording", result, out_message)
                 : HOB_OK;
 }

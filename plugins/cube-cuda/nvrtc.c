@@ -3,7 +3,7 @@
 
 #include "device.h"
 
-#include <cube/message.h>
+#include <hob/ext/message.h>
 
 #include <stdatomic.h>
 #include <stdio.h>
@@ -68,10 +68,10 @@ static hob_status say_log(struct ccu_device *device,
         log = host->mem_alloc(host, bytes);
     if (log && nvrtc->log(program, log))
         log[0] = '\0';
-    status = cube_say(host, out_message, HOB_ERR_INTERNAL,
-                      "%s: kernel %s cannot be compiled (NVRTC %d): %s",
-                      device->name, source->name, result,
-                      log && log[0] ? log : "NVRTC does not say why");
+    status = hob_say(host, out_message, HOB_ERR_INTERNAL,
+                     "%s: kernel %s cannot be compiled (NVRTC %d): %s",
+                     device->name, source->name, result,
+                     log && log[0] ? log : "NVRTC does not say why");
     host->mem_free(host, log);
     return status;
 }
@@ -141,13 +141,13 @@ hob_status ccu_compile(struct cube_device *opened,
     *out_bytes = 0;
     ccu_library_wait(&device->compiler.library);
     if (!device->compiler.is_open)
-        return cube_say(opened->host, out_message, HOB_ERR_DEVICE, "%s: %s",
-                        device->name, device->compiler.library.problem);
+        return hob_say(opened->host, out_message, HOB_ERR_DEVICE, "%s: %s",
+                       device->name, device->compiler.library.problem);
     result = nvrtc->create(&program, source->text, source->name, 0, NULL, NULL);
     if (result)
-        return cube_say(opened->host, out_message, HOB_ERR_MEMORY,
-                        "%s: NVRTC cannot take kernel %s (NVRTC %d)",
-                        device->name, source->name, result);
+        return hob_say(opened->host, out_message, HOB_ERR_MEMORY,
+                       "%s: NVRTC cannot take kernel %s (NVRTC %d)",
+                       device->name, source->name, result);
     result = compile(device, program, source);
     status = result ? say_log(device, program, source, result, out_message)
                     : take_cubin(device, program, out_binary, out_bytes);

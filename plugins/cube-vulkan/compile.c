@@ -4,7 +4,8 @@
 #include "device.h"
 #include "glslang_table.h"
 
-#include <cube/message.h>
+#include <hob/ext/message.h>
+
 #include <glslang/build_info.h>
 
 #include <dlfcn.h>
@@ -144,12 +145,12 @@ hob_status cvk_compile(struct cube_device *opened,
     *out_bytes = 0;
     glslang = open_once(device->instance, reason);
     if (!glslang)
-        return cube_say(host, out_message, HOB_ERR_DEVICE, "%s: %s",
-                        device->name, reason);
+        return hob_say(host, out_message, HOB_ERR_DEVICE, "%s: %s",
+                       device->name, reason);
     if (glslang->compile(source->text, &result))
         status = finish(device, &result, out_binary, out_bytes);
     else
-        status = cube_say(
+        status = hob_say(
             host, out_message, HOB_ERR_INTERNAL,
             "%s: kernel %s cannot be compiled: %s", device->name, source->name,
             result.messages ? result.messages : "glslang does not say why");

@@ -5,7 +5,7 @@
 #include "physical.h"
 
 #include <cube/kernels.h>
-#include <cube/message.h>
+#include <hob/ext/message.h>
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -107,10 +107,10 @@ static hob_status runtime_launch(struct cube_device *opened, void *kernel,
     if (!launch->groups)
         return HOB_OK;
     if (launch->groups > opened->limits.groups)
-        return cube_say(opened->host, out_message, HOB_ERR_ARGUMENT,
-                        "%s: %" PRIu32 " groups are more than the %" PRIu32
-                        " that the device has",
-                        device->name, launch->groups, opened->limits.groups);
+        return hob_say(opened->host, out_message, HOB_ERR_ARGUMENT,
+                       "%s: %" PRIu32 " groups are more than the %" PRIu32
+                       " that the device has",
+                       device->name, launch->groups, opened->limits.groups);
     return cvk_queue_launch(&device->queue, kernel, launch, out_message);
 }
 
@@ -163,13 +163,13 @@ static hob_status open_parts(struct cvk_device *device, char **out_message)
 
     if (result) {
         device->handle = VK_NULL_HANDLE;
-        return cube_say(host, out_message, HOB_ERR_DEVICE,
-                        "%s: vkCreateDevice: %s", device->name,
-                        cvk_result_name(result));
+        return hob_say(host, out_message, HOB_ERR_DEVICE,
+                       "%s: vkCreateDevice: %s", device->name,
+                       cvk_result_name(result));
     }
     if (!cvk_loader_device(device->world, device->handle, &device->api, reason))
-        return cube_say(host, out_message, HOB_ERR_DEVICE, "%s: %s",
-                        device->name, reason);
+        return hob_say(host, out_message, HOB_ERR_DEVICE, "%s: %s",
+                       device->name, reason);
     device->world->GetPhysicalDeviceMemoryProperties(device->physical->handle,
                                                      &device->memory_types);
     if (device->options.cache_dir[0])
@@ -220,18 +220,17 @@ static hob_status choose(struct cvk_device *device,
     if (!world)
         return HOB_ERR_MEMORY;
     if (world->problem[0])
-        return cube_say(host, out_message, HOB_ERR_DEVICE, "%s",
-                        world->problem);
+        return hob_say(host, out_message, HOB_ERR_DEVICE, "%s", world->problem);
     if (ordinal >= world->count)
-        return cube_say(host, out_message, HOB_ERR_DEVICE,
-                        "there is no device %" PRIu32 "; Vulkan has %" PRIu32
-                        ", counted from 0",
-                        ordinal, world->count);
+        return hob_say(host, out_message, HOB_ERR_DEVICE,
+                       "there is no device %" PRIu32 "; Vulkan has %" PRIu32
+                       ", counted from 0",
+                       ordinal, world->count);
     physical = &world->devices[ordinal];
     if (physical->lacks[0])
-        return cube_say(host, out_message, HOB_ERR_UNSUPPORTED,
-                        "%s cannot be used; it lacks %s", physical->name,
-                        physical->lacks);
+        return hob_say(host, out_message, HOB_ERR_UNSUPPORTED,
+                       "%s cannot be used; it lacks %s", physical->name,
+                       physical->lacks);
     device->instance = instance;
     device->world = &world->api;
     device->physical = physical;
@@ -275,8 +274,8 @@ hob_status cvk_device_open(void *opened, uint32_t ordinal, const char *options,
     device->cube.runtime = &cvk_runtime;
     device->cube.name = device->name;
     if (!read_options(device, options, reason))
-        status = cube_say(host, out_message, HOB_ERR_ARGUMENT,
-                          "cube-vulkan: %s", reason);
+        status = hob_say(host, out_message, HOB_ERR_ARGUMENT, "cube-vulkan: %s",
+                         reason);
     else
         status = choose(device, instance, ordinal, out_message);
     if (!status)

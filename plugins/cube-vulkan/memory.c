@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "device.h"
 
-#include <cube/message.h>
+#include <hob/ext/message.h>
 
 #include <string.h>
 
@@ -440,9 +440,9 @@ hob_status cvk_memory_init(struct cvk_memory *memory, struct cvk_device *device,
     memory->has_lock = 1;
     types = cvk_chunk_types(device, &result);
     if (result)
-        return cube_say(host_of(memory), out_message, HOB_ERR_DEVICE,
-                        "%s: vkCreateBuffer: %s", device->name,
-                        cvk_result_name(result));
+        return hob_say(host_of(memory), out_message, HOB_ERR_DEVICE,
+                       "%s: vkCreateBuffer: %s", device->name,
+                       cvk_result_name(result));
     memory->type = is_shared
                        ? cvk_memory_type(device, types, near | seen,
                                          VK_MEMORY_PROPERTY_HOST_CACHED_BIT)

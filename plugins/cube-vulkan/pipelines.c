@@ -6,7 +6,7 @@
 
 #include <cube/cache.h>
 #include <cube/kernels.h>
-#include <cube/message.h>
+#include <hob/ext/message.h>
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -104,13 +104,13 @@ hob_status cvk_kernel_open(struct cube_device *opened,
     }
     if (result) {
         host->mem_free(host, kernel);
-        return cube_say(host, out_message,
-                        result == VK_ERROR_OUT_OF_DEVICE_MEMORY ||
-                                result == VK_ERROR_OUT_OF_HOST_MEMORY
-                            ? HOB_ERR_MEMORY
-                            : HOB_ERR_DEVICE,
-                        "%s: kernel %s: %s: %s", device->name, source->name,
-                        call, cvk_result_name(result));
+        return hob_say(host, out_message,
+                       result == VK_ERROR_OUT_OF_DEVICE_MEMORY ||
+                               result == VK_ERROR_OUT_OF_HOST_MEMORY
+                           ? HOB_ERR_MEMORY
+                           : HOB_ERR_DEVICE,
+                       "%s: kernel %s: %s: %s", device->name, source->name,
+                       call, cvk_result_name(result));
     }
     atomic_fetch_add(&device->pipelines.opened_count, 1);
     *out_kernel = kernel;
@@ -204,9 +204,9 @@ hob_status cvk_pipelines_init(struct cvk_pipelines *pipelines,
     atomic_init(&pipelines->opened_count, 0);
     result = make_layout(device, &pipelines->layout);
     if (result)
-        return cube_say(device->cube.host, out_message, HOB_ERR_DEVICE,
-                        "%s: vkCreatePipelineLayout: %s", device->name,
-                        cvk_result_name(result));
+        return hob_say(device->cube.host, out_message, HOB_ERR_DEVICE,
+                       "%s: vkCreatePipelineLayout: %s", device->name,
+                       cvk_result_name(result));
     open_cache(pipelines);
     return HOB_OK;
 }

@@ -3,7 +3,7 @@
 
 #include "device.h"
 
-#include <cube/message.h>
+#include <hob/ext/message.h>
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -37,8 +37,8 @@ static struct cvk_batch *batch_of(struct cvk_queue *queue, uint64_t number)
 
 static hob_status say_lost(struct cvk_queue *queue, char **out_message)
 {
-    return cube_say(queue->device->cube.host, out_message, HOB_ERR_DEVICE, "%s",
-                    queue->lost);
+    return hob_say(queue->device->cube.host, out_message, HOB_ERR_DEVICE, "%s",
+                   queue->lost);
 }
 
 /* The device does no more work: CALL answered RESULT. */
@@ -140,9 +140,9 @@ static hob_status begin_locked(struct cvk_queue *queue, char **out_message)
     if (!result)
         result = api->BeginCommandBuffer(batch->commands, &info);
     if (result)
-        return cube_say(queue->device->cube.host, out_message, HOB_ERR_MEMORY,
-                        "%s: vkBeginCommandBuffer: %s", queue->device->name,
-                        cvk_result_name(result));
+        return hob_say(queue->device->cube.host, out_message, HOB_ERR_MEMORY,
+                       "%s: vkBeginCommandBuffer: %s", queue->device->name,
+                       cvk_result_name(result));
     batch->bytes_used = 0;
     batch->launches = 0;
     batch->op_name = NULL;
@@ -554,8 +554,8 @@ hob_status cvk_queue_init(struct cvk_queue *queue, struct cvk_device *device,
     }
     if (!result)
         return HOB_OK;
-    return cube_say(device->cube.host, out_message, HOB_ERR_DEVICE,
-                    "%s: %s: %s", device->name, call, cvk_result_name(result));
+    return hob_say(device->cube.host, out_message, HOB_ERR_DEVICE, "%s: %s: %s",
+                   device->name, call, cvk_result_name(result));
 }
 
 void cvk_queue_release(struct cvk_queue *queue)

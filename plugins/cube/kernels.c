@@ -3,7 +3,8 @@
 
 #include "cache.h"
 #include "fuse/fuse.h"
-#include "message.h"
+
+#include <hob/ext/message.h>
 
 #include <errno.h>
 #include <pthread.h>
@@ -258,12 +259,12 @@ static hob_status check_dtypes(const struct cube_device *device,
             bad = dtype;
     }
     if (bad)
-        return cube_say(device->host, out_message, HOB_ERR_DTYPE,
-                        "%s: %s has no %s; cast the tensor",
-                        variant->program->name, device->name,
-                        hob_dtype_name(bad));
+        return hob_say(device->host, out_message, HOB_ERR_DTYPE,
+                       "%s: %s has no %s; cast the tensor",
+                       variant->program->name, device->name,
+                       hob_dtype_name(bad));
     if (variant->is_wide && !device->limits.has_i64)
-        return cube_say(
+        return hob_say(
             device->host, out_message, HOB_ERR_DTYPE,
             "%s: %s has no 64-bit integers, so a tensor may have fewer than "
             "2^31 elements only",

@@ -4,8 +4,8 @@
 #include "options.h"
 
 #include <hob/ext/fusion.h>
+#include <hob/ext/message.h>
 
-#include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
@@ -87,25 +87,6 @@ static void cpu_name(char *out, size_t size)
 
 /* ---- options ---- */
 
-static hob_status say(const struct hob_host *host, char **out_message,
-                      hob_status status, const char *format, ...)
-    HOB_PRINTF(4, 5);
-
-static hob_status say(const struct hob_host *host, char **out_message,
-                      hob_status status, const char *format, ...)
-{
-    enum { SPACE = 256 };
-    va_list list;
-
-    *out_message = host->mem_alloc(host, SPACE);
-    if (!*out_message)
-        return status;
-    va_start(list, format);
-    vsnprintf(*out_message, SPACE, format, list);
-    va_end(list);
-    return status;
-}
-
 /* Choose DEVICE's kernels: the level called NAME, or the best if it is "". */
 static hob_status choose_kernels(struct flex_device *device, const char *name,
                                  char **out_message)
@@ -121,17 +102,17 @@ static hob_status choose_kernels(struct flex_device *device, const char *name,
             continue;
         device->kernels = flex_kernels_find(i);
         if (!device->kernels)
-            return say(device->host, out_message, HOB_ERR_DEVICE,
-                       "flex: this processor or this build lacks the "
-                       "instruction set \"%s\"; use \"%s\" or leave the "
-                       "option \"isa\" out",
-                       name, flex_kernels_best()->name);
+            return hob_say(device->host, out_message, HOB_ERR_DEVICE,
+                           "flex: this processor or this build lacks the "
+                           "instruction set \"%s\"; use \"%s\" or leave the "
+                           "option \"isa\" out",
+                           name, flex_kernels_best()->name);
     }
     if (!device->kernels)
-        return say(device->host, out_message, HOB_ERR_ARGUMENT,
-                   "flex: option \"isa\" is \"%s\"; it must be \"base\", "
-                   "\"v2\", \"v3\" or \"v4\"",
-                   name);
+        return hob_say(device->host, out_message, HOB_ERR_ARGUMENT,
+                       "flex: option \"isa\" is \"%s\"; it must be \"base\", "
+                       "\"v2\", \"v3\" or \"v4\"",
+                       name);
     device->isa = device->kernels->isa;
     return HOB_OK;
 }
@@ -198,13 +179,13 @@ hob_status flex_device_open(void *instance, uint32_t ordinal,
     parsed.gemm = FLEX_GEMM_AUTO;
     parsed.threads = 0;
     if (ordinal != 0)
-        return say(flex->host, out_message, HOB_ERR_DEVICE,
-                   "flex: there is no device %u; the CPU is device 0",
-                   (unsigned)ordinal);
+        return hob_say(flex->host, out_message, HOB_ERR_DEVICE,
+                       "flex: there is no device %u; the CPU is device 0",
+                       (unsigned)ordinal);
     if (options &&
         !flex_options_parse(options, &parsed, reason, sizeof(reason)))
-        return say(flex->host, out_message, HOB_ERR_ARGUMENT, "flex: %s",
-                   reason);
+        return hob_say(flex->host, out_message, HOB_ERR_ARGUMENT, "flex: %s",
+                       reason);
     device = flex->host->mem_alloc(flex->host, sizeof(*device));
     if (!device)
         return HOB_ERR_MEMORY;

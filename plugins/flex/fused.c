@@ -271,4 +271,5 @@ const struct hob_fused_compute flex_fused_compute = {
     .run_product = fused_run_product,
     .body_cost = fused_body_cost,
     .apart_cost = fused_apart_cost,
+    .run_update = flex_run_update,
 };

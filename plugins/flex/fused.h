@@ -9,7 +9,8 @@
  *   fused_chain.c  cheap steps as one instruction
  *   fused_slots.c  where values lie in a thread's arena
  *   fused_order.c  one run: the order of its elements
- *   fused_job.c    operands as loops, sizes of blocks, scalars
+ *   fused_job.c    operands as loops, scalars
+ *   fused_cut.c    sizes of blocks
  *   fused_block.c  instructions run on one block
  *   fused_fold.c   of them reductions
  *   fused_rows.c   values of rows, before and after blocks
@@ -345,6 +346,9 @@ hob_status fused_job_init(struct fused_job *job,
                           const struct fused_order *order,
                           const struct hob_fused_run *run);
 
+/* fused_cut.c: the blocks of JOB, all else of which is there but links. */
+hob_status fused_job_cut(struct fused_job *job);
+
 /* What a thread has of a run. */
 struct fused_thread {
     const struct fused_job *job;
@@ -424,6 +428,9 @@ hob_status fused_run_shared(struct fused_job *job);
 
 /* Elements FIRST .. LAST - 1 of a job without rows, by blocks. */
 void fused_elements(struct fused_thread *thread, int64_t first, int64_t last);
+
+/* As run_update of struct hob_fused_compute; in ops/optim.c. */
+hob_status flex_run_update(void *device, const struct hob_fused_update *update);
 
 /* PRODUCT, then JOB on it: see run_product of struct hob_fused_compute. */
 hob_status fused_product(struct fused_job *job,

@@ -60,12 +60,52 @@ static void find_casts(const struct flex_kernels *kernels, uint32_t dtype,
     }
 }
 
+hob_status flex_gemm_in_scratch(struct flex_device *device,
+                                const struct flex_gemm *gemm,
+                                flex_gemm_run_fn run)
+{
+    const uint64_t bytes =
+        (uint64_t)(gemm->m * gemm->n) * hob_dtype_size(gemm->dtype);
+    struct flex_gemm whole = *gemm;
+    hob_status st;
+
+    whole.c = flex_scratch_take(device, bytes);
+    whole.ldc = whole.n;
+    if (!whole.c)
+        return HOB_ERR_MEMORY;
+    st = run(device, &whole);
+    flex_scratch_give(device, whole.c, bytes);
+    return st;
+}
+
+static hob_status run_native(struct flex_device *device,
+                             const struct flex_gemm *gemm);
+
+/* C is NULL: of the ways for which it has memory, the one that gives the same
+ * bits. */
+static hob_status run_without(struct flex_device *device,
+                              const struct flex_gemm *gemm)
+{
+    const struct flex_gemm_kernels *kernels =
+        &device->blas->kernels[flex_gemm_type_of(gemm->dtype)];
+
+    if (flex_gemm_is_skinny(gemm) ||
+        flex_openblas_serves(device->blas->library, gemm))
+        return flex_gemm_in_scratch(device, gemm, run_native);
+    if (!flex_gemm_has_strips(gemm, kernels))
+        return flex_gemm_blocked(device, gemm);
+    flex_gemm_strips(device, gemm, kernels);
+    return HOB_OK;
+}
+
 static hob_status run_native(struct flex_device *device,
                              const struct flex_gemm *gemm)
 {
     const struct flex_gemm_kernels *kernels =
         &device->blas->kernels[flex_gemm_type_of(gemm->dtype)];
 
+    if (!gemm->c)
+        return run_without(device, gemm);
     if (flex_gemm_is_skinny(gemm))
         return flex_gemm_skinny(device, gemm);
     if (flex_openblas_serves(device->blas->library, gemm)) {
@@ -187,7 +227,8 @@ hob_status flex_gemm(struct flex_device *device, const struct flex_gemm *gemm)
     struct flex_gemm changed;
 
     if (gemm->struct_size < sizeof(*gemm) || gemm->m < 0 || gemm->n < 0 ||
-        gemm->k < 0 || gemm->ldc < gemm->n ||
+        gemm->k < 0 || (gemm->c && gemm->ldc < gemm->n) ||
+        (!gemm->c && (!gemm->epilogue || gemm->beta != 0 || !is_float)) ||
         !(HOB_MASK_NUM & HOB_DTYPE_BIT(gemm->dtype)) ||
         (!is_float && (gemm->beta != 0 && gemm->beta != 1)))
         return HOB_ERR_ARGUMENT;

@@ -61,6 +61,15 @@ hob_status flex_product(struct flex_device *device, const struct hob_view *lhs,
                         const struct hob_view *rhs, const struct hob_view *bias,
                         const struct hob_view *out, struct flex_gemm *hooks);
 
+/* ---- gemm.c ---- */
+
+/* RUN GEMM, whose C is NULL, with all of C in scratch memory. */
+typedef hob_status (*flex_gemm_run_fn)(struct flex_device *device,
+                                       const struct flex_gemm *gemm);
+hob_status flex_gemm_in_scratch(struct flex_device *device,
+                                const struct flex_gemm *gemm,
+                                flex_gemm_run_fn run);
+
 /* ---- gemm_blocked.c ---- */
 
 /* Run GEMM, whose dtype is native and beta 0 or 1, on own kernels. Fails with
@@ -76,6 +85,12 @@ int flex_gemm_is_small(const struct flex_gemm *gemm,
                        const struct flex_gemm_kernels *kernels);
 void flex_gemm_small(const struct flex_gemm *gemm,
                      const struct flex_gemm_kernels *kernels);
+
+/* The same where C is NULL: its rows pass through memory of a thread's own. */
+int flex_gemm_has_strips(const struct flex_gemm *gemm,
+                         const struct flex_gemm_kernels *kernels);
+void flex_gemm_strips(struct flex_device *device, const struct flex_gemm *gemm,
+                      const struct flex_gemm_kernels *kernels);
 
 /* ---- gemm_skinny.c ---- */
 

@@ -28,6 +28,11 @@ enum {
     TASK_FLOPS = 1 << 19,
     /* Small products are cut into at least so many tasks if that holds. */
     TASKS_WANTED = 16,
+    /* Of a task's block of C where C has no memory, and the flops that an
+     * epilogue is taken for, for each element of it. */
+    OWN_BYTES = 32 << 10,
+    OWN_COLUMNS = 256, /* that such a block has, rather than more rows */
+    OWN_FLOPS = 64,
     /* Bytes that one piece of packing moves, at least. */
     PACK_PIECE_BYTES = 64 << 10,
     /* Panels that are packed side by side, and rows of each in turn: so much
@@ -245,20 +250,27 @@ static void pack_range(void *context, int64_t first, int64_t last,
     }
 }
 
+/* A task's block of C, from its first element on. */
+struct target {
+    char *c;
+    int64_t ldc;
+    int64_t row, column; /* that it begins at */
+};
+
 /*
  * All tiles of panels RANGE[0] .. RANGE[1] - 1 of A by RANGE[2] .. RANGE[3] - 1
  * of B at depth block BLOCK, which begins at K. What comes next is fetched
  * meanwhile: each panel of A at first, then the next panel of B in parts.
  */
 static void run_block(const struct blocked *job, int64_t block, int64_t k,
-                      const int64_t range[4])
+                      const int64_t range[4], const struct target *target)
 {
     const struct flex_gemm *gemm = job->gemm;
     const struct flex_gemm_kernels *kernels = job->kernels;
     const int64_t depth = flex_least(job->depth, job->last_k - k);
     struct flex_gemm_tile tile = {
-        .c_stride = gemm->ldc,
-        .fetch = gemm->m * gemm->n * kernels->size > NEAR_BYTES,
+        .c_stride = target->ldc,
+        .fetch = gemm->c && gemm->m * gemm->n * kernels->size > NEAR_BYTES,
         .accumulate = k > 0 || gemm->beta != 0,
         .relu = gemm->relu && k + depth == gemm->k,
         .scaled = gemm->alpha != 1,
@@ -289,8 +301,9 @@ static void run_block(const struct blocked *job, int64_t block, int64_t k,
             const int64_t done = (i - range[0]) * depth * FLEX_ALIGN;
 
             tile.a_stride = a.stride;
-            tile.c =
-                (char *)gemm->c + (row * gemm->ldc + column) * kernels->size;
+            tile.c = target->c + ((row - target->row) * target->ldc + column -
+                                  target->column) *
+                                     kernels->size;
             tile.next = done < job->panel_b_bytes ? next_b + done : a.at;
             if (j == range[2] && i + 1 < range[1])
                 tile.next = panel_a(job, block, k, i + 1, 0).at;
@@ -299,38 +312,63 @@ static void run_block(const struct blocked *job, int64_t block, int64_t k,
     }
 }
 
-static void run_task(const struct blocked *job, int64_t task)
+/* OWN is memory for the block if C has none. */
+static void run_task(const struct blocked *job, int64_t task, char *own)
 {
     const struct flex_gemm *gemm = job->gemm;
     const int64_t a = task / job->tasks_b * job->task_a;
     const int64_t b = task % job->tasks_b * job->task_b;
     const int64_t range[4] = {a, flex_least(a + job->task_a, job->panels_a), b,
                               flex_least(b + job->task_b, job->panels_b)};
+    const int64_t row = row_of(job, range[0]);
+    const int64_t column = range[2] * job->kernels->width;
+    const int64_t columns =
+        flex_least(range[3] * job->kernels->width, gemm->n) - column;
+    struct target target = {own, columns, row, column};
     int64_t block = 0;
     int64_t k = job->first_k;
 
+    if (gemm->c) {
+        target.c =
+            (char *)gemm->c + (row * gemm->ldc + column) * job->kernels->size;
+        target.ldc = gemm->ldc;
+    }
     do { /* once even if the depth is 0: C is still to be written */
-        run_block(job, block++, k, range);
+        run_block(job, block++, k, range, &target);
         k += job->depth;
     } while (k < job->last_k);
-    if (gemm->epilogue && job->last_k == gemm->k) {
-        int64_t row = row_of(job, range[0]);
-        int64_t column = range[2] * job->kernels->width;
-        gemm->epilogue(
-            gemm->epilogue_context,
-            (char *)gemm->c + (row * gemm->ldc + column) * job->kernels->size,
-            row, row_of(job, range[1]) - row, column,
-            flex_least(range[3] * job->kernels->width, gemm->n) - column,
-            gemm->ldc);
-    }
+    if (gemm->epilogue && job->last_k == gemm->k)
+        gemm->epilogue(gemm->epilogue_context, target.c, row,
+                       row_of(job, range[1]) - row, column, columns,
+                       target.ldc);
 }
 
 static void task_range(void *context, int64_t first, int64_t last,
                        uint32_t worker)
 {
+    _Alignas(FLEX_ALIGN) char own[OWN_BYTES];
+
     (void)worker;
     for (int64_t i = first; i < last; i++)
-        run_task(context, i);
+        run_task(context, i, own);
+}
+
+/* Let the block of a task have room in OWN_BYTES: one tile always has. */
+static void shrink_tasks(struct blocked *job)
+{
+    const struct flex_gemm_kernels *kernels = job->kernels;
+
+    while (job->task_a * job->height * job->task_b * kernels->width *
+               kernels->size >
+           OWN_BYTES) {
+        int64_t *side =
+            job->task_b > 1 && (job->task_b * kernels->width > OWN_COLUMNS ||
+                                job->task_a == 1)
+                ? &job->task_b
+                : &job->task_a;
+
+        *side = flex_divide_up(*side, 2);
+    }
 }
 
 /* Cut C into tasks: large ones for the caches' sake, but several. A task's
@@ -357,6 +395,8 @@ static void plan_tasks(struct blocked *job, uint64_t l2_bytes)
         else
             break;
     }
+    if (!job->gemm->c)
+        shrink_tasks(job);
     /* Equal shares: no small rest at the edge. */
     job->task_a = flex_divide_up(job->panels_a,
                                  flex_divide_up(job->panels_a, job->task_a));
@@ -411,8 +451,9 @@ static void run_pass(struct flex_device *device, struct blocked *job)
         (job->panel_a_bytes + job->panel_b_bytes) / 2 * (blocks + !blocks) + 1;
     const int64_t tasks =
         flex_divide_up(job->panels_a, job->task_a) * job->tasks_b;
-    const double flops = 2.0 * (double)job->gemm->m * (double)job->gemm->n *
-                         (double)(job->last_k - job->first_k);
+    const double flops = (double)job->gemm->m * (double)job->gemm->n *
+                         (2.0 * (double)(job->last_k - job->first_k) +
+                          (job->gemm->c ? 0 : OWN_FLOPS));
     /* Whole products below the threshold stay on one thread. */
     const int64_t grain = flops < 4.0 * TASK_FLOPS ? tasks : 1;
     const int64_t pack_count =
@@ -442,6 +483,8 @@ hob_status flex_gemm_blocked(struct flex_device *device,
     bytes_b = (job.panels_b - job.direct_b) * job.panel_b_bytes;
     blocks = flex_least(flex_divide_up(gemm->k, job.depth),
                         1 + PACK_LIMIT_BYTES / (bytes_a + bytes_b + 1));
+    if (!gemm->c && blocks * job.depth < gemm->k)
+        return flex_gemm_in_scratch(device, gemm, flex_gemm_blocked);
     total_bytes = (bytes_a + bytes_b) * blocks;
     if (total_bytes > STACK_BYTES) {
         scratch = flex_scratch_take(device, (uint64_t)total_bytes);

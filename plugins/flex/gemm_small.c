@@ -13,6 +13,8 @@
 enum {
     /* Multiply-adds that are not worth a second thread (gemm_blocked.c). */
     SMALL_FLOPS = 1 << 20,
+    /* Of a strip of C. */
+    STRIP_BYTES = 32 << 10,
     /* Of one panel of B. */
     PACKED_BYTES = 32 << 10,
     /* No side is longer, so that a product of two sides cannot overflow. */
@@ -100,4 +102,59 @@ void flex_gemm_small(const struct flex_gemm *gemm,
     if (gemm->epilogue)
         gemm->epilogue(gemm->epilogue_context, gemm->c, 0, gemm->m, 0, gemm->n,
                        gemm->ldc);
+}
+
+/* ---- a C without memory ---- */
+
+/* Some rows of it at a time. */
+struct strips {
+    const struct flex_gemm *gemm;
+    const struct flex_gemm_kernels *kernels;
+    int64_t rows; /* of a strip */
+};
+
+static int64_t strip_rows(const struct flex_gemm *gemm,
+                          const struct flex_gemm_kernels *kernels)
+{
+    return STRIP_BYTES / (gemm->n * kernels->size);
+}
+
+static void strip_range(void *context, int64_t first, int64_t last,
+                        uint32_t worker)
+{
+    _Alignas(FLEX_ALIGN) char block[STRIP_BYTES];
+    const struct strips *strips = context;
+    const struct flex_gemm *gemm = strips->gemm;
+
+    (void)worker;
+    for (int64_t i = first; i < last; i++) {
+        const int64_t row = i * strips->rows;
+        struct flex_gemm strip = *gemm;
+
+        strip.m = flex_least(strips->rows, gemm->m - row);
+        strip.a =
+            (const char *)gemm->a + row * gemm->a_row * strips->kernels->size;
+        strip.c = block;
+        strip.ldc = gemm->n;
+        strip.epilogue = NULL;
+        flex_gemm_small(&strip, strips->kernels);
+        gemm->epilogue(gemm->epilogue_context, block, row, strip.m, 0, gemm->n,
+                       gemm->n);
+    }
+}
+
+int flex_gemm_has_strips(const struct flex_gemm *gemm,
+                         const struct flex_gemm_kernels *kernels)
+{
+    return flex_gemm_is_small(gemm, kernels) && strip_rows(gemm, kernels) > 0;
+}
+
+void flex_gemm_strips(struct flex_device *device, const struct flex_gemm *gemm,
+                      const struct flex_gemm_kernels *kernels)
+{
+    struct strips strips = {gemm, kernels, strip_rows(gemm, kernels)};
+
+    /* Two strips are what an epilogue such as Adam's takes some us for. */
+    flex_parallel(device, flex_divide_up(gemm->m, strips.rows), 2, strip_range,
+                  &strips);
 }

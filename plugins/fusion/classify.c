@@ -183,7 +183,8 @@ static int is_fold(const struct fu_node *node)
 
 int fu_may_group(const struct fu_node *node)
 {
-    return is_elementwise(node) || is_fold(node) || fu_has_body(node->op);
+    return is_elementwise(node) || is_fold(node) || fu_has_body(node->op) ||
+           fu_is_update(node->op);
 }
 
 void fu_classify(const struct fu_layer *layer, struct fu_item *item)

@@ -70,6 +70,14 @@ static inline hob_tensor *fu_tensor_of(const struct fu_input *input)
     return input->value ? input->value->tensor : input->tensor;
 }
 
+/* Whether the node that has INPUT is the last who wants its elements. */
+static inline int fu_is_last_reader_locked(const struct fu_input *input)
+{
+    const struct fu_value *value = input->value;
+
+    return !value || (!value->handles && value->users < 2 && !value->settled);
+}
+
 enum fu_node_state {
     FU_NODE_PENDING,
     FU_NODE_RUNNING, /* claimed by the thread RUNNER */
@@ -97,11 +105,12 @@ struct fu_node {
     uint16_t plain_count;
     uint32_t input_count;
     uint32_t ret_count;
-    uint32_t slot;       /* in the window of the evaluation that runs it */
-    uint8_t state;       /* enum fu_node_state */
-    uint8_t fuse;        /* enum hob_fuse */
-    uint8_t is_asked;    /* the evaluation that runs it is for its values */
-    uint8_t is_computed; /* once, in a group that did not store it */
+    uint32_t slot;           /* in the window of the evaluation that runs it */
+    uint8_t state;           /* enum fu_node_state */
+    uint8_t fuse;            /* enum hob_fuse */
+    uint8_t is_asked;        /* the evaluation that runs it is for its values */
+    uint8_t is_computed : 1; /* once, in a group that did not store it */
+    uint8_t is_inherited : 1; /* it was recorded in a scope that has ended */
     struct fu_value *values;
     struct fu_input *inputs; /* its tensor arguments, lists laid flat */
     const hob_value *args;   /* without tensors; the tags and counts stay */
@@ -131,6 +140,8 @@ enum { FU_KINDS = 512 };
 /* Pending nodes are found by their scope, in as many lists. */
 enum { FU_LISTS = 64 };
 
+enum { FU_PATTERN_OPS = 1024 };
+
 struct fu_layer {
     const struct hob_host *host;
     hob_device *below; /* borrowed: the core keeps it */
@@ -154,6 +165,7 @@ struct fu_layer {
     struct fu_kernels *kernels;          /* has a lock of its own */
     const struct hob_pattern **patterns; /* registered optimisations */
     uint32_t pattern_count;
+    uint64_t pattern_ops[FU_PATTERN_OPS / 64]; /* theirs, by op's remainder */
     struct hob_fusion_stats counts;
     hob_fusion_watch_fn watch; /* or NULL */
     void *watch_context;
@@ -195,6 +207,15 @@ static inline struct fu_value *fu_waits_for(const struct fu_layer *layer,
 static inline int fu_is_wanted(const struct fu_value *value)
 {
     return value->handles || value->users;
+}
+
+/* Node INDEX of PATTERN. */
+static inline const struct hob_pattern_node *
+fu_pattern_node(const struct hob_pattern *pattern, uint32_t index)
+{
+    return (const struct hob_pattern_node
+                *)(const void *)((const char *)pattern->nodes +
+                                 (size_t)index * pattern->node_size);
 }
 
 /* ---- graph.c ---- */
@@ -261,6 +282,10 @@ void fu_inputs_drop_locked(struct fu_layer *layer, struct fu_node *node,
 /* NODE, which was claimed, has not run: it is pending as before. */
 void fu_node_resume_locked(struct fu_layer *layer, struct fu_node *node,
                            struct fu_garbage *garbage);
+
+/* NODE, which is pending, counts as recorded in SCOPE from now on. */
+void fu_node_inherit_locked(struct fu_layer *layer, struct fu_node *node,
+                            const void *scope);
 
 /* The list of the nodes that were recorded in SCOPE. */
 struct fu_node **fu_list_of(struct fu_layer *layer, const void *scope);

@@ -234,6 +234,15 @@ void fu_node_resume_locked(struct fu_layer *layer, struct fu_node *node,
     }
 }
 
+void fu_node_inherit_locked(struct fu_layer *layer, struct fu_node *node,
+                            const void *scope)
+{
+    fu_node_unlink_locked(node);
+    node->scope = scope;
+    node->is_inherited = 1;
+    link_pending(layer, node);
+}
+
 void fu_value_leave_locked(struct fu_layer *layer, struct fu_value *value,
                            struct fu_garbage *garbage)
 {

@@ -67,13 +67,21 @@ static void tell(const struct fu_window *window, uint32_t index,
     layer->watch(layer->watch_context, &event);
 }
 
-static hob_tensor *result_of(const struct fu_made *made, uint32_t count,
-                             const struct fu_item *item)
+/* Give NODE's values what is theirs of COUNT of MADE. */
+static void give_results(const struct fu_layer *layer, struct fu_node *node,
+                         const struct fu_made *made, uint32_t count)
 {
-    for (uint32_t i = 0; i < count; i++)
-        if (made[i].item == item)
-            return made[i].tensor;
-    return NULL;
+    for (uint32_t i = 0; i < count; i++) {
+        struct fu_value *value = node->values;
+
+        if (made[i].value->node != node)
+            continue;
+        value += made[i].value - node->values;
+        if (!fu_is_wanted(value))
+            continue;
+        layer->host->tensor_ref(made[i].tensor);
+        value->tensor = made[i].tensor;
+    }
 }
 
 /* From the last member to the first: those that read a value have let go of
@@ -94,17 +102,13 @@ void fu_members_publish(struct fu_window *window, uint32_t index,
     while (count--) {
         struct fu_item *item = &window->items[members[count]];
         struct fu_node *node = item->node;
-        hob_tensor *result = result_of(made, made_count, item);
 
         if (item->stays) { /* RUNNING until the evaluation is over */
             node->is_computed = 1;
             layer->counts.weak++;
             continue;
         }
-        if (result && fu_is_wanted(&node->values[0])) {
-            layer->host->tensor_ref(result);
-            node->values[0].tensor = result;
-        }
+        give_results(layer, node, made, made_count);
         node->state = FU_NODE_DONE;
         node->depth = 0;
         fu_inputs_drop_locked(layer, node, &garbage);
@@ -122,7 +126,7 @@ static void publish(struct fu_window *window, uint32_t index,
     struct fu_made made[HOB_FUSED_MAX_OUTPUTS];
 
     for (uint32_t i = 0; i < p->program.output_count; i++) {
-        made[i].item = p->stored[i];
+        made[i].value = &p->stored[i]->node->values[0];
         made[i].tensor = p->outs[i].tensor;
     }
     fu_lock(&layer->lock);
@@ -257,9 +261,10 @@ int fu_group_run(struct fu_window *window, uint32_t index)
 
     if (group->match)
         return fu_match_run(window, index);
-    if (!is_worth_it(window, index))
+    if (!group->product && !is_worth_it(window, index))
         return 1;
-    declined = try_run(window, index);
+    declined =
+        group->is_fused ? try_run(window, index) : fu_update_run(window, index);
     if (declined && group->product) { /* first the one, then the others */
         if (fu_run_product(window, index))
             return 1;

@@ -76,6 +76,12 @@ void fu_choose(struct fu_window *window, uint32_t index);
 /* Let groups finish the products that they alone read. */
 void fu_attach_products_locked(struct fu_window *window);
 
+/* ---- update.c ---- */
+
+/* Let the optimizer's step that alone reads item AT, a product, be run with it.
+ * Nonzero if there is one. */
+int fu_attach_to_update(struct fu_window *window, uint32_t at);
+
 /* ---- order.c ---- */
 
 /* Put the groups of WINDOW into the order in which they run. */

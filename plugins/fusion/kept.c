@@ -69,7 +69,7 @@ static uint64_t dim_of(int64_t number)
 }
 
 /* A plan does not depend on numbers, which may differ in each step of a
- * program: IN_FULL where there are patterns, which may name any. */
+ * program: IN_FULL where they are of an op in a pattern, which may name any. */
 static uint64_t *put_arg(uint64_t *at, const hob_value *arg, int in_full)
 {
     *at++ = arg->tag | (uint64_t)arg->count << 32;
@@ -138,8 +138,10 @@ static uint64_t *put_input(uint64_t *at, struct words *words,
 
 static void put_node(struct words *words, struct outside *outside,
                      struct fu_node *const *nodes, uint32_t count,
-                     const struct fu_node *node, int in_full)
+                     const struct fu_node *node, const struct fu_layer *layer)
 {
+    const uint32_t op = node->op % FU_PATTERN_OPS;
+    const int in_full = (int)(layer->pattern_ops[op / 64] >> (op % 64) & 1);
     uint64_t *at;
 
     /* A kind has its arguments in full, and the shapes of its results. */
@@ -169,7 +171,6 @@ static void put_node(struct words *words, struct outside *outside,
 static void make_key_locked(const struct fu_layer *layer, struct words *words,
                             struct fu_node *const *nodes, uint32_t count)
 {
-    const int in_full = layer->pattern_count != 0;
     struct outside outside;
 
     outside.count = 0;
@@ -177,7 +178,7 @@ static void make_key_locked(const struct fu_layer *layer, struct words *words,
     words->room = sizeof(words->few) / sizeof(words->few[0]);
     words->failed = 0;
     for (uint32_t i = 0; i < count && !words->failed; i++)
-        put_node(words, &outside, nodes, count, nodes[i], in_full);
+        put_node(words, &outside, nodes, count, nodes[i], layer);
 }
 
 static size_t count_of(const struct words *words)

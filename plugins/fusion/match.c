@@ -15,14 +15,6 @@ struct binding {
     const struct fu_node *refused; /* whose attribute differs; or NULL */
 };
 
-static const struct hob_pattern_node *node_at(const struct hob_pattern *pattern,
-                                              uint32_t index)
-{
-    return (const struct hob_pattern_node
-                *)(const void *)((const char *)pattern->nodes +
-                                 (size_t)index * pattern->node_size);
-}
-
 /* ---- inputs ---- */
 
 /* Whether two inputs are the same tensor. */
@@ -80,7 +72,7 @@ static void bind_attribute(struct binding *b, const struct hob_pattern_node *at,
  * that of the pattern. */
 static int bind(struct binding *b, uint32_t index, const struct fu_item *item)
 {
-    const struct hob_pattern_node *at = node_at(b->pattern, index);
+    const struct hob_pattern_node *at = fu_pattern_node(b->pattern, index);
     const struct fu_node *node = item->node;
     uint32_t input = 0;
 
@@ -91,7 +83,7 @@ static int bind(struct binding *b, uint32_t index, const struct fu_item *item)
     b->members[b->count++] = (uint16_t)(item - b->window->items);
     for (uint32_t i = 0; i < at->count; i++) {
         const struct hob_pattern_node *wanted =
-            node_at(b->pattern, at->first + i);
+            fu_pattern_node(b->pattern, at->first + i);
         const hob_value *arg = &node->args[i];
         const struct fu_item *maker;
 
@@ -122,11 +114,12 @@ static int bind(struct binding *b, uint32_t index, const struct fu_item *item)
 static void make_args(const struct binding *b, hob_value *args,
                       struct hob_meta *metas)
 {
-    const struct hob_pattern_node *with = node_at(b->pattern, b->pattern->with);
+    const struct hob_pattern_node *with =
+        fu_pattern_node(b->pattern, b->pattern->with);
 
     for (uint32_t i = 0; i < with->count; i++) {
         const struct hob_pattern_node *at =
-            node_at(b->pattern, with->first + i);
+            fu_pattern_node(b->pattern, with->first + i);
 
         if (at->kind == HOB_PATTERN_VALUE) {
             args[i] = at->value;
@@ -156,7 +149,8 @@ static void make_args(const struct binding *b, hob_value *args,
 static uint32_t foresee(const struct binding *b, const struct fu_value *value)
 {
     const struct fu_layer *layer = b->window->layer;
-    const struct hob_pattern_node *with = node_at(b->pattern, b->pattern->with);
+    const struct hob_pattern_node *with =
+        fu_pattern_node(b->pattern, b->pattern->with);
     hob_value args[HOB_MAX_PARAMS];
     struct hob_meta metas[HOB_MAX_PARAMS], out;
     hob_status status;
@@ -306,7 +300,7 @@ void fu_match_tell(const struct fu_window *window)
         if (!match->refusal)
             continue;
         event.name = host->op_name(
-            host, node_at(match->pattern, match->pattern->with)->op);
+            host, fu_pattern_node(match->pattern, match->pattern->with)->op);
         event.refused_op = host->op_name(host, match->refused->op);
         event.refused_call = match->refused->index;
         layer->watch(layer->watch_context, &event);
@@ -330,7 +324,8 @@ static void tell_run(const struct fu_window *window, const struct binding *b)
     struct hob_fusion_event event = {
         .struct_size = sizeof(event),
         .is_group = 1,
-        .name = host->op_name(host, node_at(b->pattern, b->pattern->with)->op),
+        .name = host->op_name(
+            host, fu_pattern_node(b->pattern, b->pattern->with)->op),
         .op_count = b->count,
         .input_count = b->pattern->tensors,
         .value_count = 1,
@@ -359,10 +354,11 @@ int fu_match_run(struct fu_window *window, uint32_t index)
     struct binding b = {.window = window,
                         .pattern = match->pattern,
                         .match = window->groups[index].match};
-    const struct hob_pattern_node *with = node_at(b.pattern, b.pattern->with);
+    const struct hob_pattern_node *with =
+        fu_pattern_node(b.pattern, b.pattern->with);
     struct fu_item *root = &window->items[match->root];
     struct hob_scope_frame frame;
-    struct fu_made made = {.item = root};
+    struct fu_made made = {.value = &root->node->values[0]};
     hob_value args[HOB_MAX_PARAMS];
     hob_scope *scope;
     uint32_t count = 0;

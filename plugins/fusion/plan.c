@@ -83,7 +83,7 @@ static int classify(struct fu_window *window)
         struct fu_item *item = &window->items[i];
 
         fu_classify(window->layer, item);
-        steps += fu_is_fused(item);
+        steps += fu_is_fused(item) || fu_is_update(item->node->op);
     }
     return (steps && window->count > 1) || window->match_count;
 }

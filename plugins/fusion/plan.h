@@ -175,6 +175,15 @@ int fu_classify_body(const struct fu_layer *layer, struct fu_item *item);
 /* Of a program that has ITEM. */
 uint32_t fu_step_count(const struct fu_item *item);
 
+/* ---- update.c ---- */
+
+/* Whether OP is an optimizer's step, which may be run with its gradient. */
+int fu_is_update(uint32_t op);
+
+/* Run group INDEX, an optimizer's step and the product that is its gradient, as
+ * fu_group_run(). */
+int fu_update_run(struct fu_window *window, uint32_t index);
+
 /* ---- group.c ---- */
 
 /* Run group INDEX of WINDOW as one program and publish what it gives. Nonzero
@@ -188,8 +197,8 @@ hob_status fu_run_product(struct fu_window *window, uint32_t index);
 /* The members of group INDEX have run, and gave COUNT of MADE that got memory;
  * those that stay are pending when the evaluation is over. */
 struct fu_made {
-    const struct fu_item *item;
-    hob_tensor *tensor; /* the caller's */
+    const struct fu_value *value; /* of a member */
+    hob_tensor *tensor;           /* the caller's */
 };
 void fu_members_publish(struct fu_window *window, uint32_t index,
                         const struct fu_made *made, uint32_t count);

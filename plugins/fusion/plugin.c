@@ -97,6 +97,18 @@ static hob_status find_fused(struct fu_layer *layer)
     return layer->kernels ? HOB_OK : HOB_ERR_MEMORY;
 }
 
+/* Note which ops PATTERN is made of. */
+static void note_ops(struct fu_layer *layer, const struct hob_pattern *pattern)
+{
+    for (uint32_t i = 0; i < pattern->with; i++) {
+        const struct hob_pattern_node *node = fu_pattern_node(pattern, i);
+        const uint32_t at = node->op % FU_PATTERN_OPS;
+
+        if (node->kind == HOB_PATTERN_OP)
+            layer->pattern_ops[at / 64] |= UINT64_C(1) << (at % 64);
+    }
+}
+
 /* Registered optimisations, the largest first. */
 static hob_status find_patterns(struct fu_layer *layer)
 {
@@ -110,8 +122,10 @@ static hob_status find_patterns(struct fu_layer *layer)
     layer->patterns = malloc(count * sizeof(*layer->patterns));
     if (!layer->patterns)
         return HOB_ERR_MEMORY;
-    for (uint32_t i = 0; i < count; i++)
+    for (uint32_t i = 0; i < count; i++) {
         layer->patterns[i] = host->pattern(host, i);
+        note_ops(layer, layer->patterns[i]);
+    }
     layer->pattern_count = count;
     return HOB_OK;
 }

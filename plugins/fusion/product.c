@@ -47,7 +47,7 @@ void fu_attach_products_locked(struct fu_window *window)
         struct fu_group *group;
         uint32_t index;
 
-        if (!is_product(item))
+        if (!is_product(item) || fu_attach_to_update(window, i))
             continue;
         index = fu_only_reader(window, value, may_finish);
         if (index == FU_WINDOW)

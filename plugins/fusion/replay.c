@@ -46,7 +46,7 @@ static int take_locked(struct fu_input *input, hob_tensor **out)
         return 1;
     }
     *out = value->tensor;
-    if (value->handles || value->users > 1 || value->settled)
+    if (!fu_is_last_reader_locked(input))
         return 0;
     value->tensor = NULL;
     return 1;

@@ -60,27 +60,98 @@ static int is_flushed(const struct fu_node *node, const void *scope)
     return scope ? node->scope == scope : !node->is_computed;
 }
 
-/* Add the values of NODE that some handle waits for to LIST of COUNT. */
-static hob_status add_values(const struct fu_node *node,
-                             struct fu_value ***list, size_t *count,
-                             size_t *capacity)
+/* Values to compute. */
+struct values {
+    struct fu_value **list;
+    size_t count, capacity;
+};
+
+/* Add the values of NODE that some handle waits for to ALL. */
+static hob_status add_values(const struct fu_node *node, struct values *all)
 {
     for (uint32_t i = 0; i < node->ret_count; i++) {
         if (!node->values[i].handles)
             continue;
-        if (*count == *capacity) {
-            const size_t room = *capacity ? 2 * *capacity : 32;
+        if (all->count == all->capacity) {
+            const size_t room = all->capacity ? 2 * all->capacity : 32;
             struct fu_value **more =
-                realloc(*list, room * sizeof(struct fu_value *));
+                realloc(all->list, room * sizeof(struct fu_value *));
 
             if (!more)
                 return HOB_ERR_MEMORY;
-            *list = more;
-            *capacity = room;
+            all->list = more;
+            all->capacity = room;
         }
-        (*list)[(*count)++] = &node->values[i];
+        all->list[all->count++] = &node->values[i];
     }
     return HOB_OK;
+}
+
+/* ---- what another scope has the use of ---- */
+
+/* An inherited node is computed when so many others were recorded after it: no
+ * window reaches further, and what it keeps is not to grow with a long scope.
+ */
+enum { OLD = 256 };
+
+/* The scope around SCOPE, which is being closed, that has all handles which
+ * wait for NODE; NULL: there is none. */
+static const void *heir_of(const struct fu_layer *layer,
+                           const struct fu_node *node, const void *scope)
+{
+    const void *heir = NULL;
+
+    for (uint32_t i = 0; i < node->ret_count; i++) {
+        const struct fu_value *value = &node->values[i];
+        const hob_tensor *handle = value->handle;
+        const void *own;
+
+        if (!value->handles)
+            continue;
+        own = value->handles == 1 && handle ? layer->host->heir(scope, handle)
+                                            : NULL;
+        if (!own || (heir && heir != own))
+            return NULL;
+        heir = own;
+    }
+    return heir;
+}
+
+/* Whether SCOPE has inherited something that has waited long. */
+static int has_old(struct fu_layer *layer, const void *scope)
+{
+    for (struct fu_node *node = *fu_list_of(layer, scope); node;
+         node = node->next)
+        if (node->scope == scope && node->is_inherited &&
+            layer->order - node->order >= OLD)
+            return 1;
+    return 0;
+}
+
+/* Let scopes around SCOPE inherit what they alone have the use of: it waits for
+ * their ends, and may run together with what is recorded until then. Returns
+ * the one that inherits no more before what it has is computed. */
+static const void *inherit_locked(struct fu_layer *layer, const void *scope)
+{
+    const void *known = NULL, *full = NULL;
+    struct fu_node *next;
+
+    for (struct fu_node *node = *fu_list_of(layer, scope); node; node = next) {
+        const void *heir;
+
+        next = node->next;
+        if (node->scope != scope || !node->wanted)
+            continue;
+        heir = heir_of(layer, node, scope);
+        if (!heir)
+            continue;
+        if (heir != known && has_old(layer, heir))
+            full = heir;
+        known = heir;
+        if (heir != full)
+            fu_node_inherit_locked(layer, node, heir);
+    }
+    return full;
 }
 
 hob_status fu_flush(void *instance, const void *scope)
@@ -88,22 +159,28 @@ hob_status fu_flush(void *instance, const void *scope)
     struct fu_layer *layer = (struct fu_layer *)instance;
     struct fu_node **first = scope ? fu_list_of(layer, scope) : layer->pending;
     struct fu_node **last = scope ? first + 1 : layer->pending + FU_LISTS;
-    struct fu_value **values = NULL;
-    size_t count = 0, capacity = 0;
+    const void *full = NULL;
+    struct values all = {NULL, 0, 0};
     hob_status status = HOB_OK;
 
     fu_lock(&layer->lock);
+    if (scope)
+        full = inherit_locked(layer, scope);
     for (; first < last; first++)
         for (struct fu_node *node = *first; node && !status; node = node->next)
             if (is_flushed(node, scope))
-                status = add_values(node, &values, &count, &capacity);
-    for (size_t i = 0; i < count; i++)
-        values[i]->node->refs++; /* whose handles may die meanwhile */
-    if (!status && count)
-        status = fu_evaluate_locked(layer, values, count);
-    for (size_t i = 0; i < count; i++)
-        fu_node_unref_locked(layer, values[i]->node);
+                status = add_values(node, &all);
+    for (struct fu_node *node = full ? *fu_list_of(layer, full) : NULL;
+         node && !status; node = node->next)
+        if (node->scope == full && node->is_inherited)
+            status = add_values(node, &all);
+    for (size_t i = 0; i < all.count; i++)
+        all.list[i]->node->refs++; /* whose handles may die meanwhile */
+    if (!status && all.count)
+        status = fu_evaluate_locked(layer, all.list, all.count);
+    for (size_t i = 0; i < all.count; i++)
+        fu_node_unref_locked(layer, all.list[i]->node);
     fu_unlock(&layer->lock);
-    free(values);
+    free(all.list);
     return status;
 }

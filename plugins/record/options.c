@@ -8,28 +8,11 @@
  */
 #include "record.h"
 
-#include <stdarg.h>
+#include <hob/ext/message.h>
+
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-hob_status rec_message(const struct hob_host *host, char **out_message,
-                       hob_status status, const char *format, ...)
-{
-    va_list args, again;
-    int size;
-
-    va_start(args, format);
-    va_copy(again, args);
-    size = vsnprintf(NULL, 0, format, args);
-    va_end(args);
-    if (size >= 0)
-        *out_message = host->mem_alloc(host, (uint64_t)size + 1);
-    if (*out_message)
-        vsnprintf(*out_message, (size_t)size + 1, format, again);
-    va_end(again);
-    return status;
-}
 
 /* Skip spaces and take the character C. */
 static int take(const char **at, char c)
@@ -104,34 +87,34 @@ hob_status rec_options_read(struct rec_layer *layer, const char *options,
 
     *out_path = NULL;
     if (!name || !value || !path) {
-        status = rec_message(layer->host, out_message, HOB_ERR_MEMORY,
-                             "record: no memory for a layer");
+        status = hob_say(layer->host, out_message, HOB_ERR_MEMORY,
+                         "record: no memory for a layer");
         goto out;
     }
     more = take(&at, '{') && !take(&at, '}');
     while (more) {
         if (!take_string(&at, name) || !take(&at, ':') ||
             !take_string(&at, value)) {
-            status = rec_message(layer->host, out_message, HOB_ERR_ARGUMENT,
-                                 "record: options must be texts without "
-                                 "control characters, not %s",
-                                 options);
+            status = hob_say(layer->host, out_message, HOB_ERR_ARGUMENT,
+                             "record: options must be texts without "
+                             "control characters, not %s",
+                             options);
             goto out;
         }
         set_option(layer, name, value, &path);
         more = take(&at, ',');
     }
     if (path && !*path) {
-        status = rec_message(layer->host, out_message, HOB_ERR_ARGUMENT,
-                             "record: \"path\" is empty: name the file to "
-                             "write, as in record{path=bug.json}(flex)");
+        status = hob_say(layer->host, out_message, HOB_ERR_ARGUMENT,
+                         "record: \"path\" is empty: name the file to "
+                         "write, as in record{path=bug.json}(flex)");
         goto out;
     }
     path = path ? make_absolute(path) : NULL;
     if (!path)
-        status = rec_message(layer->host, out_message, HOB_ERR_IO,
-                             "record: the current folder cannot be told: give "
-                             "a path that begins with /");
+        status = hob_say(layer->host, out_message, HOB_ERR_IO,
+                         "record: the current folder cannot be told: give "
+                         "a path that begins with /");
 out:
     free(name);
     free(value);

@@ -41,6 +41,8 @@
  */
 #include "record.h"
 
+#include <hob/ext/message.h>
+
 #include <errno.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -60,8 +62,7 @@ static hob_status plugin_open(const struct hob_host *host, const char *options,
     (void)options; /* the layers read theirs */
     *out_instance = instance;
     if (!instance)
-        return rec_message(host, out_message, HOB_ERR_MEMORY,
-                           "record: no memory");
+        return hob_say(host, out_message, HOB_ERR_MEMORY, "record: no memory");
     instance->host = host;
     atomic_init(&instance->is_forked, 0);
     return HOB_OK;
@@ -139,8 +140,8 @@ static hob_status layer_open(void *opaque, hob_device *below, int32_t level,
     (void)below; /* next() finds it */
     *out_layer = NULL;
     if (!layer)
-        return rec_message(instance->host, out_message, HOB_ERR_MEMORY,
-                           "record: no memory for a layer");
+        return hob_say(instance->host, out_message, HOB_ERR_MEMORY,
+                       "record: no memory for a layer");
     layer->instance = instance;
     layer->host = instance->host;
     layer->level = level;
@@ -150,11 +151,11 @@ static hob_status layer_open(void *opaque, hob_device *below, int32_t level,
     if (!status) {
         failed = rec_journal_open(&layer->journal, path, layer->host->version);
         if (failed)
-            status = rec_message(layer->host, out_message, HOB_ERR_IO,
-                                 "record: %s cannot be written: %s: give "
-                                 "another one, as in "
-                                 "record{path=/tmp/bug.json}",
-                                 path, strerror(failed));
+            status = hob_say(layer->host, out_message, HOB_ERR_IO,
+                             "record: %s cannot be written: %s: give "
+                             "another one, as in "
+                             "record{path=/tmp/bug.json}",
+                             path, strerror(failed));
     }
     if (status) {
         free(path);

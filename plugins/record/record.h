@@ -98,11 +98,6 @@ void rec_stop_journal_locked(struct rec_layer *layer, int failed);
 hob_status rec_options_read(struct rec_layer *layer, const char *options,
                             char **out_path, char **out_message);
 
-/* Set *OUT_MESSAGE, which the core frees, and return STATUS. */
-hob_status rec_message(const struct hob_host *host, char **out_message,
-                       hob_status status, const char *format, ...)
-    HOB_PRINTF(4, 5);
-
 /* ---- input.c ---- */
 
 /*

@@ -9,8 +9,8 @@
 
 #include <cube/cache.h>
 #include <cube/cube.h>
-#include <cube/message.h>
 #include <cube/spirv.h>
+#include <hob/ext/message.h>
 
 #include <errno.h>
 #include <fcntl.h>
@@ -367,8 +367,8 @@ static hob_status count_compile(struct cube_device *device,
     counting->compiled++;
     pthread_mutex_unlock(&counting->lock);
     if (counting->compile_status)
-        return cube_say(device->host, out_message, counting->compile_status,
-                        "line %d", 7);
+        return hob_say(device->host, out_message, counting->compile_status,
+                       "line %d", 7);
     *out_bytes = source->bytes;
     *out_binary = device->host->mem_alloc(device->host, source->bytes);
     memcpy(*out_binary, source->text, source->bytes);
@@ -384,7 +384,7 @@ static hob_status count_open(struct cube_device *device,
 
     if (counting->refuses_binaries) {
         counting->refuses_binaries--;
-        return cube_say(device->host, out_message, HOB_ERR_DEVICE, "refused");
+        return hob_say(device->host, out_message, HOB_ERR_DEVICE, "refused");
     }
     ck_assert_uint_eq(bytes, source->bytes);
     ck_assert_mem_eq(binary, source->text, bytes);

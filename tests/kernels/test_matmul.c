@@ -257,6 +257,79 @@ START_TEST(test_gemm_finishes_each_element_once)
 }
 END_TEST
 
+/* Put a block where it belongs. */
+struct copy {
+    float *to;
+    int64_t columns;
+};
+
+static void copy_block(void *context, void *block, int64_t first_row,
+                       int64_t rows, int64_t first_column, int64_t columns,
+                       int64_t ldc)
+{
+    const struct copy *copy = context;
+
+    for (int64_t i = 0; i < rows; i++)
+        memcpy(copy->to + (first_row + i) * copy->columns + first_column,
+               (const float *)block + i * ldc, (size_t)columns * sizeof(float));
+}
+
+/* Without memory for C the blocks are the same bits, on every way. */
+START_TEST(test_gemm_without_c)
+{
+    static const int64_t sizes[][3] = {
+        {5, 90, 33},   {784, 256, 2},  {40, 70, 400},
+        {33, 45, 0},   {300, 290, 60}, {61, 1100, 90},
+        {9, 20000, 3}, {1, 90, 33},    {700, 33, 1025}};
+    const int64_t m = sizes[_i][0], n = sizes[_i][1], k = sizes[_i][2];
+
+    for (int isa = 0; lab_isas[isa]; isa++) {
+        struct lab lab;
+        struct lab_tensor a, b;
+        float *wanted = malloc((size_t)(m * n) * sizeof(float));
+        struct copy copy = {malloc((size_t)(m * n) * sizeof(float)), n};
+        struct flex_gemm gemm;
+
+        ck_assert(wanted && copy.to);
+        if (lab_open(&lab, 3, lab_isas[isa])) {
+            lab_tensor_init(&lab, &a, HOB_DTYPE_F32, 2, (int64_t[]){k, m},
+                            LAB_CONTIGUOUS, -3, 3);
+            lab_tensor_init(&lab, &b, HOB_DTYPE_F32, 2, (int64_t[]){k, n},
+                            LAB_CONTIGUOUS, -3, 3);
+            gemm = (struct flex_gemm){.struct_size = sizeof(gemm),
+                                      .dtype = HOB_DTYPE_F32,
+                                      .m = m,
+                                      .n = n,
+                                      .k = k,
+                                      .a = a.view.data,
+                                      .a_row = 1,
+                                      .a_column = m,
+                                      .b = b.view.data,
+                                      .b_row = n,
+                                      .b_column = 1,
+                                      .c = wanted,
+                                      .ldc = n,
+                                      .alpha = 1};
+            ck_assert_int_eq(flex_gemm(lab.device, &gemm), HOB_OK);
+            gemm.c = NULL;
+            ck_assert_int_eq(flex_gemm(lab.device, &gemm), HOB_ERR_ARGUMENT);
+            gemm.epilogue = copy_block;
+            gemm.epilogue_context = &copy;
+            memset(copy.to, 0xff, (size_t)(m * n) * sizeof(float));
+            ck_assert_int_eq(flex_gemm(lab.device, &gemm), HOB_OK);
+            ck_assert_mem_eq(copy.to, wanted, (size_t)(m * n) * sizeof(float));
+            gemm.beta = 1;
+            ck_assert_int_eq(flex_gemm(lab.device, &gemm), HOB_ERR_ARGUMENT);
+            lab_tensor_release(&a);
+            lab_tensor_release(&b);
+            lab_close(&lab);
+        }
+        free(wanted);
+        free(copy.to);
+    }
+}
+END_TEST
+
 /* A product too large to be read in place, by layout: packed in groups, in
  * blocks of the depth, or streamed past few rows; beside guard columns. */
 static const struct large {
@@ -507,6 +580,7 @@ int main(void)
     tcase_add_loop_test(tc, test_matmul_equals_naive, 0, PRODUCTS);
     tcase_add_test(tc, test_linear_adds_bias);
     tcase_add_loop_test(tc, test_gemm_finishes_each_element_once, 0, 7);
+    tcase_add_loop_test(tc, test_gemm_without_c, 0, 9);
     tcase_add_loop_test(tc, test_gemm_of_large_operands, 0,
                         (int)(sizeof(larges) / sizeof(larges[0])));
     tcase_add_loop_test(tc, test_gemm_does_not_depend_on_threads, 0, 4);

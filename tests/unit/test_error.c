@@ -43,6 +43,19 @@ START_TEST(test_error_grows_out_of_its_own_message)
 }
 END_TEST
 
+/* A file's name may hold what a terminal obeys. */
+START_TEST(test_error_steers_no_terminal)
+{
+    hob_error error = HOB_ERROR_INIT;
+
+    hob_error_set(&error, HOB_ERR_IO, "%s",
+                  "a\x1b[31mb\x7f\xc2\x9b"
+                  "c\r\b\n\t\xc3\xa9\xc2\xa0.");
+    ck_assert_str_eq(error.message, "a?[31mb???c??\n\t\xc3\xa9\xc2\xa0.");
+    hob_error_release(&error);
+}
+END_TEST
+
 START_TEST(test_error_is_optional)
 {
     ck_assert_int_eq(hob_error_set(NULL, HOB_ERR_RANGE, "%d", 1),
@@ -58,6 +71,7 @@ int main(void)
 
     tcase_add_test(tc, test_error_keeps_whole_messages);
     tcase_add_test(tc, test_error_grows_out_of_its_own_message);
+    tcase_add_test(tc, test_error_steers_no_terminal);
     tcase_add_test(tc, test_error_is_optional);
     suite_add_tcase(suite, tc);
     return hob_check_main(suite);

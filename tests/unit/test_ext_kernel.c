@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* hob/ext/kernel.h: elements of views in any layout. */
+/* hob/ext/kernel.h: elements of views in any layout; window.h and message.h. */
 #include <hob/ext/kernel.h>
+#include <hob/ext/message.h>
+#include <hob/ext/window.h>
 
+#include "fake_host.h"
 #include "hob_check.h"
 
 #include <string.h>
@@ -149,6 +152,55 @@ START_TEST(test_kernel_reads_elements)
 }
 END_TEST
 
+/* Windows are laid down one by one until one would leave the padding. */
+START_TEST(test_window_counts_what_fits)
+{
+    for (int64_t in = 0; in < 9; in++)
+        for (int64_t size = 1; size < 5; size++)
+            for (int64_t dilation = 1; dilation < 4; dilation++)
+                for (int64_t stride = 1; stride < 4; stride++)
+                    for (int64_t padding = 0; padding < 3; padding++) {
+                        const int64_t end = in + 2 * padding;
+                        int64_t last = 0, count = 0;
+
+                        for (int64_t tap = 1; tap < size; tap++)
+                            last += dilation;
+                        while (count * stride + last < end)
+                            count++;
+                        if (hob_window_extent(size, dilation) != last + 1 ||
+                            hob_window_count(in, last + 1, stride, padding) !=
+                                count)
+                            ck_abort_msg("in %d size %d dilation %d stride %d "
+                                         "padding %d",
+                                         (int)in, (int)size, (int)dilation,
+                                         (int)stride, (int)padding);
+                    }
+    ck_assert_int_eq(hob_window_extent(INT64_MAX, 2), INT64_MAX / 4);
+    ck_assert_int_eq(hob_window_extent(3, INT64_MAX), INT64_MAX / 4);
+    ck_assert_int_eq(hob_window_count(5, INT64_MAX / 4, 1, 2), 0);
+}
+END_TEST
+
+START_TEST(test_message_is_the_core_s_to_free)
+{
+    struct fake_host fake;
+    const struct hob_host *host = &fake.table;
+    char *message = NULL, text[600];
+
+    fake_host_init(&fake, 1);
+    memset(text, 'a', sizeof(text) - 1);
+    text[sizeof(text) - 1] = '\0';
+    ck_assert_int_eq(hob_say(host, NULL, HOB_ERR_DEVICE, "%s", text),
+                     HOB_ERR_DEVICE);
+    ck_assert_uint_eq(fake.live_blocks, 0);
+    ck_assert_int_eq(hob_say(host, &message, HOB_ERR_SHAPE, "%d: %s", 7, text),
+                     HOB_ERR_SHAPE);
+    ck_assert(!strncmp(message, "7: ", 3) && !strcmp(message + 3, text));
+    ck_assert_uint_eq(fake.live_blocks, 1);
+    host->mem_free(host, message);
+}
+END_TEST
+
 #define COUNT_OF(array) ((int)(sizeof(array) / sizeof((array)[0])))
 
 int main(void)
@@ -161,5 +213,7 @@ int main(void)
                         COUNT_OF(layouts));
     tcase_add_test(tc, test_kernel_pointers_know_their_dtype);
     tcase_add_test(tc, test_kernel_reads_elements);
+    tcase_add_test(tc, test_window_counts_what_fits);
+    tcase_add_test(tc, test_message_is_the_core_s_to_free);
     return hob_check_main(suite);
 }

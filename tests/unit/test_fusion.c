@@ -467,6 +467,29 @@ START_TEST(test_fusion_limits_bytes)
 }
 END_TEST
 
+/* More kinds of calls than a layer keeps, each twice, and all wait at once: a
+ * kind that gave its place to another is its nodes' still. */
+START_TEST(test_fusion_calls_that_are_alike_in_all_but_a_number)
+{
+    enum { KINDS = 1500 };
+    static hob_tensor *sums[2 * KINDS];
+    const float one[2] = {1, 2};
+    const int64_t shape[1] = {2};
+    hob_error error = HOB_ERROR_INIT;
+    hob_tensor *x = hob_from_f32(scope, lazy, one, shape, 1);
+
+    for (int i = 0; i < 2 * KINDS; i++)
+        sums[i] = hob_add_scalar(scope, x, hob_f64(i % KINDS));
+    for (int i = 0; i < 2 * KINDS; i++) {
+        float values[2];
+
+        ck_assert_hob_ok(hob_read_f32(sums[i], values, 2, &error));
+        ck_assert_float_eq(values[0], (float)(1 + i % KINDS));
+        ck_assert_float_eq(values[1], (float)(2 + i % KINDS));
+    }
+}
+END_TEST
+
 START_TEST(test_fusion_refuses_bad_options)
 {
     static const char *const specs[] = {
@@ -666,6 +689,7 @@ int main(void)
     tcase_add_test(tc, test_fusion_of_a_million_ops);
     tcase_add_test(tc, test_fusion_limits_depth);
     tcase_add_loop_test(tc, test_fusion_limits_bytes, 0, 2);
+    tcase_add_test(tc, test_fusion_calls_that_are_alike_in_all_but_a_number);
     tcase_add_test(tc, test_fusion_refuses_bad_options);
     tcase_add_test(tc, test_fusion_of_several_threads);
     tcase_add_test(tc, test_fusion_tracked_to_another_base);

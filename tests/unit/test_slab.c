@@ -103,6 +103,59 @@ START_TEST(test_slab_serves_several_threads)
 }
 END_TEST
 
+/* More than have a lane of their own: they share one. All are there at once,
+ * so that no lane passes from one thread to the next. */
+enum { MANY = HOB__SLAB_LANES + 8 };
+
+struct crowd {
+    struct hob__slab slab;
+    pthread_barrier_t barrier;
+    atomic_int bad;
+};
+
+static void *use_objects(void *context)
+{
+    enum { COUNT = 3 * HOB__SLAB_BATCH };
+    struct crowd *crowd = context;
+    uintptr_t *objects[COUNT];
+
+    for (int round = 0; round < 20; round++) {
+        for (int i = 0; i < COUNT; i++) {
+            objects[i] = hob__slab_take(&crowd->slab);
+            *objects[i] = (uintptr_t)&objects[i];
+        }
+        if (!round)
+            pthread_barrier_wait(&crowd->barrier);
+        for (int i = 0; i < COUNT; i++) {
+            if (*objects[i] != (uintptr_t)&objects[i])
+                atomic_store(&crowd->bad, 1);
+            hob__slab_give(&crowd->slab, objects[i]);
+        }
+    }
+    return NULL;
+}
+
+START_TEST(test_slab_serves_more_threads_than_lanes)
+{
+    static struct crowd crowd; /* aligned; zero */
+    pthread_t threads[MANY];
+
+    hob__slab_init(&crowd.slab, SIZE, _i);
+    ck_assert_int_eq(pthread_barrier_init(&crowd.barrier, NULL, MANY), 0);
+    for (int i = 0; i < MANY; i++)
+        ck_assert_int_eq(pthread_create(&threads[i], NULL, use_objects, &crowd),
+                         0);
+    for (int i = 0; i < MANY; i++)
+        pthread_join(threads[i], NULL);
+    ck_assert_int_eq(atomic_load(&crowd.bad), 0);
+    ck_assert_int_eq(hob__slab_live(&crowd.slab), 0);
+    for (int i = 0; i < HOB__SLAB_LANES; i++) /* none is left over */
+        ck_assert_uint_ne(atomic_load(&crowd.slab.lanes[i].owner), 0);
+    pthread_barrier_destroy(&crowd.barrier);
+    hob__slab_release(&crowd.slab);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("slab");
@@ -111,6 +164,7 @@ int main(void)
     tcase_set_timeout(tc, 60);
     tcase_add_loop_test(tc, test_slab_objects_are_apart_and_used_again, 0, 2);
     tcase_add_loop_test(tc, test_slab_serves_several_threads, 0, 2);
+    tcase_add_loop_test(tc, test_slab_serves_more_threads_than_lanes, 0, 2);
     suite_add_tcase(suite, tc);
     return hob_check_main_apart(suite);
 }

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "findings.h"
 
+#include "text.h"
+
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -70,7 +72,10 @@ void findings_print(const struct findings *findings)
 
     cJSON_ArrayForEach(finding, findings->list)
     {
+        const cJSON *text;
         size_t size = strlen(text_of(finding, "about"));
+
+        cJSON_ArrayForEach(text, finding) hob__text_plain(text->valuestring);
 
         if (size > (size_t)width && size <= ABOUT_WIDTH_MAX)
             width = (int)size;

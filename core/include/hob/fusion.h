@@ -5,8 +5,11 @@
  * On a device with the decorator fusion, as in "fusion(flex)", an op only notes
  * what is to be computed. Reading a tensor, saving or exporting it, moving it
  * to another device, hob_device_sync() and closing a scope that it outlives
- * compute what is needed for it, and nothing else. On other devices nothing is
- * put off, and the functions here have nothing to do.
+ * compute what is needed for it, and nothing else. Where a scope around that
+ * one, which is inside another itself, is all that has such a tensor, it may
+ * wait for the end of that scope: so what a step computes in scopes of its own
+ * is computed with the step. On other devices nothing is put off, and the
+ * functions here have nothing to do.
  *
  * An op that fails then makes error tensors of its results, and of what was
  * computed from them; the failure carries the op's name and the index of its

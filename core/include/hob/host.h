@@ -173,10 +173,10 @@ struct hob_host {
      * does. The topmost layer that has it answers. */
     const void *(*interface)(hob_device *device, const char *name,
                              uint32_t version, void **out_instance);
-    /* What is truly one a process: the first caller's MAKE makes it. It is never
-     * freed, outlives the runtime and so points to nothing of it, and is there
-     * in a forked child too. NULL if MAKE gave that, in which case the next
-     * caller's is asked again, or without memory. */
+    /* What is truly one a process: the first caller's MAKE makes it. It is
+     * never freed, outlives the runtime and so points to nothing of it, and is
+     * there in a forked child too. NULL if MAKE gave that, in which case the
+     * next caller's is asked again, or without memory. */
     void *(*process_shared)(const char *key, void *(*make)(void));
 
     hob_runtime *runtime; /* whose table this is */
@@ -252,6 +252,10 @@ struct hob_host {
     hob_status (*foresee)(hob_device *device, uint32_t op,
                           const hob_value *args, uint32_t arg_count,
                           const struct hob_meta *metas, struct hob_meta *out);
+    /* The scope around CLOSING, which is being closed, that alone holds TENSOR
+     * from then on; NULL if there is none, or none that is inside another one
+     * and so ends with a step of the program. */
+    const void *(*heir)(const void *closing, const hob_tensor *tensor);
 };
 
 /* The table of SCOPE. */

@@ -2,12 +2,12 @@
 #include "fuse.h"
 
 #include "../cube.h"
-#include "../message.h"
 #include "describe.h"
 #include "product.h"
 #include "steps.h"
 #include "store.h"
 
+#include <hob/ext/message.h>
 #include <hob/ops.h>
 
 static struct cube_fusion *fusion_of(void *instance)
@@ -35,9 +35,9 @@ static hob_status compile(void *instance,
 
     *out_kernel = NULL;
     if (reason)
-        return cube_say(device->host, out_message, status,
-                        "%s: a program cannot be fused: %s", device->name,
-                        reason);
+        return hob_say(device->host, out_message, status,
+                       "%s: a program cannot be fused: %s", device->name,
+                       reason);
     if (status)
         return status;
     *out_kernel = fuse_store_take(fusion_of(instance), &plan);

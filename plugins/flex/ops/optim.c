@@ -1,8 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * optim.c - adam_step in one pass over its seven streams, sgd_step over three.
+ * optim.c - adam_step in one pass over its seven streams, also on a product,
+ * whose parts it reads as they are made; sgd_step over three.
  */
+#include "fused.h"
+#include "gemm.h"
 #include "rows.h"
+
+#include <hob/ops.h>
 
 #include <float.h>
 #include <math.h>
@@ -60,17 +65,16 @@ static void step_range(void *context, int64_t first, int64_t last,
     }
 }
 
-/* The step's number and the rate: those in the tensor, if it is there. */
-static void read_now(const struct hob_call *call, double *out_step,
-                     double *out_rate)
-{
-    const struct hob_view *now;
+enum { NOW = 10 }; /* argument of adam_step */
 
-    *out_step = (double)flex_arg_i64(call, 4);
-    *out_rate = flex_arg_f64(call, 5);
-    if (call->arg_count <= 10 || call->args[10].tag == HOB_TAG_ABSENT)
+/* The step's number and the rate: those in NOW, if it is there. */
+static void read_now(const hob_value *args, const struct hob_view *now,
+                     double *out_step, double *out_rate)
+{
+    *out_step = (double)args[4].u.i64;
+    *out_rate = args[5].u.f64;
+    if (!now)
         return;
-    now = hob_arg_view(call, 10);
     if (now->dtype == HOB_DTYPE_F64) {
         const double *numbers = now->data;
 
@@ -101,20 +105,21 @@ static double least_moment(const struct flex_adam *adam, uint32_t dtype)
                : 0;
 }
 
-static void adam_init(struct flex_adam *adam, const struct hob_call *call)
+static void adam_init(struct flex_adam *adam, uint32_t dtype,
+                      const hob_value *args, const struct hob_view *now)
 {
     double count, lr;
-    const double beta1 = flex_arg_f64(call, 6);
-    const double beta2 = flex_arg_f64(call, 7);
+    const double beta1 = args[6].u.f64;
+    const double beta2 = args[7].u.f64;
 
-    read_now(call, &count, &lr);
-    *adam = (struct flex_adam){.keep = 1 - lr * flex_arg_f64(call, 9),
+    read_now(args, now, &count, &lr);
+    *adam = (struct flex_adam){.keep = 1 - lr * args[9].u.f64,
                                .rate = lr / (1 - pow(beta1, count)),
                                .beta1 = beta1,
                                .beta2 = beta2,
                                .correction = 1 / sqrt(1 - pow(beta2, count)),
-                               .epsilon = flex_arg_f64(call, 8)};
-    adam->least = least_moment(adam, hob_arg_view(call, 0)->dtype);
+                               .epsilon = args[8].u.f64};
+    adam->least = least_moment(adam, dtype);
 }
 
 static hob_status adam_step(void *instance, struct hob_call *call)
@@ -123,7 +128,10 @@ static hob_status adam_step(void *instance, struct hob_call *call)
     struct step step = {.device = device,
                         .dtype = hob_arg_view(call, 0)->dtype};
 
-    adam_init(&step.adam, call);
+    adam_init(&step.adam, step.dtype, call->args,
+              call->arg_count <= NOW || call->args[NOW].tag == HOB_TAG_ABSENT
+                  ? NULL
+                  : hob_arg_view(call, NOW));
     step.kernels = flex_row_kernels(device, step.dtype);
     for (uint32_t i = 0; i < INPUTS; i++)
         flex_loop_init(&step.in[i], hob_arg_view(call, i));
@@ -173,6 +181,69 @@ static hob_status sgd_step(void *instance, struct hob_call *call)
     flex_parallel(device, step.in[PARAM].count, FLEX_GRAIN_CHEAP, sgd_range,
                   &step);
     return HOB_OK;
+}
+
+/* ---- on a product ---- */
+
+/* One run. */
+struct update {
+    const struct flex_row_kernels *kernels;
+    struct flex_adam adam;
+    const char *param, *m, *v;
+    char *out[3];
+    int64_t columns;
+    uint32_t size;
+};
+
+/* N elements from AT on, whose gradient is at GRAD. */
+static void update_part(const struct update *update, int64_t at,
+                        const char *grad, int64_t n)
+{
+    const int64_t from = at * update->size;
+
+    update->kernels->adam(update->out[0] + from, update->out[1] + from,
+                          update->out[2] + from, update->param + from, grad,
+                          update->m + from, update->v + from, n, &update->adam);
+}
+
+static void update_block(void *context, void *block, int64_t first_row,
+                         int64_t rows, int64_t first_column, int64_t columns,
+                         int64_t ldc)
+{
+    const struct update *update = context;
+
+    if (columns == update->columns && columns == ldc) {
+        update_part(update, first_row * columns, block, rows * columns);
+        return;
+    }
+    for (int64_t r = 0; r < rows; r++)
+        update_part(update, (first_row + r) * update->columns + first_column,
+                    (const char *)block + r * ldc * update->size, columns);
+}
+
+hob_status flex_run_update(void *instance, const struct hob_fused_update *run)
+{
+    struct flex_device *device = instance;
+    const struct hob_view *param = run->views[PARAM];
+    struct update update = {.kernels = flex_row_kernels(device, param->dtype),
+                            .param = param->data,
+                            .columns = param->shape[param->rank - 1],
+                            .size = hob_dtype_size(param->dtype)};
+    struct flex_gemm hooks = {.struct_size = sizeof(hooks),
+                              .epilogue = update_block,
+                              .epilogue_context = &update};
+    struct hob_view product = *run->outs[0];
+
+    if (run->op != HOB_OP_ADAM_STEP || run->gradient != GRAD)
+        return HOB_ERR_UNSUPPORTED;
+    adam_init(&update.adam, param->dtype, run->args,
+              run->arg_count > NOW ? run->views[NOW] : NULL);
+    update.m = run->views[M]->data;
+    update.v = run->views[V]->data;
+    for (int i = 0; i < 3; i++)
+        update.out[i] = run->outs[i]->data;
+    product.data = NULL;
+    return flex_product(device, run->lhs, run->rhs, NULL, &product, &hooks);
 }
 
 static const uint32_t masks[] = {HOB_MASK_FLOAT, HOB_MASK_FLOAT, HOB_MASK_FLOAT,

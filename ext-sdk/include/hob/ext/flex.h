@@ -37,6 +37,9 @@ typedef void (*flex_epilogue_fn)(void *context, void *block, int64_t first_row,
  * elements and of any sign; one of the two should be 1 to be fast. c is
  * row-major with ldc >= n. k = 0 gives beta * c. Then bias is added to each
  * row, then relu applied, then the epilogue called.
+ *
+ * Where there is an epilogue and beta is 0, c may be NULL: nobody wants it, and
+ * each block lies in memory of the product's own until its epilogue returns.
  */
 struct flex_gemm {
     uint32_t struct_size;

@@ -159,6 +159,24 @@ struct hob_fused_product {
     const struct hob_view *out;     /* the product, as it is to lie */
 };
 
+/*
+ * A run of OP, an update of an optimizer (adam_step), of which
+ * argument GRADIENT is a product that has no memory: LHS @ RHS, matrices of f32
+ * or f64. The other tensors of its shape are of its dtype and row-major. Output
+ * k may lie exactly over the argument that it is the new one of; no other
+ * memory is shared between outputs and anything else.
+ */
+struct hob_fused_update {
+    uint32_t struct_size;
+    uint32_t op;
+    uint32_t gradient;
+    uint32_t arg_count;
+    const hob_value *args;               /* of the op; of tensors VIEWS tells */
+    const struct hob_view *const *views; /* as many; NULL: none, or GRADIENT */
+    const struct hob_view *lhs, *rhs;
+    const struct hob_view *const *outs; /* the op's results */
+};
+
 struct hob_fused_stats {
     uint32_t struct_size;
     uint32_t reserved;
@@ -224,15 +242,20 @@ struct hob_fused_compute {
     uint32_t (*body_cost)(void *instance, uint32_t op, uint32_t dtype,
                           int64_t row);
     /*
-     * The same of OP, a reduction over dimensions that are not the last ones: in
-     * per cent of the bytes that it reads, elements of DTYPE. These are row-major
-     * of sizes PARTS, [batches, outer, rows, inner], of which it goes over outer
-     * and inner, and neither outer nor rows is 1: [1, n, columns, 1] is a matrix
-     * whose columns are reduced.
-     * HOB_FUSED_NEVER: it is left alone. NULL: always so.
+     * The same of OP, a reduction over dimensions that are not the last ones:
+     * in per cent of the bytes that it reads, elements of DTYPE. These are
+     * row-major of sizes PARTS, [batches, outer, rows, inner], of which it goes
+     * over outer and inner, and neither outer nor rows is 1: [1, n, columns, 1]
+     * is a matrix whose columns are reduced. HOB_FUSED_NEVER: it is left alone.
+     * NULL: always so.
      */
     uint32_t (*apart_cost)(void *instance, uint32_t op, uint32_t dtype,
                            const int64_t *parts);
+    /* What the ops give one after the other, bit for bit, without the product
+     * ever being written as a whole. Fails as run_product does; it may fail
+     * otherwise only with nothing done. NULL: always HOB_ERR_UNSUPPORTED. */
+    hob_status (*run_update)(void *instance,
+                             const struct hob_fused_update *update);
 };
 
 /* Step INDEX of PROGRAM, whose steps may be larger than this header says. */
