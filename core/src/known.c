@@ -94,11 +94,12 @@ static inline uint64_t head_of(const struct hob_view *view)
 static inline int put_tensor(struct hob_call *call, struct maker *maker,
                              uint32_t index, const hob_tensor *tensor)
 {
-    const struct hob_view *view = &tensor->view;
+    const struct hob_view *view;
     uint32_t flags, rank;
 
     if (!tensor)
         return 0;
+    view = &tensor->view;
     flags = atomic_load_explicit(&tensor->flags, memory_order_relaxed);
     rank = view->rank;
     if (flags & (HOB__TENSOR_ERROR | HOB__TENSOR_MOVED) ||
@@ -153,7 +154,7 @@ static struct maker put_value(struct hob_call *call, struct maker maker,
         fits = put_bytes(&maker, value->u.i64s, value->count * sizeof(int64_t));
         break;
     case HOB_TAG_STR:
-        fits = put_bytes(&maker, value->u.str, value->count);
+        fits = value->u.str && put_bytes(&maker, value->u.str, value->count);
         break;
     default:
         put(&maker, value->u.u64); /* a double by its bits */

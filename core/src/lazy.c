@@ -211,15 +211,18 @@ int32_t hob__is_held(const hob_tensor *tensor)
     return atomic_load_explicit(&tensor->refs, memory_order_relaxed) > 1;
 }
 
-/* Whether SCOPE, which this thread uses, owns TENSOR; what was kept lately is
- * at the end. */
+/* Whether SCOPE, which this thread uses, owns TENSOR and has got it lately. A
+ * scope of a program may own more than can be looked at for each tensor. */
 static int owns(const hob_scope *scope, const hob_tensor *tensor)
 {
-    uint32_t index = scope->owned_count;
+    enum { LATELY = 256 };
+    const uint32_t end = scope->owned_count;
+    const uint32_t first = end > LATELY ? end - LATELY : 0;
+    uint32_t index = end;
 
-    while (index && scope->owned[index - 1] != tensor)
+    while (index > first && scope->owned[index - 1] != tensor)
         index--;
-    return index != 0;
+    return index > first;
 }
 
 const void *hob__heir(const void *closing, const hob_tensor *tensor)

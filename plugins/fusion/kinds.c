@@ -108,9 +108,9 @@ static void make_node(struct fu_node *node, const struct hob_call *call,
                       const struct hob_call_origin *origin, uint32_t inputs)
 {
     node->op = call->op;
-    node->bytes = (uint32_t)(sizeof(*node) +
-                             call->ret_count * sizeof(struct fu_value) +
-                             inputs * sizeof(struct fu_input));
+    node->bytes =
+        (uint32_t)(sizeof(*node) + call->ret_count * sizeof(struct fu_value) +
+                   inputs * sizeof(struct fu_input));
     node->arg_count = call->arg_count;
     node->plain_count = call->plain_count;
     node->input_count = inputs;
@@ -153,8 +153,7 @@ struct fu_kind *fu_kind_new_locked(struct fu_layer *layer,
     kind = fu_pool_take(&layer->pool, bytes);
     if (!kind)
         return NULL;
-    memset(kind, 0, (size_t)((char *)(kind + 1) - (char *)kind) +
-                        call->ret_count * sizeof(struct fu_value));
+    memset(kind, 0, sizeof(*kind) + call->ret_count * sizeof(struct fu_value));
     kind->number = origin->kind;
     kind->refs = 1;
     kind->bytes = (uint32_t)bytes;

@@ -9,7 +9,7 @@
 
 struct fu_operand {
     hob_tensor *tensor; /* borrowed of an input; of an output our reference */
-    int64_t start;                 /* element that they begin with */
+    int64_t start;      /* element that they begin with */
     int64_t strides[HOB_MAX_RANK]; /* over the group's space */
 };
 

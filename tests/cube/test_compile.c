@@ -593,8 +593,8 @@ static int nvrtc_open(struct nvrtc *nvrtc)
     *(void **)&nvrtc->log = dlsym(library, "nvrtcGetProgramLog");
     *(void **)&nvrtc->cubin_size = dlsym(library, "nvrtcGetCUBINSize");
     *(void **)&nvrtc->destroy = dlsym(library, "nvrtcDestroyProgram");
-    return nvrtc->version && nvrtc->create && nvrtc->compile && nvrtc->log_size && nvrtc->log &&
-           nvrtc->cubin_size && nvrtc->destroy;
+    return nvrtc->version && nvrtc->create && nvrtc->compile &&
+           nvrtc->log_size && nvrtc->log && nvrtc->cubin_size && nvrtc->destroy;
 }
 
 /* Products laid out straight take the optimizer a second each, and what it

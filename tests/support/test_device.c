@@ -26,6 +26,11 @@ int test_device_is_kept(void)
     return fork && !strcmp(fork, "no") && !test_device_is_flex();
 }
 
+int test_device_is_slow(void)
+{
+    return getenv("HOB_TEST_FEW") != NULL;
+}
+
 const char *const *test_device_paths(uint32_t *out_count)
 {
     static const char *path;

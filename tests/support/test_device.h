@@ -15,6 +15,9 @@ int test_device_is_flex(void);
 /* Whether tests open it once: where all of them are one process, a GPU's
  * kernels would be compiled again for each. */
 int test_device_is_kept(void);
+/* Whether its compiler takes seconds over a kernel, so that tests leave out
+ * what runs the same code with another dtype: HOB_TEST_FEW says so. */
+int test_device_is_slow(void);
 
 /* Options of a runtime of two threads that reports and finds the plugins of
  * test_device_paths() alone. */

@@ -426,6 +426,25 @@ START_TEST(test_dispatch_refuses_values_without_content)
 }
 END_TEST
 
+/* Alone or in a list, after calls that are alike but for that. */
+START_TEST(test_dispatch_refuses_a_tensor_that_is_null)
+{
+    hob_tensor *x = vector(calc, 1, 2), *list[] = {x, NULL}, *out = NULL;
+    hob_value both[] = {hob_value_tensor(x), hob_value_tensor(x)};
+    hob_value cat[] = {hob_value_tensors(list, 2), hob_i64(0)};
+    uint32_t count = 0;
+
+    assert_vector(hob_add(scope, x, x), 2, 4);
+    both[1].u.tensor = NULL;
+    ck_assert_int_eq(hob_call_op(scope, HOB_OP_ADD, both, 2, &out, 1, &count),
+                     HOB_ERR_ARGUMENT);
+    ck_assert_hob_fails(hob_tensor_status(out, &error), HOB_ERR_ARGUMENT,
+                        "argument rhs must be a tensor");
+    ck_assert_int_eq(hob_call_op(scope, HOB_OP_CAT, cat, 2, &out, 1, &count),
+                     HOB_ERR_ARGUMENT);
+}
+END_TEST
+
 START_TEST(test_dispatch_names_the_devices_that_do_not_join)
 {
     int64_t shape[] = {2};
@@ -806,6 +825,7 @@ int main(void)
                         sizeof(bad_ops) / sizeof(bad_ops[0]));
     tcase_add_test(tc, test_dispatch_refuses_a_copy_that_wants_a_copy);
     tcase_add_test(tc, test_dispatch_refuses_values_without_content);
+    tcase_add_test(tc, test_dispatch_refuses_a_tensor_that_is_null);
     tcase_add_test(tc, test_dispatch_names_the_devices_that_do_not_join);
     tcase_add_test(tc, test_error_tensor_has_no_device_and_that_is_safe);
     tcase_add_loop_test(tc, test_scalar_must_fit_the_dtype, 0,

@@ -223,7 +223,8 @@ START_TEST(test_fusion_groups_form_no_circle)
                                       (const double[]){7, 8, 9}, &three, 1));
     left = hob_add(f.scope, hob_add(f.scope, b, c), s);
     right = hob_add(f.scope, t, a);
-    ck_assert_hob_ok(hob_read_f64(hob_mul(f.scope, left, right), got, 3, &error));
+    ck_assert_hob_ok(
+        hob_read_f64(hob_mul(f.scope, left, right), got, 3, &error));
     for (int i = 0; i < 3; i++)
         ck_assert_double_eq(got[i], expected[i]);
 }

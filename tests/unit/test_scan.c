@@ -6,6 +6,7 @@
  */
 #include "hob_check.h"
 #include "op_fixture.h"
+#include "test_device.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -117,6 +118,15 @@ static void check(enum scan scan, hob_dtype dtype, const struct shape *of,
     free(y);
 }
 
+/* A slow compiler is asked for two scans of two widths at each length, others
+ * at the next. */
+static int is_left_out(enum scan scan, int d, int shape)
+{
+    return test_device_is_slow() &&
+           ((shape + d) % SCANS != (int)scan ||
+            (d != shape % DTYPES && d != (shape + 2) % DTYPES));
+}
+
 START_TEST(test_scans)
 {
     op_fixture_open(&f, 1);
@@ -125,7 +135,8 @@ START_TEST(test_scans)
     for (int scan = SUM; scan < SCANS; scan++)
         for (int d = 0; d < DTYPES; d++)
             for (int shifted = 0; shifted < 2; shifted++)
-                check((enum scan)scan, dtypes[d], &shapes[_i], shifted);
+                if (!is_left_out((enum scan)scan, d, _i))
+                    check((enum scan)scan, dtypes[d], &shapes[_i], shifted);
 }
 END_TEST
 

@@ -156,12 +156,14 @@ static inline double NAME(exp_sum_short)(TYPE *out, const TYPE *x, TYPE shift,
     for (int c = 0; c < CHAINS; c++) {
         const int64_t at = c * LANES;
 
-        if (at < n)
+        if (at < n) {
             NAME(exp_last)
-        (out ? out + at : NULL, x + at, shift, n - at, parts[c]);
-        else
+            (out ? out + at : NULL, x + at, shift, n - at, parts[c]);
+            continue;
+        }
 #pragma omp simd
-            for (int j = 0; j < LANES; j++) parts[c][j] = 0;
+        for (int j = 0; j < LANES; j++)
+            parts[c][j] = 0;
     }
 #pragma omp simd
     for (int j = 0; j < LANES; j++)

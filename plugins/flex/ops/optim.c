@@ -89,10 +89,11 @@ static void read_now(const hob_value *args, const struct hob_view *now,
 }
 
 /*
- * Moments of DTYPE that are 4096 times the least normal number or less are
- * taken for 0, as their multiples are not to be denormal either. That changes
- * no parameter where v, gathered from such squares, has a root that is lost in
- * the rounding of epsilon; else none is.
+ * Moments of DTYPE below 4096 times the least normal number are taken for 0, as
+ * their multiples are not to be denormal either; but only where v, gathered
+ * from such squares, has a root that is lost in the rounding of epsilon. A step
+ * then changes by LEAST / epsilon of the rate at most, 5e-27 of it in f32 with
+ * the usual epsilon: only a parameter that is 0, or nearly, could tell.
  */
 static double least_moment(const struct flex_adam *adam, uint32_t dtype)
 {
