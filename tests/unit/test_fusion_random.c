@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Programs of random ops under fusion: what comes out is what the ops give one
- * by one.
+ * Programs of random ops, and of random views, under fusion: what comes out is
+ * what they give one by one.
  */
 #include "fusion_fixture.h"
 #include "hob_check.h"
@@ -134,9 +134,121 @@ static hob_tensor *random_op(hob_scope *where, hob_tensor **values, int count,
     }
 }
 
-/* The program SEED on DEVICE; its values are VALUES. */
+/* ---- views ---- */
+
+static uint32_t below(uint64_t *state, uint32_t limit)
+{
+    return (uint32_t)((op_random(state) + 1) / 2 * limit);
+}
+
+/* A value of VALUES that X can be added to, as it has its elements, though
+ * maybe under more dimensions; X itself if there is none soon. */
+static hob_tensor *partner(hob_tensor *x, hob_tensor **values, int count,
+                           uint64_t *state)
+{
+    const int32_t rank = hob_tensor_rank(x);
+
+    for (int tries = 0; tries < 12; tries++) {
+        hob_tensor *y = values[below(state, (uint32_t)count)];
+        const int32_t more = hob_tensor_rank(y) - rank;
+        int fits = hob_tensor_count(x) == hob_tensor_count(y);
+
+        for (int32_t i = more < 0 ? -more : 0; i < rank && fits; i++)
+            fits = hob_tensor_shape(x)[i] == hob_tensor_shape(y)[more + i];
+        if (fits)
+            return y;
+    }
+    return x;
+}
+
+/* A range of X in each dimension, by steps of either sign. */
+static hob_tensor *random_range(hob_scope *where, hob_tensor *x,
+                                uint64_t *state)
+{
+    static const int64_t by[] = {1, 1, 2, -1, -2};
+    int64_t starts[HOB_MAX_RANK], ends[HOB_MAX_RANK], steps[HOB_MAX_RANK];
+    const uint32_t rank = (uint32_t)hob_tensor_rank(x);
+
+    for (uint32_t i = 0; i < rank; i++) {
+        const uint32_t size = (uint32_t)hob_tensor_shape(x)[i];
+
+        starts[i] = below(state, size / 2 + 1) * (size > 1);
+        ends[i] = size - below(state, size / 2);
+        steps[i] = by[below(state, 5)];
+    }
+    return hob_slice(where, x, starts, rank, ends, rank, steps, rank);
+}
+
+/* Two dimensions of X as one, or an even one as two. */
+static hob_tensor *random_reshape(hob_scope *where, hob_tensor *x,
+                                  uint64_t *state)
+{
+    const uint32_t rank = (uint32_t)hob_tensor_rank(x);
+    const uint32_t at = below(state, rank);
+    int64_t shape[HOB_MAX_RANK + 1];
+    const int64_t *from = hob_tensor_shape(x);
+    uint32_t count = 0;
+
+    for (uint32_t i = 0; i < rank; i++) {
+        shape[count++] = from[i];
+        if (i == at && from[i] % 2 == 0 && rank < 5) {
+            shape[count - 1] = 2;
+            shape[count++] = from[i] / 2;
+        } else if (i == at && i + 1 < rank) {
+            shape[count - 1] *= from[++i];
+        }
+    }
+    return hob_reshape(where, x, shape, count);
+}
+
+/* One op of a program of views on VALUES, COUNT of them, mostly the latest. */
+static hob_tensor *random_view(hob_scope *where, hob_tensor **values, int count,
+                               uint64_t *state)
+{
+    hob_tensor *x = values[count - 1 - (int)below(state, 4)];
+    const uint32_t rank = (uint32_t)hob_tensor_rank(x);
+    const int64_t dim = below(state, rank);
+
+    switch (below(state, 14)) {
+    case 0:
+    case 1:
+    case 2:
+        return hob_add(where, x, partner(x, values, count, state));
+    case 3:
+        return hob_mul(where, partner(x, values, count, state),
+                       hob_tanh(where, x));
+    case 4:
+        return hob_tanh(where, x);
+    case 5:
+        return hob_neg(where, x);
+    case 6:
+        return random_range(where, x, state);
+    case 7:
+    case 8:
+        return random_reshape(where, x, state);
+    case 9:
+        return hob_swap_dims(where, x, dim, below(state, rank));
+    case 10:
+        return hob_flip(where, x, &dim, 1);
+    case 11:
+        return rank < 5 ? hob_unsqueeze(where, x, below(state, rank))
+                        : hob_sigmoid(where, x);
+    case 12:
+        return hob_tensor_shape(x)[dim] == 1 && rank > 1
+                   ? hob_squeeze(where, x, &dim, 1)
+                   : hob_abs(where, x);
+    default:
+        return rank < 5 ? hob_unsqueeze(where, x, 0) : hob_relu(where, x);
+    }
+}
+
+/* ---- programs ---- */
+
+typedef hob_tensor *op_maker(hob_scope *, hob_tensor **, int, uint64_t *);
+
+/* The program SEED of what MAKE makes on DEVICE; its values are VALUES. */
 static int random_program(hob_scope *where, hob_device *device, uint64_t seed,
-                          hob_tensor **values)
+                          op_maker *make, hob_tensor **values)
 {
     uint64_t state = seed * UINT64_C(0x9e3779b97f4a7c15) + 1;
     int count = 0;
@@ -147,7 +259,7 @@ static int random_program(hob_scope *where, hob_device *device, uint64_t seed,
     for (int i = 0; i < 4; i++)
         (void)op_random(&state);
     for (; count < MOST; count++)
-        values[count] = random_op(where, values, count, &state);
+        values[count] = make(where, values, count, &state);
     return count;
 }
 
@@ -169,19 +281,19 @@ static void check_same(hob_tensor *got, hob_tensor *want, uint64_t seed, int at)
     free(b);
 }
 
-START_TEST(test_fusion_of_random_programs)
+/* Programs from FIRST on, of what MAKE makes. */
+static void check_programs(uint64_t first, op_maker *make)
 {
     hob_error error = HOB_ERROR_INIT;
 
-    for (uint64_t seed = 1; seed <= 20; seed++) {
-        const uint64_t number = seed + 20 * (uint64_t)_i;
+    for (uint64_t number = first; number < first + 20; number++) {
         hob_scope *inner = hob_scope_child(f.scope);
         hob_tensor *got[MOST], *want[MOST];
         uint64_t state = number + 99;
 
         set_last(number % 2 ? 13 : 33);
-        random_program(inner, f.lazy, number, got);
-        random_program(inner, f.plain, number, want);
+        random_program(inner, f.lazy, number, make, got);
+        random_program(inner, f.plain, number, make, want);
         /* All at once, one after the other, or some of them. */
         fusion_forget(&f);
         if (number % 3 == 0)
@@ -197,6 +309,17 @@ START_TEST(test_fusion_of_random_programs)
         fusion_forget(&f);
     }
 }
+
+START_TEST(test_fusion_of_random_programs)
+{
+    check_programs(1 + 20 * (uint64_t)_i, random_op);
+}
+END_TEST
+
+START_TEST(test_fusion_of_random_views)
+{
+    check_programs(1 + 20 * (uint64_t)_i, random_view);
+}
 END_TEST
 
 int main(void)
@@ -211,6 +334,7 @@ int main(void)
     tcase_add_checked_fixture(tc, setup, teardown);
     tcase_set_timeout(tc, 60);
     tcase_add_loop_test(tc, test_fusion_of_random_programs, 0, 10);
+    tcase_add_loop_test(tc, test_fusion_of_random_views, 0, 10);
     suite_add_tcase(suite, tc);
     return hob_check_main(suite);
 }
