@@ -176,6 +176,9 @@ try 1 why ghost
 out_has "no manifest names it"
 out_has "broken.json"
 out_has "DISC-7"
+out_lacks "did you mean"
+try 1 why flx
+out_has 'flx: no manifest names it; did you mean "flex"?'
 try 0 why flex --json
 json_is /records/0/id flex
 json_is /records/0/rule DISC-4
