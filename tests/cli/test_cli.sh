@@ -680,6 +680,7 @@ try 0 eval "$work/plain.json" --device flex --stats --json
 out_has "\"block_count\":"
 try 1 eval "$work/plain.json" --device flex --explain
 err_has "there is no fusion in flex"
+out_lacks "^on flex"
 
 # Which ops ran in which kernel, and what was stored.
 cat >"$work/fused.json" <<'END'
