@@ -99,7 +99,9 @@ static void find_frame(const struct fu_group *maker, uint32_t rank,
                        const struct fu_views *views, struct fu_frame *out,
                        int *out_turns)
 {
-    const uint32_t more = maker->rank - views->value->rank;
+    const uint32_t own = views->value->rank;
+    /* Of what the value has beyond the group all is of size 1. */
+    const uint32_t beyond = own > maker->rank ? own - maker->rank : 0;
     uint32_t last = 0;
 
     memset(out, 0, sizeof(*out));
@@ -111,13 +113,13 @@ static void find_frame(const struct fu_group *maker, uint32_t rank,
 
         if (views->frame.from[i] == FU_NOWHERE)
             continue;
-        out->from[to] = (uint8_t)(more + views->frame.from[i]);
+        out->from[to] = (uint8_t)(views->frame.from[i] + maker->rank - own);
         out->times[to] = views->frame.times[i];
         *out_turns |= out->from[to] < last || out->times[to] < 0;
         last = out->from[to];
     }
-    for (uint32_t i = 0; i < views->value->rank; i++)
-        out->start[more + i] = views->frame.start[i];
+    for (uint32_t i = beyond; i < own; i++)
+        out->start[i + maker->rank - own] = views->frame.start[i];
 }
 
 /* ---- joining ---- */
