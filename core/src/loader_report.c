@@ -8,6 +8,7 @@
 
 #include "loader_internal.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 void hob__loader_searched(const struct hob__loader *loader,
@@ -123,6 +124,30 @@ static void append_unread(const struct hob__loader *loader,
     }
 }
 
+/* The id or selector that a person most likely meant by NAME, or NULL. */
+static const char *nearest_plugin(const struct hob__loader *loader,
+                                  const char *name)
+{
+    const char **names = calloc(2 * (size_t)loader->count + 1, sizeof(*names));
+    const char *nearest = NULL;
+    size_t known = 0;
+
+    for (uint32_t i = 0; names && i < loader->count; i++) {
+        const struct hob__candidate *one = &loader->candidates[i];
+        const char *selector =
+            one->manifest ? hob__manifest_selector_name(one->manifest) : NULL;
+
+        if (one->id)
+            names[known++] = one->id;
+        if (selector)
+            names[known++] = selector;
+    }
+    if (names)
+        nearest = hob__nearest_name(name, names, known);
+    free(names);
+    return nearest;
+}
+
 static hob_status give(struct hob__text *text, char **out_text)
 {
     *out_text = hob__text_take(text);
@@ -134,6 +159,7 @@ hob_status hob__loader_why(const struct hob__loader *loader, const char *id,
 {
     const struct hob__candidate *declarer;
     struct hob__text text = HOB__TEXT_INIT;
+    const char *nearest;
     bool any = false;
     uint32_t i;
 
@@ -150,7 +176,10 @@ hob_status hob__loader_why(const struct hob__loader *loader, const char *id,
                          declarer->id);
         append_record(declarer, &text);
     } else if (!any) {
-        hob__text_printf(&text, "%s: no manifest names it\n", id);
+        nearest = nearest_plugin(loader, id);
+        hob__text_printf(&text, "%s: no manifest names it%s%s%s\n", id,
+                         nearest ? "; did you mean \"" : "",
+                         nearest ? nearest : "", nearest ? "\"?" : "");
         append_unread(loader, &text);
         append_searched(loader, &text);
     }

@@ -176,6 +176,9 @@ try 1 why ghost
 out_has "no manifest names it"
 out_has "broken.json"
 out_has "DISC-7"
+out_lacks "did you mean"
+try 1 why flx
+out_has 'flx: no manifest names it; did you mean "flex"?'
 try 0 why flex --json
 json_is /records/0/id flex
 json_is /records/0/rule DISC-4
@@ -677,6 +680,7 @@ try 0 eval "$work/plain.json" --device flex --stats --json
 out_has "\"block_count\":"
 try 1 eval "$work/plain.json" --device flex --explain
 err_has "there is no fusion in flex"
+out_lacks "^on flex"
 
 # Which ops ran in which kernel, and what was stored.
 cat >"$work/fused.json" <<'END'

@@ -91,5 +91,18 @@ for block in "$work"/blocks/*; do
         ;;
     esac
 done
+
+# The pages that an installed page links to are beside it.
+doc=$(dirname "$(find "$stage" -name FIRST_EXTENSION.md)")
+for page in "$doc"/*.md; do
+    for link in $(grep -o '](\w*\.md' "$page" | cut -c 3- | sort -u); do
+        if [ -f "$doc/$link" ]; then
+            passed=$((passed + 1))
+        else
+            failed=$((failed + 1))
+            echo "FAIL: $page links to $link, which is not installed"
+        fi
+    done
+done
 echo "$passed passed, $failed failed"
 [ "$failed" -eq 0 ]

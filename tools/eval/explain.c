@@ -156,6 +156,9 @@ void explain_print(const cJSON *all)
 
     cJSON_ArrayForEach(one, all)
     {
+        /* A device without fusion was not watched: that is the error. */
+        if (!cJSON_HasObjectItem(one, "recorded"))
+            continue;
         printf("on %s\n", one->string);
         cJSON_ArrayForEach(kernel,
                            cJSON_GetObjectItemCaseSensitive(one, "kernels"))
