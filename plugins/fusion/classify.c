@@ -88,8 +88,10 @@ static int is_empty(const int64_t *shape, uint32_t rank)
     return 0;
 }
 
-/* The dimensions of X that NODE, a fold, goes along; 0: that is not known. A
- * size of 1 is as if it were not there. */
+/* The dimensions of X that NODE, a fold, goes along; 0: that is not known, as
+ * where the number is none of a dimension but the correction of a variance,
+ * which no backend takes into a program. A size of 1 is as if it were not
+ * there. */
 static uint32_t fold_dims(const struct fu_node *node, const struct fu_seen *x)
 {
     const hob_value *dims = node->arg_count > 1 ? &node->args[1] : NULL;
@@ -101,10 +103,13 @@ static uint32_t fold_dims(const struct fu_node *node, const struct fu_seen *x)
     else if (dims->tag != HOB_TAG_I64 && dims->tag != HOB_TAG_I64S)
         return 0;
     for (uint32_t i = 0; i < count && dims; i++) {
+        const int64_t rank = x->rank;
         const int64_t dim =
             dims->tag == HOB_TAG_I64 ? dims->u.i64 : dims->u.i64s[i];
 
-        set |= 1u << (dim < 0 ? -1 - dim : (int64_t)x->rank - 1 - dim);
+        if (dim < -rank || dim >= rank)
+            return 0;
+        set |= 1u << (dim < 0 ? -1 - dim : rank - 1 - dim);
     }
     for (uint32_t i = 0; i < x->rank; i++)
         if (x->shape[x->rank - 1 - i] == 1)
