@@ -15,6 +15,7 @@
 #include "fake_host.h"
 #include "fused_calls.h"
 #include "hob_check.h"
+#include "real_nvrtc.h"
 #include "shaped_calls.h"
 
 #include <cube-vulkan/glslang_table.h>
@@ -577,13 +578,8 @@ struct nvrtc {
 
 static int nvrtc_open(struct nvrtc *nvrtc)
 {
-    static const char *const names[] = {"libnvrtc.so.13", "libnvrtc.so.12",
-                                        "libnvrtc.so"};
-    const char *own = getenv("HOB_TEST_NVRTC");
-    void *library = own ? dlopen(own, RTLD_NOW) : NULL;
+    void *library = real_nvrtc_open();
 
-    for (int i = 0; i < 3 && !library; i++)
-        library = dlopen(names[i], RTLD_NOW);
     if (!library)
         return 0;
     *(void **)&nvrtc->version = dlsym(library, "nvrtcVersion");

@@ -7,12 +7,12 @@
  */
 #include "cuda_fixture.h"
 #include "hob_check.h"
+#include "real_nvrtc.h"
 
 #include <cube-cuda/attention.h>
 #include <cube-cuda/attention_job.h>
 #include <cube/cube.h>
 
-#include <dlfcn.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -525,16 +525,6 @@ static const struct {
 
 enum { VARIANTS = sizeof(variants) / sizeof(variants[0]) };
 
-static void *find_nvrtc(void)
-{
-    const char *own = getenv("HOB_TEST_NVRTC");
-    void *library = own ? dlopen(own, RTLD_NOW) : NULL;
-
-    if (!library)
-        library = dlopen("libnvrtc.so.13", RTLD_NOW);
-    return library ? library : dlopen("libnvrtc.so.12", RTLD_NOW);
-}
-
 START_TEST(test_attention_compiles)
 {
     struct trial trial = trial_of(variants[_i].dtype, variants[_i].width);
@@ -545,7 +535,7 @@ START_TEST(test_attention_compiles)
         printf("skipped: CUDA C is compiled without sanitizers\n");
         return;
     }
-    fake_cuda.nvrtc = find_nvrtc();
+    fake_cuda.nvrtc = real_nvrtc_open();
     if (!fake_cuda.nvrtc) {
         printf("skipped: no libnvrtc (HOB_TEST_NVRTC)\n");
         return;

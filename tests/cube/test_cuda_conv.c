@@ -8,13 +8,13 @@
  */
 #include "conv_kernels.h"
 #include "cuda_fixture.h"
+#include "real_nvrtc.h"
 
 #include <cube-cuda/conv.h>
 #include <cube-cuda/conv_job.h>
 #include <cube/cube.h>
 
 #include <check.h>
-#include <dlfcn.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -666,16 +666,6 @@ static void ignore(void **parameters)
     (void)parameters;
 }
 
-static void *find_nvrtc(void)
-{
-    const char *own = getenv("HOB_TEST_NVRTC");
-    void *library = own ? dlopen(own, RTLD_NOW) : NULL;
-
-    if (!library)
-        library = dlopen("libnvrtc.so.13", RTLD_NOW);
-    return library ? library : dlopen("libnvrtc.so.12", RTLD_NOW);
-}
-
 /* Each tiling, and each width of stores. */
 static const struct {
     uint32_t dtype;
@@ -711,7 +701,7 @@ START_TEST(test_conv_compiles)
         printf("skipped: CUDA C is compiled without sanitizers\n");
         return;
     }
-    fake_cuda.nvrtc = find_nvrtc();
+    fake_cuda.nvrtc = real_nvrtc_open();
     if (!fake_cuda.nvrtc) {
         printf("skipped: no libnvrtc (HOB_TEST_NVRTC)\n");
         return;
