@@ -4,7 +4,8 @@
  *
  * A scope owns what is made in it. Closing one releases its tensors. Scopes
  * nest: a child is closed before its parent (closing a parent closes the
- * children that are left). One scope is used by one thread at a time.
+ * children that are left). One scope is used by one thread at a time; opening
+ * and closing a child are uses of its parent, too.
  *
  * An op that fails returns its scope's error tensor, and the scope keeps the
  * first error. Ops on an error tensor return one with the first cause. With
