@@ -12,7 +12,6 @@
 
 #include <hob/ops.h>
 
-#include <stddef.h>
 #include <string.h>
 
 enum { MOST = 14, NONE = HOB_FUSED_NONE };
@@ -193,9 +192,7 @@ static uint32_t percent_of(const struct fu_layer *layer,
     const struct hob_fused_compute *fused = layer->fused;
     const struct fu_value *value = &node->values[0];
 
-    if (fused->struct_size < offsetof(struct hob_fused_compute, body_cost) +
-                                 sizeof(fused->body_cost) ||
-        !fused->body_cost)
+    if (!FU_HAS(fused, body_cost))
         return HOB_FUSED_NEVER;
     return fused->body_cost(layer->fused_instance, node->op, value->dtype,
                             value->shape[value->rank - 1]);

@@ -6,7 +6,6 @@
 
 #include <hob/ops.h>
 
-#include <stddef.h>
 #include <string.h>
 
 struct fu_seen fu_see_value(const struct fu_value *value)
@@ -152,9 +151,7 @@ static int is_taken(const struct fu_layer *layer, struct fu_item *item,
         return 0;
     if (parts[2] == 1)
         return 1;
-    if (fused->struct_size < offsetof(struct hob_fused_compute, apart_cost) +
-                                 sizeof(fused->apart_cost) ||
-        !fused->apart_cost)
+    if (!FU_HAS(fused, apart_cost))
         return 0;
     percent = fused->apart_cost(layer->fused_instance, item->node->op, x->dtype,
                                 parts);

@@ -36,6 +36,14 @@
 
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stddef.h>
+
+/* Whether the table FUSED of a backend, which may be an older one, has MEMBER,
+ * a function. */
+#define FU_HAS(fused, member)                                                  \
+    ((fused)->struct_size >= offsetof(struct hob_fused_compute, member) +      \
+                                 sizeof((fused)->member) &&                    \
+     (fused)->member)
 
 struct fu_node;
 

@@ -36,10 +36,7 @@ void fu_attach_products_locked(struct fu_window *window)
 {
     const struct hob_fused_compute *fused = window->layer->fused;
 
-    if (!fused ||
-        fused->struct_size < offsetof(struct hob_fused_compute, run_product) +
-                                 sizeof(fused->run_product) ||
-        !fused->run_product)
+    if (!fused || !FU_HAS(fused, run_product))
         return;
     for (uint32_t i = 0; i < window->count; i++) {
         const struct fu_item *item = &window->items[i];

@@ -34,14 +34,6 @@ int fu_is_update(uint32_t op)
     return find_update(op) != NULL;
 }
 
-static int has_runs(const struct hob_fused_compute *fused)
-{
-    return fused->struct_size >=
-               offsetof(struct hob_fused_compute, run_update) +
-                   sizeof(fused->run_update) &&
-           fused->run_update;
-}
-
 /* ---- planning ---- */
 
 static int is_update(const struct fu_item *item)
@@ -72,8 +64,8 @@ int fu_attach_to_update(struct fu_window *window, uint32_t at)
     const struct fu_group *group;
     uint32_t index;
 
-    if (!has_runs(window->layer->fused) || item->node->op != HOB_OP_MATMUL ||
-        product->rank != 2)
+    if (!FU_HAS(window->layer->fused, run_update) ||
+        item->node->op != HOB_OP_MATMUL || product->rank != 2)
         return 0;
     index = fu_only_reader(window, product, is_update);
     if (index == FU_WINDOW)
