@@ -64,6 +64,9 @@ uint32_t fu_only_reader(const struct fu_window *window,
 
 /* Let groups that only views part be one. */
 void fu_join_views(struct fu_window *window);
+/* Let groups whose rows have a part of a dimension have spaces in which that is
+ * two. */
+void fu_part_rows(struct fu_window *window);
 
 /* ---- split.c ---- */
 
