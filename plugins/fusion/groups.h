@@ -85,6 +85,11 @@ void fu_attach_products_locked(struct fu_window *window);
  * Nonzero if there is one. */
 int fu_attach_to_update(struct fu_window *window, uint32_t at);
 
+/* ---- early.c ---- */
+
+/* The PLACES of the groups, by their numbers: the item after which each runs. */
+void fu_choose_places(const struct fu_window *window, uint16_t *places);
+
 /* ---- order.c ---- */
 
 /* Put the groups of WINDOW into the order in which they run. */
