@@ -97,8 +97,7 @@ START_TEST(test_relay)
     if (f.device) {
         for (int i = 0; i < COUNT; i++)
             x[i] = (double)(i % 251);
-        relay = op_tensor(&f, HOB_DTYPE_F32, x,
-                          (int64_t[]){ROWS, COLUMNS}, 2);
+        relay = op_tensor(&f, HOB_DTYPE_F32, x, (int64_t[]){ROWS, COLUMNS}, 2);
         for (int i = 0; i < STEPS; i++) {
             hob_scope *next = hob_scope_child(f.scope);
             hob_scope *inside = hob_scope_child(next);
