@@ -270,7 +270,7 @@ hob_status hob__call(hob_scope *scope, uint32_t id, const hob_value *args,
     call.prepared = NULL;
     call.op_name = state.op->name;
     call.core = &state;
-    state.bytes = results.bytes;
+    state.expected = results.expected;
     results.heap = NULL;
     hob__blank_rets(&call);
 

@@ -115,7 +115,10 @@ hob_status hob__defer(struct hob_call *call, uint32_t index, void *state)
                                              call->level, state);
 
     call->rets[index].u.tensor = tensor;
-    return tensor ? HOB_OK : HOB_ERR_MEMORY;
+    if (!tensor)
+        return HOB_ERR_MEMORY;
+    hob__tensor_set_form(tensor, call->core->expected[index].form);
+    return HOB_OK;
 }
 
 /* Whether SOURCE is what TENSOR was said to be. */

@@ -132,6 +132,7 @@ static inline void handle_init(hob_tensor *tensor, hob_device *device)
     atomic_init(&tensor->lazy, 0);
     atomic_init(&tensor->levels, 0);
     tensor->device = device;
+    atomic_init(&tensor->form, 0);
     atomic_init(&tensor->owner, NULL);
     atomic_init(&tensor->owner_index, 0);
     atomic_init(&tensor->parts, 1);
@@ -303,6 +304,8 @@ hob_tensor *hob__tensor_share(hob_tensor *source, hob_device *device,
         return NULL;
     if (!lazy)
         tensor->view = source->view;
+    hob__tensor_set_form(
+        tensor, atomic_load_explicit(&source->form, memory_order_relaxed));
     atomic_store_explicit(&tensor->lazy,
                           (uint32_t)hob__tensor_take(tensor, source, levels),
                           memory_order_relaxed);
