@@ -56,6 +56,8 @@ typedef void (*part_fn)(struct part *part);
 #define STREAM _mm512_stream_ps
 #define ADD _mm512_add_ps
 #define MUL _mm512_mul_ps
+#define DIV _mm512_div_ps
+#define ROOT _mm512_sqrt_ps
 #define FMA _mm512_fmadd_ps
 #include "ceilings_tmpl.h"
 
@@ -69,6 +71,8 @@ typedef void (*part_fn)(struct part *part);
 #define STREAM _mm256_stream_ps
 #define ADD _mm256_add_ps
 #define MUL _mm256_mul_ps
+#define DIV _mm256_div_ps
+#define ROOT _mm256_sqrt_ps
 #define FMA _mm256_fmadd_ps
 #include "ceilings_tmpl.h"
 #endif
@@ -97,7 +101,7 @@ static void sum_plain(struct part *part)
  * vectors may lower the clock below their worth. */
 struct loops {
     int lanes; /* floats of a vector */
-    part_fn fma, sum, scale, stream;
+    part_fn fma, root, sum, scale, stream;
 };
 
 static int list_loops(struct loops *out)
@@ -105,12 +109,15 @@ static int list_loops(struct loops *out)
     int count = 0;
 #if defined(__x86_64__)
     if (__builtin_cpu_supports("avx512f"))
-        out[count++] = (struct loops){16, fma_v4, sum_v4, scale_v4, stream_v4};
+        out[count++] =
+            (struct loops){16, fma_v4, root_v4, sum_v4, scale_v4, stream_v4};
     if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
-        out[count++] = (struct loops){8, fma_v3, sum_v3, scale_v3, stream_v3};
+        out[count++] =
+            (struct loops){8, fma_v3, root_v3, sum_v3, scale_v3, stream_v3};
 #endif
     if (!count)
-        out[count++] = (struct loops){1, NULL, sum_plain, scale_plain, NULL};
+        out[count++] =
+            (struct loops){1, NULL, NULL, sum_plain, scale_plain, NULL};
     return count;
 }
 
@@ -251,6 +258,9 @@ static void read_speeds(struct bench_speeds *out, const struct part *part,
         const struct loops *l = &loops[i];
 
         keep_best(&out->fma, flops(l->fma, *part, threads, l->lanes));
+        /* Of what is read and written, a root is 8 bytes. */
+        keep_best(&out->root,
+                  bandwidth(l->root, *part, threads, 8192, 2000, 2) / 8);
         keep_best(&out->dram_read,
                   bandwidth(l->sum, *part, threads, share, 1, 1));
         keep_best(&out->dram_copy,
@@ -266,6 +276,7 @@ static void read_speeds(struct bench_speeds *out, const struct part *part,
 static void at_least(struct bench_speeds *all, const struct bench_speeds *one)
 {
     keep_best(&all->fma, one->fma);
+    keep_best(&all->root, one->root);
     keep_best(&all->dram_read, one->dram_read);
     keep_best(&all->dram_copy, one->dram_copy);
     keep_best(&all->dram_store, one->dram_store);
@@ -380,6 +391,10 @@ double bench_limit_ns(const struct bench_ceilings *ceilings,
         compute = c->flops / (s->fma * (c->is_bf16 ? 2 : 1));
     if (c->bytes > 0 && speed > 0)
         memory = c->bytes / speed;
+    if (c->roots > 0 && s->root > 0) {
+        *out_what = "multiply-adds, roots";
+        return compute + c->roots / s->root + c->floor_ns;
+    }
     *out_what = compute > memory ? "multiply-adds"
                 : memory > 0     ? level
                                  : "call";

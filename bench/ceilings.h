@@ -13,6 +13,7 @@ struct bench_case;
 /* Of some threads together. Flops and bytes a nanosecond; 0: not known. */
 struct bench_speeds {
     double fma;        /* f32 multiply-adds, two flops each */
+    double root;       /* f32 square roots, each with a division */
     double dram_read;  /* sums of memory beyond all caches */
     double dram_copy;  /* scaled copies of it with ordinary stores */
     double dram_store; /* the same with non-temporal stores */

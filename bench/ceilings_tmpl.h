@@ -22,6 +22,21 @@ TARGET static void NAME(fma)(struct part *part)
     STORE(part->sink, sums[0]);
 }
 
+/* Adam's quotients, of numbers in the first-level cache. */
+TARGET static void NAME(root)(struct part *part)
+{
+    const FLOATS small = SET(1e-8f);
+
+    for (int64_t r = 0; r < part->repeats; r++)
+        for (int64_t i = 0; i + 2 * LANES <= part->count; i += 2 * LANES) {
+            const FLOATS a = LOAD(part->from + i);
+            const FLOATS b = LOAD(part->from + i + LANES);
+
+            STORE(part->to + i, DIV(a, ADD(ROOT(a), small)));
+            STORE(part->to + i + LANES, DIV(b, ADD(ROOT(b), small)));
+        }
+}
+
 TARGET static void NAME(sum)(struct part *part)
 {
     FLOATS a = SET(0), b = a, c = a, d = a;
@@ -74,4 +89,6 @@ TARGET static void NAME(stream)(struct part *part)
 #undef STREAM
 #undef ADD
 #undef MUL
+#undef DIV
+#undef ROOT
 #undef FMA

@@ -128,6 +128,9 @@ static void fill(struct bench_array *array, uint64_t seed)
         case HOB_DTYPE_I32:
             ((int32_t *)array->data)[i] = (int32_t)value;
             break;
+        case HOB_DTYPE_U8:
+            ((uint8_t *)array->data)[i] = (uint8_t)value;
+            break;
         default: /* bool */
             ((uint8_t *)array->data)[i] = part < 0.5;
         }

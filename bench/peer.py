@@ -25,7 +25,8 @@ import numpy as np
 
 DTYPES = {
     "f64": np.float64, "f32": np.float32, "f16": np.float16,
-    "bf16": np.int16, "i64": np.int64, "i32": np.int32, "bool": np.bool_,
+    "bf16": np.int16, "i64": np.int64, "i32": np.int32, "u8": np.uint8,
+    "bool": np.bool_,
 }
 NAMES = "abcdefgh"
 
@@ -186,7 +187,7 @@ class Networks:
         optimizer = step_of[optimizer]()
 
         def step():
-            h = x
+            h = x if x.is_floating_point() else x.float() * (1 / 255)
             for i in range(layers):
                 h = torch.addmm(params[2 * i + 1], h, params[2 * i])
                 if i + 1 < layers:

@@ -89,7 +89,7 @@ char *peer_describe(const struct bench_case *c, int threads, const char *work,
         [HOB_DTYPE_F64] = "f64",   [HOB_DTYPE_F32] = "f32",
         [HOB_DTYPE_F16] = "f16",   [HOB_DTYPE_BF16] = "bf16",
         [HOB_DTYPE_I64] = "i64",   [HOB_DTYPE_I32] = "i32",
-        [HOB_DTYPE_BOOL] = "bool",
+        [HOB_DTYPE_U8] = "u8",     [HOB_DTYPE_BOOL] = "bool",
     };
     cJSON *json = cJSON_CreateObject();
     cJSON *inputs = cJSON_AddArrayToObject(json, "inputs");

@@ -198,6 +198,8 @@ static void print_ceilings(FILE *file, const struct bench_ceilings *c)
             c->threads);
     fprintf(file, "| f32 multiply-adds, GFLOP/s | %.0f | %.0f |\n", one->fma,
             all->fma);
+    fprintf(file, "| f32 square roots with divisions, G/s | %.2f | %.2f |\n",
+            one->root, all->root);
     fprintf(file, "| memory, read, GB/s | %.1f | %.1f |\n", one->dram_read,
             all->dram_read);
     fprintf(file, "| memory, copy, ordinary stores | %.1f | %.1f |\n",
@@ -382,6 +384,7 @@ static cJSON *speeds_json(const struct bench_speeds *s)
     cJSON *json = cJSON_CreateObject();
 
     cJSON_AddNumberToObject(json, "fma_gflops", s->fma);
+    cJSON_AddNumberToObject(json, "roots_g_s", s->root);
     cJSON_AddNumberToObject(json, "dram_read_gb_s", s->dram_read);
     cJSON_AddNumberToObject(json, "dram_copy_gb_s", s->dram_copy);
     cJSON_AddNumberToObject(json, "dram_nontemporal_gb_s", s->dram_store);

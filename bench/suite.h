@@ -154,6 +154,8 @@ struct bench_case {
 
     double flops;        /* multiplications and additions */
     double bytes;        /* read and written at least */
+    double roots;        /* square roots of f32, each with a division: an
+                          * optimizer's, which come after the multiplications */
     double floor_ns;     /* of a call, comes on top */
     int is_read;         /* hardly anything is written */
     int is_bf16;         /* flops may come at twice the rate of f32 */

@@ -177,7 +177,8 @@ static hob_status train_step(hob_scope *scope, void *context,
     return status;
 }
 
-/* The function by hand; the new parameters stay where they are. */
+/* The function by hand; the new parameters stay where they are. A layer that
+ * puts ops off has to run them too. */
 static hob_status plain(hob_scope *scope, struct work *work)
 {
     hob_tensor *next[PARAMS], *loss = NULL;
@@ -190,7 +191,9 @@ static hob_status plain(hob_scope *scope, struct work *work)
                             .new_state = next,
                             .out = &loss};
 
-    return train_step(scope, NULL, &step);
+    return train_step(scope, NULL, &step) || hob_eval(&loss, 1, NULL)
+               ? HOB_ERR_STATE
+               : hob_eval(next, PARAMS, NULL);
 }
 
 static hob_status captured(hob_scope *scope, struct work *work)

@@ -28,6 +28,7 @@ hob_status ccu_library_init(struct ccu_library *library,
     library->has_lock = 1;
     library->device = device;
     library->open = open;
+    cube_background_watch();
     library->has_thread = !pthread_create(&library->thread, NULL, run, library);
     if (!library->has_thread)
         run(library);

@@ -3,6 +3,7 @@
 
 #include <pthread.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 /* exit() runs the newest handler first, and compilers register theirs when they
  * are opened and when a part of them is used for the first time. So ours is
@@ -16,8 +17,9 @@ static struct {
     pthread_cond_t left;
     unsigned inside;
     unsigned handlers;
-    int is_over;
-} background = {PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, 0, 0, 0};
+    int is_over;    /* for good: exit() runs its handlers */
+    int is_leaving; /* while the first thread ends */
+} background = {PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, 0, 0, 0, 0};
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
@@ -35,6 +37,7 @@ static void after_fork(void)
 static void in_child(void)
 {
     background.inside = 0;
+    background.is_leaving = 0;
     pthread_cond_init(&background.left, NULL);
     pthread_mutex_unlock(&background.lock);
 }
@@ -44,14 +47,55 @@ static void watch_forks(void)
     (void)pthread_atfork(before_fork, after_fork, in_child);
 }
 
+static void wait_locked(void)
+{
+    while (background.inside)
+        pthread_cond_wait(&background.left, &background.lock);
+}
+
 static void wait_for_all(void)
 {
     pthread_mutex_lock(&background.lock);
     background.is_over = 1;
-    while (background.inside)
-        pthread_cond_wait(&background.left, &background.lock);
+    wait_locked();
     pthread_mutex_unlock(&background.lock);
 }
+
+#ifdef __GLIBC__
+/* What C++ has for thread_local objects (glibc 2.18). exit() runs those of its
+ * thread before any handler: also before the handlers that a library registers
+ * while a thread of ours is still opening it, which are newer than ours. */
+extern int __cxa_thread_atexit_impl(void (*run)(void *), void *context,
+                                    void *library);
+extern void *__dso_handle;
+
+static _Thread_local int is_watched;
+
+/* The first thread seldom ends but with the process; if it does, others may go
+ * in again. */
+static void thread_ends(void *unused)
+{
+    (void)unused;
+    if (gettid() != getpid())
+        return;
+    pthread_mutex_lock(&background.lock);
+    background.is_leaving = 1;
+    wait_locked();
+    background.is_leaving = 0;
+    pthread_mutex_unlock(&background.lock);
+}
+
+void cube_background_watch(void)
+{
+    if (!is_watched)
+        is_watched =
+            !__cxa_thread_atexit_impl(thread_ends, NULL, &__dso_handle);
+}
+#else
+void cube_background_watch(void)
+{
+}
+#endif
 
 static void register_locked(void)
 {
@@ -68,7 +112,7 @@ int cube_background_begin(void)
     pthread_once(&once, watch_forks);
     pthread_mutex_lock(&background.lock);
     register_locked();
-    may_begin = !background.is_over;
+    may_begin = !background.is_over && !background.is_leaving;
     background.inside += (unsigned)may_begin;
     pthread_mutex_unlock(&background.lock);
     return may_begin;

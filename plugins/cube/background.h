@@ -8,6 +8,10 @@
 #ifndef CUBE_BACKGROUND_H
 #define CUBE_BACKGROUND_H
 
+/* Called on a thread that is about to leave work to another: if it is the
+ * process's first and calls exit(), that waits before anything else. */
+void cube_background_watch(void);
+
 /* Nonzero if the caller may go into a compiler, or open its library, until it
  * calls cube_background_end(); 0 where the process is about to end. */
 int cube_background_begin(void);

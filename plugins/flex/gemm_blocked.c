@@ -53,6 +53,7 @@ struct blocked {
     int64_t depth;              /* of a block, the last one perhaps less */
     int64_t task_a, task_b;     /* panels in a task */
     int64_t tasks_b;            /* tasks side by side */
+    int fetches_reads;          /* of the epilogue: tasks are whole rows */
     int64_t first_k, last_k;    /* of the pass */
     char *packed_a, *packed_b;
     int64_t a_stride;                     /* elements between packed rows */
@@ -255,7 +256,32 @@ struct target {
     char *c;
     int64_t ldc;
     int64_t row, column; /* that it begins at */
+    /* What the epilogue reads of the array READ: its part for the block, of
+     * which so many bytes are on their way. */
+    int64_t read_bytes, fetched_bytes;
+    uint32_t read;
 };
+
+/* What to fetch next of what the epilogue reads, by a tile of DEPTH steps;
+ * NULL: all is on its way. */
+static const char *next_read(const struct blocked *job, struct target *target,
+                             int64_t depth)
+{
+    const char *at;
+
+    if (!job->fetches_reads || target->read == FLEX_EPILOGUE_READS ||
+        !job->gemm->reads[target->read])
+        return NULL;
+    at = (const char *)job->gemm->reads[target->read] +
+         target->row * job->gemm->n * job->kernels->size +
+         target->fetched_bytes;
+    target->fetched_bytes += depth * FLEX_ALIGN;
+    if (target->fetched_bytes >= target->read_bytes) {
+        target->fetched_bytes = 0;
+        target->read++;
+    }
+    return at;
+}
 
 /*
  * All tiles of panels RANGE[0] .. RANGE[1] - 1 of A by RANGE[2] .. RANGE[3] - 1
@@ -263,7 +289,7 @@ struct target {
  * meanwhile: each panel of A at first, then the next panel of B in parts.
  */
 static void run_block(const struct blocked *job, int64_t block, int64_t k,
-                      const int64_t range[4], const struct target *target)
+                      const int64_t range[4], struct target *target)
 {
     const struct flex_gemm *gemm = job->gemm;
     const struct flex_gemm_kernels *kernels = job->kernels;
@@ -304,9 +330,13 @@ static void run_block(const struct blocked *job, int64_t block, int64_t k,
             tile.c = target->c + ((row - target->row) * target->ldc + column -
                                   target->column) *
                                      kernels->size;
-            tile.next = done < job->panel_b_bytes ? next_b + done : a.at;
+            tile.next = NULL;
             if (j == range[2] && i + 1 < range[1])
                 tile.next = panel_a(job, block, k, i + 1, 0).at;
+            else if (k + depth == gemm->k)
+                tile.next = next_read(job, target, depth);
+            if (!tile.next)
+                tile.next = done < job->panel_b_bytes ? next_b + done : a.at;
             tiles[rows - 1](depth, a.at, b.at, &tile);
         }
     }
@@ -324,10 +354,13 @@ static void run_task(const struct blocked *job, int64_t task, char *own)
     const int64_t column = range[2] * job->kernels->width;
     const int64_t columns =
         flex_least(range[3] * job->kernels->width, gemm->n) - column;
-    struct target target = {own, columns, row, column};
+    struct target target = {
+        .c = own, .ldc = columns, .row = row, .column = column};
     int64_t block = 0;
     int64_t k = job->first_k;
 
+    target.read_bytes =
+        (row_of(job, range[1]) - row) * gemm->n * (int64_t)job->kernels->size;
     if (gemm->c) {
         target.c =
             (char *)gemm->c + (row * gemm->ldc + column) * job->kernels->size;
@@ -377,6 +410,9 @@ static void plan_tasks(struct blocked *job, uint64_t l2_bytes)
 {
     const double panel_flops =
         2.0 * (double)job->height * job->kernels->width * (double)job->gemm->k;
+    /* Rows that follow each other are one run for the epilogue, which takes
+     * as long for each that it begins as for some 100 elements. */
+    const int is_whole = job->gemm->epilogue != NULL;
 
     job->task_a = flex_least(job->panels_a, 1 + (int64_t)(l2_bytes / 2) /
                                                     (job->panel_a_bytes + 1));
@@ -387,8 +423,10 @@ static void plan_tasks(struct blocked *job, uint64_t l2_bytes)
         double flops = panel_flops * (double)job->task_a * (double)job->task_b;
         if (tasks >= TASKS_WANTED || flops < 2.0 * TASK_FLOPS)
             break;
-        if (job->task_b * job->kernels->width > job->task_a * job->height &&
-            job->task_b > 1)
+        if (job->task_b > 1 &&
+            (job->task_a == 1 ||
+             (job->task_b * job->kernels->width > job->task_a * job->height &&
+              !(is_whole && job->task_b == job->panels_b))))
             job->task_b = flex_divide_up(job->task_b, 2);
         else if (job->task_a > 1)
             job->task_a = flex_divide_up(job->task_a, 2);
@@ -403,6 +441,10 @@ static void plan_tasks(struct blocked *job, uint64_t l2_bytes)
     job->task_b = flex_divide_up(job->panels_b,
                                  flex_divide_up(job->panels_b, job->task_b));
     job->tasks_b = flex_divide_up(job->panels_b, job->task_b);
+    /* B is fetched meanwhile if it is not in the L2 anyway. */
+    job->fetches_reads =
+        job->gemm->reads[0] && job->tasks_b == 1 &&
+        (uint64_t)(job->panels_b * job->panel_b_bytes) <= l2_bytes / 4;
 }
 
 /* Panels of A of equal height, or one less, so that no row is computed for

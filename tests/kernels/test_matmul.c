@@ -261,14 +261,17 @@ END_TEST
 struct copy {
     float *to;
     int64_t columns;
+    int parts; /* blocks that do not have whole rows, one after the other */
 };
 
 static void copy_block(void *context, void *block, int64_t first_row,
                        int64_t rows, int64_t first_column, int64_t columns,
                        int64_t ldc)
 {
-    const struct copy *copy = context;
+    struct copy *copy = context;
 
+    if (columns != copy->columns || ldc != columns)
+        __atomic_fetch_add(&copy->parts, 1, __ATOMIC_RELAXED);
     for (int64_t i = 0; i < rows; i++)
         memcpy(copy->to + (first_row + i) * copy->columns + first_column,
                (const float *)block + i * ldc, (size_t)columns * sizeof(float));
@@ -287,7 +290,8 @@ START_TEST(test_gemm_without_c)
         struct lab lab;
         struct lab_tensor a, b;
         float *wanted = malloc((size_t)(m * n) * sizeof(float));
-        struct copy copy = {malloc((size_t)(m * n) * sizeof(float)), n};
+        struct copy copy = {.to = malloc((size_t)(m * n) * sizeof(float)),
+                            .columns = n};
         struct flex_gemm gemm;
 
         ck_assert(wanted && copy.to);
@@ -315,6 +319,8 @@ START_TEST(test_gemm_without_c)
             ck_assert_int_eq(flex_gemm(lab.device, &gemm), HOB_ERR_ARGUMENT);
             gemm.epilogue = copy_block;
             gemm.epilogue_context = &copy;
+            gemm.reads[0] = wanted;
+            gemm.reads[1] = copy.to;
             memset(copy.to, 0xff, (size_t)(m * n) * sizeof(float));
             ck_assert_int_eq(flex_gemm(lab.device, &gemm), HOB_OK);
             ck_assert_mem_eq(copy.to, wanted, (size_t)(m * n) * sizeof(float));
@@ -327,6 +333,47 @@ START_TEST(test_gemm_without_c)
         free(wanted);
         free(copy.to);
     }
+}
+END_TEST
+
+/* Where rows are not long, blocks are such as an epilogue goes over at once. */
+START_TEST(test_gemm_hands_out_whole_rows)
+{
+    static const int64_t sizes[][3] = {
+        {784, 256, 64}, {784, 256, 2}, {256, 128, 64}, {700, 200, 900}};
+    const int64_t m = sizes[_i][0], n = sizes[_i][1], k = sizes[_i][2];
+    float *data = calloc((size_t)(m * k + k * n + 2 * m * n), sizeof(*data));
+
+    ck_assert_ptr_nonnull(data);
+    for (int isa = 0; lab_isas[isa]; isa++) {
+        struct lab lab;
+        struct copy copy = {.to = data + m * k + k * n, .columns = n};
+        struct flex_gemm gemm = {.struct_size = sizeof(gemm),
+                                 .dtype = HOB_DTYPE_F32,
+                                 .m = m,
+                                 .n = n,
+                                 .k = k,
+                                 .a = data,
+                                 .a_row = 1,
+                                 .a_column = m,
+                                 .b = data + m * k,
+                                 .b_row = n,
+                                 .b_column = 1,
+                                 .c = copy.to + m * n,
+                                 .ldc = n,
+                                 .alpha = 1,
+                                 .epilogue = copy_block,
+                                 .epilogue_context = &copy};
+
+        if (!lab_open(&lab, 3, lab_isas[isa]))
+            continue;
+        ck_assert_int_eq(flex_gemm(lab.device, &gemm), HOB_OK);
+        gemm.c = NULL;
+        ck_assert_int_eq(flex_gemm(lab.device, &gemm), HOB_OK);
+        ck_assert_int_eq(copy.parts, 0);
+        lab_close(&lab);
+    }
+    free(data);
 }
 END_TEST
 
@@ -581,6 +628,7 @@ int main(void)
     tcase_add_test(tc, test_linear_adds_bias);
     tcase_add_loop_test(tc, test_gemm_finishes_each_element_once, 0, 7);
     tcase_add_loop_test(tc, test_gemm_without_c, 0, 9);
+    tcase_add_loop_test(tc, test_gemm_hands_out_whole_rows, 0, 4);
     tcase_add_loop_test(tc, test_gemm_of_large_operands, 0,
                         (int)(sizeof(larges) / sizeof(larges[0])));
     tcase_add_loop_test(tc, test_gemm_does_not_depend_on_threads, 0, 4);

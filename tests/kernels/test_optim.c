@@ -216,6 +216,61 @@ START_TEST(test_adam_step_keeps_nothing_denormal)
 }
 END_TEST
 
+/* A gradient whose square is infinite leaves the parameter alone; one that is
+ * infinite or NaN makes it NaN. The neighbours are what they are without it,
+ * and an element is the same number in every place. */
+START_TEST(test_adam_step_of_extremes)
+{
+    static const double extremes[] = {3e38, -1e25, INFINITY, NAN};
+    const int64_t shape[1] = {37};
+
+    for (int isa = 0; lab_isas[isa]; isa++) {
+        struct lab lab;
+        struct lab_tensor in[4];
+        struct fake_call call;
+        double usual = 0;
+
+        if (!lab_open(&lab, 3, lab_isas[isa]))
+            continue;
+        fake_call_init(&call, &lab.host, "adam_step");
+        for (int i = 0; i < 4; i++) {
+            lab_tensor_init(&lab, &in[i], HOB_DTYPE_F32, 1, shape,
+                            LAB_CONTIGUOUS, 0, 0);
+            for (int64_t k = 0; k < shape[0]; k++)
+                lab_set_at(&in[i].view, k, i ? 0.7 : 1);
+            fake_call_view(&call, &in[i].view);
+        }
+        for (int k = 0; k < 4; k++)
+            lab_set_at(&in[1].view, 9 * k, extremes[k]);
+        fake_call_value(&call, hob_i64(3));
+        fake_call_value(&call, hob_f64(0.1));
+        fake_call_value(&call, hob_f64(0.9));
+        fake_call_value(&call, hob_f64(0.999));
+        fake_call_value(&call, hob_f64(1e-8));
+        fake_call_value(&call, hob_f64(0));
+        for (int i = 0; i < 3; i++)
+            fake_call_result(&call, HOB_DTYPE_F32, 1, shape);
+        ck_assert_int_eq(lab_run(&lab, &call, &flex_optim_entries), HOB_OK);
+        usual = lab_get_at(&call.results[0].view, 1);
+        ck_assert(fabs(usual - 1) > 0.01);
+        for (int64_t k = 0; k < shape[0]; k++) {
+            const double got = lab_get_at(&call.results[0].view, k);
+
+            if (k % 9)
+                ck_assert(got == usual);
+            else if (k < 18)
+                ck_assert(got == 1);
+            else if (k < 36)
+                ck_assert(isnan(got));
+        }
+        fake_call_release(&call);
+        for (int i = 0; i < 4; i++)
+            lab_tensor_release(&in[i]);
+        lab_close(&lab);
+    }
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("optim");
@@ -225,6 +280,7 @@ int main(void)
     tcase_add_loop_test(tc, test_sgd_step_equals_f64, 0, 6);
     tcase_add_loop_test(tc, test_adam_step_equals_f64, 0, 6);
     tcase_add_test(tc, test_adam_step_keeps_nothing_denormal);
+    tcase_add_test(tc, test_adam_step_of_extremes);
     suite_add_tcase(suite, tc);
     return hob_check_main(suite);
 }

@@ -279,11 +279,13 @@ START_TEST(test_device_memory_of_other_versions)
     } larger = {.stats = HOB_MEMORY_STATS_INIT, .more = {1, 2}};
     struct hob_memory_stats shorter;
     const int64_t shape = 1000;
+    hob_tensor *zeros;
     hob_error error = HOB_ERROR_INIT;
 
     if (!on_device(FLEX))
         return;
-    (void)hob_zeros(f.scope, &shape, 1, f.device, HOB_DTYPE_F32);
+    zeros = hob_zeros(f.scope, &shape, 1, f.device, HOB_DTYPE_F32);
+    ck_assert_hob_ok(hob_eval(&zeros, 1, &error));
     larger.stats.struct_size = sizeof(larger);
     ck_assert_hob_ok(hob_device_memory(f.device, &larger.stats, &error));
     ck_assert_uint_eq(larger.stats.struct_size, sizeof(larger));

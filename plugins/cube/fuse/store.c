@@ -218,6 +218,7 @@ static void *run_thread(void *context)
 static void enqueue_locked(struct cube_fusion *fusion,
                            struct fuse_version *version)
 {
+    cube_background_watch();
     version->waiting = NULL;
     *fusion->last = version;
     fusion->last = &version->waiting;

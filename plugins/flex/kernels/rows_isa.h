@@ -34,6 +34,8 @@ enum term { TERM_PLAIN, TERM_PRODUCT, TERM_MOMENT };
 #define SQRT(x) __builtin_sqrt(x)
 #include "rows_tmpl.h"
 
+#include "rows_adam.h"
+
 #define TYPE_ENTRY(t)                                                          \
     {                                                                          \
         .softmax = t##_softmax, .log_softmax = t##_log_softmax,                \
@@ -43,7 +45,7 @@ enum term { TERM_PLAIN, TERM_PRODUCT, TERM_MOMENT };
         .cross_entropy_backward = t##_cross_entropy_backward,                  \
         .layer_norm = t##_layer_norm, .rms_norm = t##_rms_norm,                \
         .moments = t##_moments, .norm_backward = t##_norm_backward,            \
-        .affine = t##_affine, .adam = t##_adam, .sgd = t##_sgd,                \
+        .affine = t##_affine, .adam = t##_best_adam, .sgd = t##_sgd,                \
         .add_scaled = t##_add_scaled, .add = t##_add, .max = t##_max,          \
         .dot = t##_dot,                                                        \
     }

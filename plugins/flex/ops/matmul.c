@@ -10,6 +10,7 @@
 #include "gemm.h"
 
 #include <inttypes.h>
+#include <string.h>
 
 struct batch {
     struct flex_device *device;
@@ -252,6 +253,7 @@ hob_status flex_product(struct flex_device *device, const struct hob_view *lhs,
     batch.gemm.relu = hooks->relu;
     batch.gemm.epilogue = hooks->epilogue;
     batch.gemm.epilogue_context = hooks->epilogue_context;
+    memcpy(batch.gemm.reads, hooks->reads, sizeof(batch.gemm.reads));
     return flex_gemm(device, &batch.gemm);
 }
 

@@ -244,6 +244,9 @@ hob_status flex_run_update(void *instance, const struct hob_fused_update *run)
     for (int i = 0; i < 3; i++)
         update.out[i] = run->outs[i]->data;
     product.data = NULL;
+    hooks.reads[0] = update.param;
+    hooks.reads[1] = update.m;
+    hooks.reads[2] = update.v;
     return flex_product(device, run->lhs, run->rhs, NULL, &product, &hooks);
 }
 

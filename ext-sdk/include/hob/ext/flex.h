@@ -21,6 +21,8 @@ HOB_BEGIN_DECLS
 #define FLEX_COMPUTE_NAME "flex.compute"
 enum { FLEX_COMPUTE_VERSION = 1 };
 
+enum { FLEX_EPILOGUE_READS = 4 };
+
 /*
  * A block of c is final and still in cache. BLOCK points at its first
  * element, which is (FIRST_ROW, FIRST_COLUMN) of c; its ROWS rows lie LDC
@@ -40,6 +42,9 @@ typedef void (*flex_epilogue_fn)(void *context, void *block, int64_t first_row,
  *
  * Where there is an epilogue and beta is 0, c may be NULL: nobody wants it, and
  * each block lies in memory of the product's own until its epilogue returns.
+ * What the epilogue reads besides may be named in reads, up to a NULL: arrays
+ * of m x n elements, row-major without gaps, of which the product fetches what
+ * a block will need while it is made. Nothing else follows from it.
  */
 struct flex_gemm {
     uint32_t struct_size;
@@ -58,6 +63,7 @@ struct flex_gemm {
     uint32_t reserved;
     flex_epilogue_fn epilogue; /* NULL: none */
     void *epilogue_context;    /* borrowed for the call */
+    const void *reads[FLEX_EPILOGUE_READS];
 };
 
 struct flex_compute {
