@@ -108,17 +108,16 @@ static struct maker put_value(hob_runtime *runtime, struct maker maker,
 /* First the op and the device, which is found with the tensors. */
 enum { ARGS_AT = 2 };
 
-static inline int make_key(struct hob_call *call, const hob_value *args,
-                           uint32_t count, struct hob__known_key *key)
+static inline int make_key(hob_runtime *runtime, const struct hob__op *op,
+                           const hob_value *args, uint32_t count,
+                           struct hob__known_call *out)
 {
-    hob_runtime *runtime = call->core->runtime;
     /* There is always room for single tensors. */
-    struct maker maker = {.key.at = key->words + ARGS_AT,
+    struct maker maker = {.key.at = out->words + ARGS_AT,
                           .key.end =
-                              key->words + HOB__KNOWN_WORDS - MOST_ARGUMENTS};
+                              out->words + HOB__KNOWN_WORDS - MOST_ARGUMENTS};
 
-    if (!call->core->op->is_knowable || count > MOST_ARGUMENTS ||
-        !runtime->known.slots)
+    if (!op->is_knowable || count > MOST_ARGUMENTS || !runtime->known.slots)
         return 0;
     for (uint32_t i = 0; i < count; i++) {
         if (args[i].tag == HOB_TAG_TENSOR) {
@@ -135,14 +134,14 @@ static inline int make_key(struct hob_call *call, const hob_value *args,
     }
     if (!maker.device)
         return 0;
-    call->device = maker.device;
-    call->core->device_param = maker.device_param;
-    call->core->levels = maker.levels;
-    key->words[0] = call->op | (uint64_t)count << 32;
-    key->words[1] = (uint64_t)(uintptr_t)maker.device;
-    key->hash = hob__known_mix(maker.key.hash, key->words[0] ^ key->words[1]);
-    key->count = (uint32_t)(maker.key.at - key->words);
-    key->last_use = maker.last_use;
+    out->words[0] = op->id | (uint64_t)count << 32;
+    out->words[1] = (uint64_t)(uintptr_t)maker.device;
+    out->hash = hob__known_mix(maker.key.hash, out->words[0] ^ out->words[1]);
+    out->count = (uint32_t)(maker.key.at - out->words);
+    out->device = maker.device;
+    out->device_param = maker.device_param;
+    out->levels = maker.levels;
+    out->last_use = maker.last_use;
     return 1;
 }
 
@@ -156,20 +155,19 @@ enum { SERVED_BITS = 2, NUMBER_AT = 3 };
  * form, bytes. Behind each begin there is room for any. */
 enum { RESULT_WORDS = 3, RESULT_ROOM = RESULT_WORDS + HOB_MAX_RANK };
 
-/* Take over what is kept from AT on; 0 if it makes no sense, because it is
- * being written. */
+/* Take over what is kept from AT on, of COUNT results; 0 if it makes no sense,
+ * because it is being written. */
 static inline int take(hob__known_reader at, hob__known_reader end,
-                       struct hob_call *call, struct hob__known_key *key)
+                       uint32_t count, struct hob__results *results,
+                       struct hob__known_call *out)
 {
-    struct hob_meta *meta = (struct hob_meta *)(uintptr_t)call->metas;
-    struct hob__expected *expected = call->core->expected;
-    const struct hob__expected *last = expected + call->ret_count;
-    uint64_t first = hob__known_read(&at);
+    const uint64_t first = hob__known_read(&at);
 
-    call->core->served = first & ((1 << SERVED_BITS) - 1);
-    key->is_bound = first >> SERVED_BITS & 1;
-    call->core->kind = first >> NUMBER_AT;
-    for (; expected < last; expected++, meta++) {
+    out->served = first & ((1 << SERVED_BITS) - 1);
+    out->is_bound = first >> SERVED_BITS & 1;
+    out->kind = first >> NUMBER_AT;
+    for (uint32_t i = 0; i < count; i++) {
+        struct hob_meta *meta = &results->metas[i];
         uint64_t head;
 
         if (at + RESULT_ROOM > end)
@@ -178,29 +176,29 @@ static inline int take(hob__known_reader at, hob__known_reader end,
         memcpy(meta, &head, sizeof(head));
         if (meta->rank > HOB_MAX_RANK)
             return 0;
-        expected->form = hob__known_read(&at);
-        expected->bytes = hob__known_read(&at);
+        results->expected[i].form = hob__known_read(&at);
+        results->expected[i].bytes = hob__known_read(&at);
         for (uint32_t k = 0; k < meta->rank; k++)
             meta->shape[k] = (int64_t)hob__known_read(&at);
     }
     return 1;
 }
 
-static inline int find(struct hob_call *call, struct hob__known_key *key)
+static inline int find(const struct hob__known *known, uint32_t ret_count,
+                       struct hob__results *results,
+                       struct hob__known_call *out)
 {
-    const struct hob__known *known = &call->core->runtime->known;
-    const uint64_t *end = key->words + key->count;
-
     for (uint32_t i = 0; i < 2; i++) {
         const struct hob__known_slot *slot =
-            hob__known_place(known, key->hash, i);
+            hob__known_place(known, out->hash, i);
         hob__known_reader at;
         uint64_t version;
 
-        if (hob__known_begins(slot, key->words, end, &at, &version) &&
-            take(at, slot->words + HOB__KNOWN_WORDS, call, key) &&
+        if (hob__known_begins(slot, out->words, out->words + out->count, &at,
+                              &version) &&
+            take(at, slot->words + HOB__KNOWN_WORDS, ret_count, results, out) &&
             hob__known_is_still(slot, version)) {
-            key->place = i;
+            out->place = i;
             return 1;
         }
     }
@@ -235,10 +233,10 @@ static int is_as_given(const struct hob_call *call, const hob_value *args,
 /* Put what is kept of CALL behind its key. Returns how many words there are
  * then; 0 if there is no room. */
 static uint32_t put_results(const struct hob_call *call, int is_bound,
-                            struct hob__known_key *key)
+                            struct hob__known_call *known)
 {
-    struct hob__known_maker maker = {.at = key->words + key->count,
-                                     .end = key->words + HOB__KNOWN_WORDS};
+    struct hob__known_maker maker = {.at = known->words + known->count,
+                                     .end = known->words + HOB__KNOWN_WORDS};
 
     if (!hob__known_has_room(&maker, 1))
         return 0;
@@ -260,45 +258,47 @@ static uint32_t put_results(const struct hob_call *call, int is_bound,
         for (uint32_t k = 0; k < meta->rank; k++)
             hob__known_put(&maker, (uint64_t)meta->shape[k]);
     }
-    return (uint32_t)(maker.at - key->words);
+    return (uint32_t)(maker.at - known->words);
 }
 
 void hob__known_keep(struct hob_call *call, const hob_value *args,
-                     uint32_t arg_count, struct hob__known_key *key)
+                     uint32_t arg_count, struct hob__known_call *known)
 {
-    struct hob__known *known = &call->core->runtime->known;
+    struct hob__known *table = &call->core->runtime->known;
     struct hob__known_slot *slot;
     uint32_t count;
 
-    if (!key->count)
+    if (!known->count)
         return;
     if (call->core->kind) {
-        slot = hob__known_place(known, key->hash, key->place);
+        slot = hob__known_place(table, known->hash, known->place);
     } else {
-        slot = hob__known_choose(known, key->hash, call->core->index);
-        call->core->kind = hob__known_number(known);
+        slot = hob__known_choose(table, known->hash, call->core->index);
+        call->core->kind = hob__known_number(table);
         for (uint32_t i = 0; i < call->ret_count; i++)
-            call->core->expected[i].form = hob__form_of(known, &call->metas[i]);
+            call->core->expected[i].form = hob__form_of(table, &call->metas[i]);
     }
-    count = put_results(call, is_as_given(call, args, arg_count), key);
+    count = put_results(call, is_as_given(call, args, arg_count), known);
     if (count)
-        hob__known_write(slot, key->words, count);
+        hob__known_write(slot, known->words, count);
 }
 
 /* ---- the way in ---- */
 
-int hob__known_find(struct hob_call *call, const hob_value *args,
-                    uint32_t arg_count, struct hob__known_key *out_key)
+int hob__known_find(hob_runtime *runtime, const struct hob__op *op,
+                    const hob_value *args, uint32_t arg_count,
+                    struct hob__results *results, struct hob__known_call *out)
 {
-    if (make_key(call, args, arg_count, out_key)) {
-        if (find(call, out_key))
-            return 1;
-    } else {
-        out_key->count = 0;
-    }
-    call->device = NULL;
-    call->core->device_param = 0;
-    call->core->served = HOB__SERVED_UNASKED;
-    call->core->kind = 0;
+    if (!make_key(runtime, op, args, arg_count, out))
+        out->count = 0;
+    else if (find(&runtime->known, op->signature.result_count, results, out))
+        return 1;
+    out->device = NULL;
+    out->kind = 0;
+    out->levels = 0;
+    out->last_use = 0;
+    out->is_bound = 0;
+    out->served = HOB__SERVED_UNASKED;
+    out->device_param = 0;
     return 0;
 }

@@ -13,6 +13,7 @@
 #ifndef HOB__KNOWN_H
 #define HOB__KNOWN_H
 
+#include "boundary.h"
 #include "known_table.h"
 
 #include <hob/ext/plugin.h>
@@ -24,27 +25,36 @@ enum hob__served {
     HOB__SERVED_NOT
 };
 
-struct hob__known_key {
+/* What is known of a call. The fields up to DEVICE_PARAM are 0 if nothing is.
+ */
+struct hob__known_call {
+    hob_device *device; /* that it is on */
+    uint64_t kind;      /* see struct hob_call_origin */
+    uint32_t levels;    /* of all tensors: see struct hob_call_state */
+    uint32_t last_use;  /* not 0: some argument is moved */
+    uint8_t is_bound;   /* arguments as they were given are the bound ones */
+    uint8_t served;     /* enum hob__served */
+    uint8_t device_param;
+    uint32_t place; /* its slot */
+    /* The key */
+    uint32_t count; /* of words; 0: no such call is kept */
     uint64_t hash;
-    uint32_t count;    /* of words; 0: no such call is kept */
-    uint32_t place;    /* of one that is known */
-    uint32_t last_use; /* not 0: some argument is moved */
-    uint32_t is_bound; /* of one that is known: binding changes nothing */
     uint64_t words[HOB__KNOWN_WORDS];
 };
 
 /*
- * Whether CALL with ARGS, which are not bound, is like one that is known. Then
- * they are in order, and its device, the metadata and sizes of its results and
- * the rest of its state are set. Else nothing has happened. *OUT_KEY is for
- * hob__known_keep().
+ * Whether a call of OP with ARGS, which are not bound, is like one that is
+ * known. Then they are in order, the metadata and sizes of the results are in
+ * RESULTS, and what else is known in *OUT_CALL. It is for hob__known_keep().
  */
-int hob__known_find(struct hob_call *call, const hob_value *args,
-                    uint32_t arg_count, struct hob__known_key *out_key);
+int hob__known_find(hob_runtime *runtime, const struct hob__op *op,
+                    const hob_value *args, uint32_t arg_count,
+                    struct hob__results *results,
+                    struct hob__known_call *out_call);
 
-/* CALL, whose key is KEY, is in order, and its results are inferred: it was
- * given ARGS. */
+/* CALL, of which KNOWN was found, is in order, and its results are inferred: it
+ * was given ARGS. */
 void hob__known_keep(struct hob_call *call, const hob_value *args,
-                     uint32_t arg_count, struct hob__known_key *key);
+                     uint32_t arg_count, struct hob__known_call *known);
 
 #endif

@@ -266,6 +266,23 @@ START_TEST(test_known_calls_hide_no_failure)
 }
 END_TEST
 
+/* Scalars take the dtype of their tensor each time. */
+START_TEST(test_known_calls_bind_what_they_are_given)
+{
+    hob_tensor *x = hob_add_scalar(
+        scope, make(scope, flex, HOB_DTYPE_F32, 2, 3), hob_f64(1.5));
+    double data[6];
+
+    for (int i = 0; i < 4; i++) {
+        hob_tensor *y = hob_mul_scalar(scope, x, hob_i64(3));
+
+        ck_assert_hob_ok(hob_read_f64(y, data, 6, &error));
+        for (int k = 0; k < 6; k++)
+            ck_assert_double_eq(data[k], 4.5);
+    }
+}
+END_TEST
+
 /* Far more calls than there is room for. */
 static void *call_many(void *context)
 {
@@ -316,6 +333,7 @@ int main(void)
     tcase_add_test(tc, test_known_forms_are_never_given_again);
     tcase_add_test(tc, test_known_forms_are_not_given_by_another_runtime);
     tcase_add_test(tc, test_known_calls_of_long_lists);
+    tcase_add_test(tc, test_known_calls_bind_what_they_are_given);
     tcase_add_test(tc, test_known_calls_of_several_threads);
     suite_add_tcase(suite, tc);
     return hob_check_main(suite);
