@@ -272,4 +272,5 @@ const struct hob_fused_compute flex_fused_compute = {
     .body_cost = fused_body_cost,
     .apart_cost = fused_apart_cost,
     .run_update = flex_run_update,
+    .product_passes = 1,
 };

@@ -156,7 +156,9 @@ struct hob_fused_product {
     uint32_t input;
     uint32_t reserved;
     const struct hob_view *args[3]; /* the op's tensors; NULL: absent */
-    const struct hob_view *out;     /* the product, as it is to lie */
+    /* The product, as it is to lie. Without memory where product_passes says
+     * so: nor has INPUT then, and outputs may lie over other inputs. */
+    const struct hob_view *out;
 };
 
 /*
@@ -256,6 +258,9 @@ struct hob_fused_compute {
      * otherwise only with nothing done. NULL: always HOB_ERR_UNSUPPORTED. */
     hob_status (*run_update)(void *instance,
                              const struct hob_fused_update *update);
+    /* Nonzero: run_product needs no memory for the product. */
+    uint32_t product_passes;
+    uint32_t reserved;
 };
 
 /* Step INDEX of PROGRAM, whose steps may be larger than this header says. */
