@@ -53,7 +53,7 @@ static void put(struct fused_case *c, uint32_t dtype, void *out)
 {
     static const double special[] = {0.0,      -0.0,      1.0,  -1.0, 2.0,
                                      INFINITY, -INFINITY, NAN,  1e30, -1e30,
-                                     1e-40,    0.5,       -2.5, 3.0};
+                                     1e-40,    0.5,       -2.5, 3.0,  3e38};
     const uint64_t bits = next(c);
     double x = (double)(int64_t)bits * 0x1p-61;
     float single;

@@ -439,6 +439,7 @@ static const struct transform {
     {2, 7, 2, 7},   {1, 12, 3, 12},   {3, 30, 1, 30}, {1, 49, 2, 49},
     {2, 64, 3, 64}, {1, 210, 2, 210}, {7, 5, 3, 11},  {3, 16, 1, 10},
     {2, 9, 2, 16},  {1, 26, 1, 26},   {0, 4, 2, 4},   {1, 1024, 1, 1024},
+    {3, 8, 2, 8},
 };
 
 enum { TRANSFORMS = sizeof(transforms) / sizeof(transforms[0]) };
@@ -575,14 +576,12 @@ END_TEST
  * and of others. */
 START_TEST(test_places_long_transforms)
 {
-    static const struct transform longest[] = {{1, 4096, 1, 4096},
-                                               {1, 2025, 1, 2025},
-                                               {3, 4200, 1, 4200},
-                                               {1, 2401, 2, 2401},
-                                               {1, 4100, 1, 4106}};
+    static const struct transform longest[] = {
+        {1, 4096, 1, 4096}, {1, 2025, 1, 2025}, {3, 4200, 1, 4200},
+        {1, 2401, 2, 2401}, {1, 100, 1, 8192},  {1, 4100, 1, 4106}};
 
     op_fixture_open(&f, 1);
-    for (int i = 0; i < 5 && f.device; i++)
+    for (int i = 0; i < 6 && f.device; i++)
         for (int k = 0; k < 2; k++)
             if (!test_device_is_slow() || (k == 1 && i % 2 == 0))
                 check_transform(&longest[i], dtypes[k], 0);
