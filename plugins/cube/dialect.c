@@ -239,6 +239,16 @@ static int32_t cluster_of(const struct cube_variant *variant)
     return 1;
 }
 
+/* Whether VARIANT has elements of f16 and TARGET rounds to them by itself. */
+static int rounds_f16(const struct cube_target *target,
+                      const struct cube_variant *variant)
+{
+    for (uint32_t i = 0; target->rounds_f16 && i < CUBE_MAX_BUFFERS; i++)
+        if (variant->dtypes[i] == HOB_DTYPE_F16)
+            return 1;
+    return 0;
+}
+
 static void add_needs(struct cube_text *text, const struct cube_target *target,
                       const struct cube_variant *variant)
 {
@@ -248,6 +258,7 @@ static void add_needs(struct cube_text *text, const struct cube_target *target,
         "#define CUBE_NEEDS_SUBGROUPS %d\n#define CUBE_WIDE %d\n"
         "#define CUBE_NEEDS_MATRICES %d\n#define CUBE_NEEDS_CLUSTERS %d\n"
         "#define CUBE_CUDA %d\n#define CUBE_KEEPS_NAN %d\n"
+        "#define CUBE_ROUNDS_F16 %d\n#define CUBE_KEEPS_DENORMALS %d\n"
         "#define CUBE_KEEPS_LOOPS %d\n"
         "#define GROUP_SIZE %u\n#define SUBGROUP_SIZE %u\n",
         needs_i64(variant), needs_f64(variant),
@@ -255,6 +266,7 @@ static void add_needs(struct cube_text *text, const struct cube_target *target,
         variant->is_wide != 0, (variant->program->flags & CUBE_MATRICES) != 0,
         cluster_of(variant) > 1,
         target->language == CUBE_CUDA, target->keeps_nan != 0,
+        rounds_f16(target, variant), target->keeps_denormals != 0,
         target->keeps_loops && (variant->program->flags & CUBE_TILES),
         variant->group_size, target->subgroup_size);
 }

@@ -166,7 +166,9 @@ struct cube_target {
     uint32_t subgroup_size;
     uint32_t param_bytes; /* more go through memory */
     uint32_t keeps_nan;   /* as in struct cube_limits, as are the next */
+    uint32_t rounds_f16;
     uint32_t keeps_loops;
+    uint32_t keeps_denormals;
 };
 
 /*

@@ -113,8 +113,9 @@ static int product_reads(const struct fu_program *p, uint32_t in)
     return 0;
 }
 
-/* The output that the product is to lie under, until it is finished; -1: there
- * is none of as large a dtype. */
+/* The output that the product is to lie under, until it is finished, or that
+ * takes its place if it has no memory; -1: there is none of as large a dtype.
+ */
 static int under_product(const struct fu_program *p)
 {
     const uint32_t in = p->product->reg;
@@ -134,7 +135,10 @@ int fu_program_allocate(const struct fu_window *window, uint32_t index,
 {
     const struct fu_layer *layer = window->layer;
     const int under = p->product ? under_product(p) : -1;
+    const int passes = FU_HAS(layer->fused, product_passes) != 0;
     uint32_t taken = 0;
+    char *product;   /* where it lies; NULL: nowhere */
+    int is_over = 0; /* what it would lie under is over an input */
 
     if (p->product && under < 0)
         return 1;
@@ -151,7 +155,7 @@ int fu_program_allocate(const struct fu_window *window, uint32_t index,
         struct hob_meta meta = {.dtype = value->dtype,
                                 .rank = value->rank,
                                 .scheme = value->scheme};
-        int over = p->stored[i]->is_row || (int)i == under
+        int over = p->stored[i]->is_row || ((int)i == under && !passes)
                        ? -1
                        : find_dead(window, index, p, i, taken);
 
@@ -167,18 +171,22 @@ int fu_program_allocate(const struct fu_window *window, uint32_t index,
             continue;
         taken |= UINT32_C(1) << over;
         p->in_place++;
+        is_over |= (int)i == under;
     }
+    product = under < 0 || is_over
+                  ? NULL
+                  : hob_tensor_view(p->outs[under].tensor)->data;
+    p->product_view.data = product;
     for (uint32_t i = 0; i < p->program.input_count; i++) {
         p->run_ins[i].data =
-            (char *)hob_tensor_view(p->ins[i].tensor ? p->ins[i].tensor
-                                                     : p->outs[under].tensor)
-                ->data +
-            p->ins[i].start * (int64_t)hob_dtype_size(p->inputs[i].dtype);
+            p->ins[i].tensor
+                ? (char *)hob_tensor_view(p->ins[i].tensor)->data +
+                      p->ins[i].start *
+                          (int64_t)hob_dtype_size(p->inputs[i].dtype)
+                : product;
         memcpy(p->run_ins[i].strides, p->ins[i].strides,
                sizeof(p->ins[i].strides));
     }
-    if (p->product)
-        p->product_view.data = hob_tensor_view(p->outs[under].tensor)->data;
     for (uint32_t i = 0; i < p->program.output_count; i++) {
         p->run_outs[i].data = hob_tensor_view(p->outs[i].tensor)->data;
         memcpy(p->run_outs[i].strides, p->outs[i].strides,

@@ -44,6 +44,27 @@ static void keep_alias_locked(struct fu_layer *layer, struct fu_input *input,
     *alias = NULL;
 }
 
+/* What is read of VALUE: of a reshape to the same shape, which backward rules
+ * make that serve all ranks, what it is of. So it parts no group, and is dropped
+ * with its handle. */
+static inline struct fu_value *behind(struct fu_value *value)
+{
+    const struct fu_node *node = value->node;
+
+    while (node->op == HOB_OP_RESHAPE && node->state == FU_NODE_PENDING &&
+           node->inputs[0].value) {
+        struct fu_value *of = node->inputs[0].value;
+
+        if (of->dtype != value->dtype || of->scheme != value->scheme ||
+            of->rank != value->rank ||
+            memcmp(of->shape, value->shape, of->rank * sizeof(int64_t)) != 0)
+            break;
+        value = of;
+        node = of->node;
+    }
+    return value;
+}
+
 /* Whether INPUT of a node, which is HANDLE, is there; else ALIAS is needed. The
  * node has it for itself where the handle IS_MOVED, or is not of the stack of
  * DEVICE: it will lead to nothing. */
@@ -58,7 +79,11 @@ static inline int find_input_locked(struct fu_layer *layer,
     input->value = NULL;
     if (word) {
         input->value = fu_value_of(word);
-        if (!fu_is_settled(word) || (input->value->tensor && !is_moved))
+        if (!fu_is_settled(word)) {
+            input->value = behind(input->value);
+            return 1;
+        }
+        if (input->value->tensor && !is_moved)
             return 1;
     }
     if (!alias || !*alias)

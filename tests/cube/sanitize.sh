@@ -18,12 +18,13 @@ fi
 
 # ---- programs, of what the functions below add ----
 
-steps=
-outputs=
+steps=''
+outputs=''
 
 begin()
 {
-    steps= outputs=
+    steps=''
+    outputs=''
 }
 
 # step RESULTS OP ARGUMENTS ATTRIBUTES: as in docs/EVAL.md; each result that has
@@ -222,7 +223,8 @@ END
 chmod +x "$work/one.sh"
 
 export work tests hob
-for tool in ${*:-memcheck racecheck}; do
+[ $# -gt 0 ] || set -- memcheck racecheck
+for tool in "$@"; do
     while read -r name; do
         case $name in
         "${HOB_TEST_ONLY-}"*) echo "$tool $name" ;;

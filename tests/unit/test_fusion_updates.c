@@ -178,6 +178,46 @@ START_TEST(test_fusion_updates_are_the_same_bits)
 }
 END_TEST
 
+/* SGD's steps are steps of a group that finishes the product, which has no
+ * memory either if they may write over the parameter: but not if that is what
+ * the product is of. */
+START_TEST(test_fusion_updates_by_sgd)
+{
+    const struct size *size = &sizes[_i % SIZES];
+    const int keeps = _i / SIZES == 1, is_own = _i / SIZES == 2;
+    const int64_t columns = is_own ? size->m : size->n;
+
+    for (hob_dtype dtype = HOB_DTYPE_F64; dtype <= HOB_DTYPE_F32; dtype++) {
+        hob_tensor *out[2];
+
+        for (int d = 0; d < 2; d++) {
+            hob_tensor *param =
+                numbers(scope, devices[d], dtype, size->m, columns, 3);
+            hob_tensor *x = hob_swap_dims(
+                scope, numbers(scope, devices[d], dtype, size->k, size->m, 1),
+                0, 1);
+            hob_tensor *g =
+                numbers(scope, devices[d], dtype, size->k, columns, 2);
+            hob_tensor *grad =
+                is_own ? hob_matmul(scope, param,
+                                    hob_swap_dims(scope, param, 0, 1))
+                       : hob_matmul(scope, x, g);
+
+            memset(&seen, 0, sizeof(seen));
+            out[d] = hob_sgd_step(scope, keeps ? param : hob_move(scope, param),
+                                  hob_move(scope, grad), 0.01, 0);
+            ck_assert_hob_ok(hob_eval(&out[d], 1, &error));
+        }
+        if (test_device_is_flex()) {
+            ck_assert_int_eq(seen.groups, 1);
+            ck_assert_uint_eq(seen.in_place, !keeps && !is_own);
+        }
+        expect_same(out[0], out[1]);
+    }
+    ck_assert_hob_ok(hob_scope_error(scope, &error));
+}
+END_TEST
+
 /* Somebody holds the gradient, or another op reads it. */
 START_TEST(test_fusion_updates_that_leave_the_gradient)
 {
@@ -368,6 +408,7 @@ int main(void)
     tcase_set_timeout(tc, 120);
     tcase_add_loop_test(tc, test_fusion_updates_are_the_same_bits, 0,
                         2 * SIZES);
+    tcase_add_loop_test(tc, test_fusion_updates_by_sgd, 0, 3 * SIZES);
     tcase_add_loop_test(tc, test_fusion_updates_that_leave_the_gradient, 0, 2);
     tcase_add_test(tc, test_fusion_updates_write_over_nothing_held);
     tcase_add_test(tc, test_fusion_updates_wait_for_the_step);

@@ -130,7 +130,7 @@ static uint32_t body_cost(void *instance, uint32_t op, uint32_t dtype,
     enum { LONGEST = 4096, SOFTMAX = 30, NORM = 5 };
 
     (void)instance;
-    if (dtype != HOB_DTYPE_F32 || row > LONGEST)
+    if (dtype != HOB_DTYPE_F32 || row > LONGEST || op == HOB_OP_GROUP_NORM)
         return HOB_FUSED_NEVER;
     return op == HOB_OP_LAYER_NORM || op == HOB_OP_RMS_NORM ? NORM : SOFTMAX;
 }
