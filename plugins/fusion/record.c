@@ -45,8 +45,8 @@ static void keep_alias_locked(struct fu_layer *layer, struct fu_input *input,
 }
 
 /* What is read of VALUE: of a reshape to the same shape, which backward rules
- * make that serve all ranks, what it is of. So it parts no group, and is dropped
- * with its handle. */
+ * make that serve all ranks, what it is of. So it parts no group, and is
+ * dropped with its handle. */
 static inline struct fu_value *behind(struct fu_value *value)
 {
     const struct fu_node *node = value->node;
@@ -65,6 +65,17 @@ static inline struct fu_value *behind(struct fu_value *value)
     return value;
 }
 
+/* Let INPUT be what WORD leads to. Whether that is there: a handle that does
+ * not wait may have none. */
+static inline int read_word_locked(struct fu_input *input, void *word)
+{
+    struct fu_value *value = fu_value_of(word);
+
+    input->tensor = NULL;
+    input->value = fu_is_settled(word) ? value : behind(value);
+    return !fu_is_settled(word) || value->tensor;
+}
+
 /* Whether INPUT of a node, which is HANDLE, is there; else ALIAS is needed. The
  * node has it for itself where the handle IS_MOVED, or is not of the stack of
  * DEVICE: it will lead to nothing. */
@@ -77,15 +88,9 @@ static inline int find_input_locked(struct fu_layer *layer,
 
     input->tensor = NULL;
     input->value = NULL;
-    if (word) {
-        input->value = fu_value_of(word);
-        if (!fu_is_settled(word)) {
-            input->value = behind(input->value);
-            return 1;
-        }
-        if (input->value->tensor && !is_moved)
-            return 1;
-    }
+    if (word && read_word_locked(input, word) &&
+        (!fu_is_settled(word) || !is_moved))
+        return 1;
     if (!alias || !*alias)
         return 0;
     if (is_moved || layer->host->tensor_device(handle) != device) {
@@ -340,14 +345,10 @@ static hob_status record(struct fu_layer *layer, struct hob_call *call,
  * another thread has filled just now may have had its word read before. */
 static inline int take_words_locked(struct fu_node *node, void *const *words)
 {
-    for (uint32_t i = 0; i < node->input_count; i++) {
-        struct fu_value *value = fu_value_of(words[i]);
-
-        if (fu_is_settled(words[i]) ? !value->tensor : !value->handles)
+    for (uint32_t i = 0; i < node->input_count; i++)
+        if ((!fu_is_settled(words[i]) && !fu_value_of(words[i])->handles) ||
+            !read_word_locked(&node->inputs[i], words[i]))
             return 0;
-        node->inputs[i].value = value;
-        node->inputs[i].tensor = NULL;
-    }
     return 1;
 }
 

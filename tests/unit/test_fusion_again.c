@@ -8,6 +8,7 @@
 #include "runtime.h"
 #include "test_device.h"
 
+#include <hob/fusion.h>
 #include <hob/hob.h>
 
 #include <string.h>
@@ -190,6 +191,34 @@ START_TEST(test_again_is_not_asked_of_what_is_tracked)
 }
 END_TEST
 
+/* What a call reads is found as it was the first time: a reshape to the same
+ * shape parts nothing. */
+START_TEST(test_again_reads_what_the_first_call_reads)
+{
+    static const int64_t shape[] = {2, 3};
+    hob_tensor *x = make(scope, lazy, 1);
+    struct hob_fusion_stats before = HOB_FUSION_STATS_INIT, after = before;
+    hob_error error = HOB_ERROR_INIT;
+    uint64_t first = 0;
+    double data[COUNT];
+
+    for (int i = 0; i < ROUNDS; i++) {
+        hob_scope *in = hob_scope_child(scope);
+        hob_tensor *same = hob_reshape(in, hob_add(in, x, x), shape, 2);
+        hob_tensor *y = hob_neg(in, same);
+
+        ck_assert_hob_ok(hob_fusion_report(lazy, &before, &error));
+        ck_assert_hob_ok(hob_read_f64(y, data, COUNT, &error));
+        ck_assert_hob_ok(hob_fusion_report(lazy, &after, &error));
+        ck_assert_double_eq(data[1], -4);
+        first = i ? first : after.written_bytes - before.written_bytes;
+        ck_assert_uint_eq(after.written_bytes - before.written_bytes, first);
+        hob_scope_close(in);
+    }
+    ck_assert_int_eq(taken, 2 * (ROUNDS - 1));
+}
+END_TEST
+
 /* ---- what is not ---- */
 
 START_TEST(test_again_views_are_made_at_once)
@@ -294,6 +323,7 @@ int main(void)
                         sizeof(calls) / sizeof(calls[0]));
     tcase_add_loop_test(tc, test_again_below_a_layer_that_is_idle, 0, 2);
     tcase_add_test(tc, test_again_is_not_asked_of_what_is_tracked);
+    tcase_add_test(tc, test_again_reads_what_the_first_call_reads);
     tcase_add_test(tc, test_again_views_are_made_at_once);
     tcase_add_test(tc, test_again_numbers_are_drawn_each_time);
     tcase_add_test(tc, test_again_moves_are_seen_each_time);
