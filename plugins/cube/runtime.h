@@ -39,6 +39,8 @@ struct cube_limits {
     uint32_t has_f16;          /* arithmetic; storage there is always */
     uint32_t matrices;         /* dtypes, HOB_DTYPE_BIT, of which subgroups
                                   multiply matrices, CUBE_MATRICES */
+    uint32_t cluster;          /* most workgroups that read each other's
+                                  shared arrays, CUBE_CLUSTERS; 0: none do */
     uint32_t keeps_nan;        /* compilers do not assume that no f32 is NaN */
     uint32_t keeps_denormals;  /* of f32, in every operation */
     uint32_t rounds_f16;   /* 0 or 1: it rounds f32 to f16 by itself, to nearest

@@ -191,6 +191,7 @@ static void recorder_begin(uint32_t language)
     limits->subgroup_size = language == CUBE_CUDA ? 32 : 8;
     limits->param_bytes = language == CUBE_CUDA ? 4096 : 128;
     limits->has_f64 = limits->has_i64 = limits->has_f16 = 1;
+    limits->cluster = language == CUBE_CUDA ? 8 : 0;
     recorder.texts = calloc(TEXTS_MOST, sizeof(*recorder.texts));
     ck_assert_ptr_nonnull(recorder.texts);
     /* Nothing comes from a disk. */
