@@ -88,7 +88,7 @@ static inline hob_status take_known(struct hob_call *call,
     if (call->core->served == HOB__SERVED_UNASKED &&
         atomic_load_explicit(&call->device->at[0]->routes[call->op],
                              memory_order_relaxed))
-        hob__known_keep(call, args, arg_count, known);
+        hob__known_keep(call, known);
     if (status || known->last_use)
         hob__settle_moves(call);
     return status ? status : check_here(call);
@@ -121,7 +121,7 @@ static hob_status look_into(struct hob_call *call, const hob_value *args,
     if (!status)
         status = hob__infer(call, results);
     if (!status)
-        hob__known_keep(call, args, arg_count, known);
+        hob__known_keep(call, known);
     return status;
 }
 
@@ -256,6 +256,8 @@ hob_status hob__call(hob_scope *scope, uint32_t id, const hob_value *args,
     state.runtime = scope->runtime;
     state.error = &error;
     state.cause = NULL;
+    state.given = args;
+    state.given_count = arg_count;
     state.moved = 0;
     state.may_reuse = 0;
     state.quantized = 0;

@@ -218,18 +218,6 @@ static enum hob__served ask_base(const struct hob_call *call)
                                                  : HOB__SERVED_NOT;
 }
 
-/* Whether the arguments of CALL are bound as they were given. */
-static int is_as_given(const struct hob_call *call, const hob_value *args,
-                       uint32_t count)
-{
-    for (uint32_t i = 0; i < count; i++)
-        if (call->args[i].tag != args[i].tag ||
-            call->args[i].count != args[i].count ||
-            call->args[i].u.u64 != args[i].u.u64)
-            return 0;
-    return count == call->arg_count;
-}
-
 /* Put what is kept of CALL behind its key. Returns how many words there are
  * then; 0 if there is no room. */
 static uint32_t put_results(const struct hob_call *call, int is_bound,
@@ -261,8 +249,7 @@ static uint32_t put_results(const struct hob_call *call, int is_bound,
     return (uint32_t)(maker.at - known->words);
 }
 
-void hob__known_keep(struct hob_call *call, const hob_value *args,
-                     uint32_t arg_count, struct hob__known_call *known)
+void hob__known_keep(struct hob_call *call, struct hob__known_call *known)
 {
     struct hob__known *table = &call->core->runtime->known;
     struct hob__known_slot *slot;
@@ -278,7 +265,7 @@ void hob__known_keep(struct hob_call *call, const hob_value *args,
         for (uint32_t i = 0; i < call->ret_count; i++)
             call->core->expected[i].form = hob__form_of(table, &call->metas[i]);
     }
-    count = put_results(call, is_as_given(call, args, arg_count), known);
+    count = put_results(call, hob__is_as_given(call), known);
     if (count)
         hob__known_write(slot, known->words, count);
 }

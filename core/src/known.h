@@ -52,9 +52,7 @@ int hob__known_find(hob_runtime *runtime, const struct hob__op *op,
                     struct hob__results *results,
                     struct hob__known_call *out_call);
 
-/* CALL, of which KNOWN was found, is in order, and its results are inferred: it
- * was given ARGS. */
-void hob__known_keep(struct hob_call *call, const hob_value *args,
-                     uint32_t arg_count, struct hob__known_call *known);
+/* CALL, of which KNOWN was found, is in order, and its results are inferred. */
+void hob__known_keep(struct hob_call *call, struct hob__known_call *known);
 
 #endif

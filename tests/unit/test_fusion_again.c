@@ -32,6 +32,19 @@ static int32_t count_again(void *layer, const struct hob_again *call,
     return done;
 }
 
+/* The number of the latest call that the layer was asked for. */
+static uint64_t kind;
+
+static int32_t note_kind(void *layer, struct hob_call *call,
+                         const struct hob_op_impl *impl, hob_status *out_status)
+{
+    struct hob_call_origin origin;
+
+    hob__call_origin(call, &origin);
+    kind = origin.kind;
+    return real.call(layer, call, impl, out_status);
+}
+
 static hob_device *device_open(const char *spec)
 {
     hob_error error = HOB_ERROR_INIT;
@@ -54,6 +67,7 @@ static void setup(void)
     real = *lazy->decorator;
     counting = real;
     counting.again = count_again;
+    counting.call = note_kind;
     /* Room in the list of the scope, which other calls make. */
     for (int i = 0; i < 40; i++)
         (void)hob_zeros(scope, NULL, 0, plain, HOB_DTYPE_F32);
@@ -219,6 +233,25 @@ START_TEST(test_again_reads_what_the_first_call_reads)
 }
 END_TEST
 
+/* A layer that leaves the arguments as they are leaves the call its number. */
+START_TEST(test_again_numbers_reach_lower_layers)
+{
+    hob_tensor *x = make(scope, tracked, 1);
+    uint64_t last = 0;
+
+    x = hob_require_grad(scope, x);
+    for (int i = 0; i < ROUNDS; i++) {
+        (void)hob_add(scope, x, x);
+        ck_assert_uint_ne(kind, 0);
+        ck_assert(!i || kind == last);
+        last = kind;
+    }
+    (void)hob_mul(scope, x, x);
+    ck_assert_uint_ne(kind, 0);
+    ck_assert_uint_ne(kind, last);
+}
+END_TEST
+
 /* ---- what is not ---- */
 
 START_TEST(test_again_views_are_made_at_once)
@@ -324,6 +357,7 @@ int main(void)
     tcase_add_loop_test(tc, test_again_below_a_layer_that_is_idle, 0, 2);
     tcase_add_test(tc, test_again_is_not_asked_of_what_is_tracked);
     tcase_add_test(tc, test_again_reads_what_the_first_call_reads);
+    tcase_add_test(tc, test_again_numbers_reach_lower_layers);
     tcase_add_test(tc, test_again_views_are_made_at_once);
     tcase_add_test(tc, test_again_numbers_are_drawn_each_time);
     tcase_add_test(tc, test_again_moves_are_seen_each_time);
