@@ -239,18 +239,18 @@ static hob_status fused_run_kernel(void *instance, void *opened,
 static uint32_t fused_body_cost(void *instance, uint32_t op, uint32_t dtype,
                                 int64_t row)
 {
-    enum { SHORT = 16 };
-    int64_t most = FUSED_ARENA / 8;
+    enum { SHORT = 16, VALUES = 8 };
+    uint64_t most = FUSED_ARENA;
 
-    (void)instance;
     if (row <= SHORT)
         return 0;
     /* Blocks are whole rows, with some values and, of halves, what they are
-     * converted from; numbers of channels need no room. */
+     * converted from. Groups of channels are long. */
     if (op == HOB_OP_GROUP_NORM)
-        most = FUSED_ARENA / 4;
-    return row * (dtype == HOB_DTYPE_F32 ? 4 : 8) <= most ? HOB_FUSED_WHOLE
-                                                          : HOB_FUSED_NEVER;
+        most = fused_most_arena(instance);
+    return (uint64_t)row * (dtype == HOB_DTYPE_F32 ? 4 : 8) <= most / VALUES
+               ? HOB_FUSED_WHOLE
+               : HOB_FUSED_NEVER;
 }
 
 /* Blocks of columns are as good as those of rows, and threads share both. */

@@ -50,7 +50,8 @@ enum {
     FUSED_LINKS = 512, /* of all chains */
     FUSED_NO_VALUE = 0xffff,
     FUSED_NO_PASS = 0xff,
-    /* Bytes of a thread's arena; of them those that blocks are cut for. */
+    /* Bytes of a thread's arena, if no row needs more; of them those that
+     * blocks are cut for. */
     FUSED_ARENA = 1 << 17,
     FUSED_NEAR = 20 << 10,
     FUSED_BLOCK_LEAST = 64,
@@ -327,6 +328,7 @@ struct fused_job {
     int64_t part; /* elements that inputs that skip are brought together for */
     uint32_t slot_bytes; /* of an element in all slots, inputs' too */
     int64_t kept_pitch;  /* elements from one kept value to the next */
+    uint64_t arena;      /* bytes of a thread's */
     uint64_t kept_at;    /* in the arena; beyond it: scratch of its own */
     uint64_t rows_at;    /* in the arena */
     uint64_t kept_bytes; /* of scratch */
@@ -338,6 +340,13 @@ struct fused_job {
     uint8_t way;   /* enum fused_way */
     uint8_t skips; /* an input does */
 };
+
+/* Bytes that a thread's arena has at most. */
+static inline uint64_t fused_most_arena(const struct flex_device *device)
+{
+    return device->l2_bytes / 2 > FUSED_ARENA ? device->l2_bytes / 2
+                                              : FUSED_ARENA;
+}
 
 /* The order of RUN. */
 void fused_order_init(struct fused_order *order,
@@ -368,7 +377,8 @@ struct fused_thread {
     char *part[HOB_FUSED_MAX_INPUTS]; /* what skips, from element part_at on */
     int64_t part_at;
     void *at[FUSED_VALUES]; /* each value's elements of this block */
-    _Alignas(FLEX_ALIGN) char arena[FUSED_ARENA];
+    char *arena;            /* scratch, where JOB has a larger one */
+    _Alignas(FLEX_ALIGN) char own[FUSED_ARENA];
 };
 
 /* Begin with room for values of rows at ROWS; NULL: in the arena. Without

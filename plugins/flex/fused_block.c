@@ -80,17 +80,32 @@ static void begin_values(struct fused_thread *thread)
     }
 }
 
+static void give_arena(struct fused_thread *thread)
+{
+    if (thread->arena != thread->own)
+        flex_scratch_give(thread->job->device, thread->arena,
+                          thread->job->arena);
+}
+
 hob_status fused_thread_begin(struct fused_thread *thread,
                               struct fused_job *job, char *rows)
 {
     thread->job = job;
     thread->partials = NULL;
+    thread->arena = thread->own;
+    if (job->arena > FUSED_ARENA)
+        thread->arena = flex_scratch_take(job->device, job->arena);
+    if (!thread->arena) {
+        __atomic_store_n(&job->failed, 1, __ATOMIC_RELAXED);
+        return HOB_ERR_MEMORY;
+    }
     thread->rows = rows ? rows : thread->arena + job->rows_at;
     thread->kept = job->kept ? job->kept : thread->arena + job->kept_at;
     thread->kept_bytes = job->kept ? 0 : job->kept_bytes;
     if (thread->kept_bytes) {
         thread->kept = flex_scratch_take(job->device, thread->kept_bytes);
         if (!thread->kept) {
+            give_arena(thread);
             __atomic_store_n(&job->failed, 1, __ATOMIC_RELAXED);
             return HOB_ERR_MEMORY;
         }
@@ -101,6 +116,7 @@ hob_status fused_thread_begin(struct fused_thread *thread,
 
 void fused_thread_end(struct fused_thread *thread)
 {
+    give_arena(thread);
     if (thread->kept_bytes)
         flex_scratch_give(thread->job->device, thread->kept,
                           thread->kept_bytes);

@@ -256,7 +256,7 @@ END_TEST
 /* Rows that no block has room for are left to the ops. */
 START_TEST(test_fused_leaves_long_rows)
 {
-    const int64_t shape[2] = {3, 40000};
+    const int64_t shape[2] = {3, 1 << 22};
     struct fused_side side;
     struct fused_case c;
     uint32_t x;
