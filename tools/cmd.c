@@ -8,8 +8,14 @@
 
 enum { MAX_COLUMNS = 8 };
 
-int cmd_usage(const struct cmd *cmd)
+int cmd_usage(const struct cmd *cmd, int argc, char **argv, int words)
 {
+    for (int i = 0; i < argc; i++)
+        if (i >= words || (argv[i][0] == '-' && argv[i][1])) {
+            fprintf(stderr, "hob %s: \"%s\" is not understood\n", cmd->name,
+                    argv[i]);
+            break;
+        }
     fprintf(stderr, "usage: hob %s %s\n", cmd->name, cmd->usage);
     return EXIT_USAGE;
 }

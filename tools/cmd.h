@@ -35,8 +35,9 @@ int cmd_remove(const struct cmd *cmd, int argc, char **argv);
 int cmd_enable(const struct cmd *cmd, int argc, char **argv);
 int cmd_disable(const struct cmd *cmd, int argc, char **argv);
 
-/* Print how CMD is called to standard error; returns EXIT_USAGE. */
-int cmd_usage(const struct cmd *cmd);
+/* Print to standard error how CMD is called, which takes WORDS words, and which
+ * of those that are left it does not know; returns EXIT_USAGE. */
+int cmd_usage(const struct cmd *cmd, int argc, char **argv, int words);
 
 /* Print "hob NAME: MESSAGE" and free ERROR; returns EXIT_FAILED. */
 int cmd_failed(const struct cmd *cmd, hob_error *error);

@@ -89,7 +89,7 @@ int cmd_config(const struct cmd *cmd, int argc, char **argv)
     int code = EXIT_DONE;
 
     if (argc)
-        return cmd_usage(cmd);
+        return cmd_usage(cmd, argc, argv, 0);
     runtime = cmd_runtime(cmd);
     if (!runtime)
         return EXIT_FAILED;
@@ -158,7 +158,7 @@ int cmd_why(const struct cmd *cmd, int argc, char **argv)
     int code = EXIT_DONE;
 
     if (argc != 1 || argv[0][0] == '-')
-        return cmd_usage(cmd);
+        return cmd_usage(cmd, argc, argv, 1);
     runtime = cmd_runtime(cmd);
     if (!runtime)
         return EXIT_FAILED;

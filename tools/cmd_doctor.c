@@ -480,7 +480,7 @@ int cmd_doctor(const struct cmd *cmd, int argc, char **argv)
     int code;
 
     if (argc)
-        return cmd_usage(cmd);
+        return cmd_usage(cmd, argc, argv, 0);
     memset(&doctor, 0, sizeof(doctor));
     findings_init(&doctor.findings);
     examine(&doctor);

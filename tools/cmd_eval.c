@@ -415,7 +415,7 @@ int cmd_eval(const struct cmd *cmd, int argc, char **argv)
     hob_runtime *runtime;
 
     if (read_call(&call, &argc, argv))
-        return cmd_usage(cmd);
+        return cmd_usage(cmd, argc, argv, call.cases ? 0 : 1);
     runtime = cmd_runtime(cmd);
     if (!runtime)
         return EXIT_FAILED;

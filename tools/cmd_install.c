@@ -72,7 +72,7 @@ int cmd_install(const struct cmd *cmd, int argc, char **argv)
     char *text = NULL;
 
     if (where < 0 || argc != 1 || argv[0][0] == '-')
-        return cmd_usage(cmd);
+        return cmd_usage(cmd, argc, argv, 1);
     if (hob_install(argv[0], (uint32_t)where, &text, &error))
         return failed(cmd, &error);
     print_done("installed", text, as_json);
@@ -87,7 +87,7 @@ int cmd_remove(const struct cmd *cmd, int argc, char **argv)
     char *text = NULL;
 
     if (where < 0 || argc != 1 || argv[0][0] == '-')
-        return cmd_usage(cmd);
+        return cmd_usage(cmd, argc, argv, 1);
     if (hob_remove(argv[0], (uint32_t)where, &text, &error))
         return failed(cmd, &error);
     print_done("removed", text, as_json);
@@ -127,7 +127,7 @@ static int switch_plugin(const struct cmd *cmd, int argc, char **argv,
     hob_status st;
 
     if (where < 0 || argc != 1 || argv[0][0] == '-')
-        return cmd_usage(cmd);
+        return cmd_usage(cmd, argc, argv, 1);
     st = enabled ? hob_enable(argv[0], (uint32_t)where, &text, &error)
                  : hob_disable(argv[0], (uint32_t)where, &text, &error);
     if (st)

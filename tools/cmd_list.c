@@ -102,7 +102,7 @@ int cmd_plugins(const struct cmd *cmd, int argc, char **argv)
         list.json = cJSON_CreateArray();
     if (argc) {
         cJSON_Delete(list.json);
-        return cmd_usage(cmd);
+        return cmd_usage(cmd, argc, argv, 0);
     }
     runtime = cmd_runtime(cmd);
     if (!runtime) {
@@ -219,7 +219,7 @@ int cmd_devices(const struct cmd *cmd, int argc, char **argv)
         list.json = cJSON_CreateArray();
     if (argc) {
         cJSON_Delete(list.json);
-        return cmd_usage(cmd);
+        return cmd_usage(cmd, argc, argv, 0);
     }
     runtime = cmd_runtime(cmd);
     if (!runtime) {
@@ -375,7 +375,7 @@ int cmd_ops(const struct cmd *cmd, int argc, char **argv)
     if (argc > 1 || (every && (!list.json || list.only)) ||
         (argc == 1 && argv[0][0] == '-')) {
         cJSON_Delete(list.json);
-        return cmd_usage(cmd);
+        return cmd_usage(cmd, argc, argv, 1);
     }
     runtime = cmd_runtime(cmd);
     if (!runtime) {

@@ -191,8 +191,9 @@ static hob_status run_plain(hob_scope *scope, void *data)
                             .out_count = INPUTS,
                             .inputs = work->in,
                             .out = work->out};
+    hob_status status = gradients(scope, &work->model, &step);
 
-    return gradients(scope, &work->model, &step);
+    return status ? status : hob_eval(work->out, INPUTS, NULL);
 }
 
 static hob_status run_captured(hob_scope *scope, void *data)

@@ -126,8 +126,9 @@ static double difference(hob_runtime *runtime, hob_device *devices[2],
 
 static hob_status compute_once(hob_scope *scope, void *run)
 {
-    (void)compute(run, scope);
-    return HOB_OK;
+    hob_tensor *out = compute(run, scope);
+
+    return hob_eval(&out, 1, NULL);
 }
 
 static void measure(hob_runtime *runtime, hob_device *device, struct run run,

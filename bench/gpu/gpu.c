@@ -102,6 +102,31 @@ static hob_tensor *run_softmax(hob_scope *scope, hob_tensor **in)
     return hob_softmax(scope, in[0], 1);
 }
 
+static hob_tensor *run_softmax_backward(hob_scope *scope, hob_tensor **in)
+{
+    return hob_softmax_backward(scope, in[0], in[0], 1);
+}
+
+/* In[1] is between -1 and 1, so that the first class is every row's: which one
+ * it is costs nothing. */
+static hob_tensor *targets_of(hob_scope *scope, hob_tensor **in)
+{
+    const int64_t rows = hob_tensor_shape(in[0])[0];
+
+    return hob_cast(scope, hob_reshape(scope, in[1], &rows, 1), HOB_DTYPE_I32);
+}
+
+static hob_tensor *run_entropy(hob_scope *scope, hob_tensor **in)
+{
+    return hob_cross_entropy(scope, in[0], targets_of(scope, in));
+}
+
+static hob_tensor *run_entropy_backward(hob_scope *scope, hob_tensor **in)
+{
+    return hob_cross_entropy_backward(scope, in[0], targets_of(scope, in),
+                                      hob_reshape(scope, in[2], NULL, 0));
+}
+
 static hob_tensor *run_layer_norm(hob_scope *scope, hob_tensor **in)
 {
     return hob_layer_norm(scope, in[0], in[1], in[1], 1e-5);
@@ -203,6 +228,11 @@ static hob_tensor *run_dependent(hob_scope *scope, hob_tensor **in)
     {                                                                          \
         id, dtype, {{16384, columns}, {columns}}, 1024, BYTES,                 \
             2.0 * 16384 * (columns) * (bytes), run                             \
+    }
+#define ENTROPY(id, columns, passes, run)                                      \
+    {                                                                          \
+        id, F32, {{16384, columns}, {16384, 1}, {1}}, 1024, BYTES,             \
+            (passes) * 4.0 * 16384 * (columns), run                            \
     }
 #define SQUARE(id, dtype, n, run)                                              \
     {                                                                          \
@@ -313,7 +343,11 @@ static const struct gpu_case cases[] = {
     ROWS("G8 softmax f32 16K x 1K", F32, 1024, 4, run_softmax),
     ROWS("G8 softmax f32 16K x 4K", F32, 4096, 4, run_softmax),
     ROWS("G8 softmax f32 16K x 16K", F32, 16384, 4, run_softmax),
+    ROWS("G8 softmax f32 16K x 32K", F32, 32768, 4, run_softmax),
     ROWS("G8 softmax f32 16K x 64K", F32, 65536, 4, run_softmax),
+    ROWS("G8 softmax f32 16K x 128K", F32, 131072, 4, run_softmax),
+    ROWS("G8 softmax bf16 16K x 64K", BF16, 65536, 2, run_softmax),
+    ROWS("G8 layer norm f32 16K x 64K", F32, 65536, 4, run_layer_norm),
     ROWS("G8 softmax bf16 16K x 4K", BF16, 4096, 2, run_softmax),
     ROWS("G8 layer norm f32 16K x 4K", F32, 4096, 4, run_layer_norm),
     ROWS("G8 layer norm bf16 16K x 4K", BF16, 4096, 2, run_layer_norm),
@@ -321,6 +355,17 @@ static const struct gpu_case cases[] = {
          run_layer_norm_backward),
     ROWS("G8 rms norm f32 16K x 4K", F32, 4096, 4, run_rms_norm),
     ROWS("G8 rms norm bf16 16K x 16K", BF16, 16384, 2, run_rms_norm),
+    ROWS("G8 softmax's gradient f32 16K x 32K", F32, 32768, 4,
+         run_softmax_backward),
+    ENTROPY("G8 cross entropy f32 16K x 1K", 1024, 1, run_entropy),
+    ENTROPY("G8 cross entropy f32 16K x 16K", 16384, 1, run_entropy),
+    ENTROPY("G8 cross entropy f32 16K x 128K", 131072, 1, run_entropy),
+    ENTROPY("G8 cross entropy's gradient f32 16K x 1K", 1024, 2,
+            run_entropy_backward),
+    ENTROPY("G8 cross entropy's gradient f32 16K x 16K", 16384, 2,
+            run_entropy_backward),
+    ENTROPY("G8 cross entropy's gradient f32 16K x 128K", 131072, 2,
+            run_entropy_backward),
     {"transpose f32 16K",
      F32,
      {{16384, 16384}},
@@ -445,9 +490,9 @@ struct work {
 static hob_status run_work(hob_scope *scope, void *data)
 {
     struct work *work = data;
+    hob_tensor *out = work->of->run(scope, work->in);
 
-    (void)work->of->run(scope, work->in);
-    return HOB_OK;
+    return hob_eval(&out, 1, NULL); /* a layer may have put it off */
 }
 
 static void measure(hob_runtime *runtime, hob_device *device,

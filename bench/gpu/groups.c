@@ -105,6 +105,43 @@ static void channels(hob_scope *scope, hob_tensor *const *in, hob_tensor **out)
     out[1] = hob_sum_dims(scope, y, dims, 2);
 }
 
+/* X as images of 64 channels of 32 x 32, and VECTOR as one number of each. */
+static hob_tensor *images(hob_scope *scope, hob_tensor *x)
+{
+    const int64_t shape[] = {hob_tensor_count(x) >> 16, 64, 32, 32};
+
+    return hob_reshape(scope, x, shape, 4);
+}
+
+static hob_tensor *channels_of(hob_scope *scope, hob_tensor *vector)
+{
+    const int64_t first = 0, last = 64;
+
+    return hob_slice(scope, vector, &first, 1, &last, 1, NULL, 0);
+}
+
+/* The end of a residual block. */
+static void group_norm(hob_scope *scope, hob_tensor *const *in,
+                       hob_tensor **out)
+{
+    hob_tensor *y = hob_group_norm(scope, images(scope, in[0]), 8,
+                                   channels_of(scope, in[2]),
+                                   channels_of(scope, in[3]), 1e-5);
+
+    y = hob_add(scope, hob_move(scope, y), images(scope, in[1]));
+    out[0] = hob_relu(scope, hob_move(scope, y));
+}
+
+static void instance_norm(hob_scope *scope, hob_tensor *const *in,
+                          hob_tensor **out)
+{
+    hob_tensor *y = hob_group_norm(scope, images(scope, in[0]), 64,
+                                   channels_of(scope, in[2]),
+                                   channels_of(scope, in[3]), 1e-5);
+
+    out[0] = hob_relu(scope, hob_move(scope, y));
+}
+
 /* What a projection gives, as heads. */
 static void heads(hob_scope *scope, hob_tensor *const *in, hob_tensor **out)
 {
@@ -154,6 +191,8 @@ static const struct group groups[] = {
     {"mul, sum of columns", columns, 2, 1},
     {"sums of channels", channels, 2, 2},
     {"columns less their mean", centred, 3, 1},
+    {"group norm, add, relu", group_norm, 3, 1},
+    {"instance norm, relu", instance_norm, 2, 1},
     {"bias, heads, scale", heads, 2, 1},
     {"neg, heads joined, add", merge, 3, 1},
     {"mul, half, neg", range, 2, 1},
@@ -191,7 +230,7 @@ static double difference(hob_scope *root, hob_device *const *devices,
     hob_scope *scope = hob_scope_child(root);
     double off = 0;
 
-    shape.rows = 33;
+    shape.rows = 64; /* an image of some cases */
     for (int i = 0; i < 2; i++) {
         hob_seed(root, 7);
         make_inputs(work, scope, devices[i], shape, dtype);

@@ -46,6 +46,29 @@ def softmax(x, w):
     return torch.softmax(x, 1)
 
 
+def entropy(x, target):
+    return F.cross_entropy(x, target)
+
+
+def entropy_backward(x, target, y, total):
+    """By itself; the logarithms of softmax are kept from forward."""
+    slope = torch.ops.aten.nll_loss_backward(
+        total, y, target, None, 1, -100, total)
+    return torch.ops.aten._log_softmax_backward_data(slope, y, 1, f32)
+
+
+def entropies(op, n):
+    def make():
+        x = rand(16384, n)
+        target = torch.zeros(16384, device="cuda", dtype=torch.long)
+        if op is not entropy_backward:
+            return op, [x, target]
+        y = torch.log_softmax(x, 1)
+        total = torch.tensor(16384.0, device="cuda")
+        return op, [x, target, y, total]
+    return make
+
+
 def layer_norm(x, w):
     return F.layer_norm(x, (x.shape[1],), w, w)
 
@@ -135,6 +158,22 @@ CASES = [
     ("G8 softmax f32 16K x 16K", 2.0 * T * 16384, rows(softmax, 16384, f32)),
     ("G8 softmax f32 16K x 64K", 2.0 * T * 65536, rows(softmax, 65536, f32)),
     ("G8 softmax bf16 16K x 4K", 1.0 * T * 4096, rows(softmax, 4096, bf16)),
+    ("G8 softmax f32 16K x 32K", 2.0 * T * 32768, rows(softmax, 32768, f32)),
+    ("G8 softmax f32 16K x 128K", 2.0 * T * 131072, rows(softmax, 131072, f32)),
+    ("G8 softmax bf16 16K x 64K", 1.0 * T * 65536, rows(softmax, 65536, bf16)),
+    ("G8 layer norm f32 16K x 64K", 2.0 * T * 65536,
+     rows(layer_norm, 65536, f32)),
+    ("G8 cross entropy f32 16K x 1K", 1.0 * T * 1024, entropies(entropy, 1024)),
+    ("G8 cross entropy f32 16K x 16K", 1.0 * T * 16384,
+     entropies(entropy, 16384)),
+    ("G8 cross entropy f32 16K x 128K", 1.0 * T * 131072,
+     entropies(entropy, 131072)),
+    ("G8 cross entropy's gradient f32 16K x 1K", 2.0 * T * 1024,
+     entropies(entropy_backward, 1024)),
+    ("G8 cross entropy's gradient f32 16K x 16K", 2.0 * T * 16384,
+     entropies(entropy_backward, 16384)),
+    ("G8 cross entropy's gradient f32 16K x 128K", 2.0 * T * 131072,
+     entropies(entropy_backward, 131072)),
     ("G8 layer norm f32 16K x 4K", 2.0 * T * 4096,
      rows(layer_norm, 4096, f32)),
     ("G8 layer norm bf16 16K x 4K", 1.0 * T * 4096,
@@ -153,6 +192,12 @@ CASES = [
      rows(compiled(softmax), 16384, f32)),
     ("G8 softmax f32 16K x 64K, compiled", 2.0 * T * 65536,
      rows(compiled(softmax), 65536, f32)),
+    ("G8 softmax f32 16K x 128K, compiled", 2.0 * T * 131072,
+     rows(compiled(softmax), 131072, f32)),
+    ("G8 cross entropy f32 16K x 16K, compiled", 1.0 * T * 16384,
+     entropies(compiled(entropy), 16384)),
+    ("G8 cross entropy f32 16K x 128K, compiled", 1.0 * T * 131072,
+     entropies(compiled(entropy), 131072)),
     ("G8 softmax bf16 16K x 4K, compiled", 1.0 * T * 4096,
      rows(compiled(softmax), 4096, bf16)),
     ("G8 layer norm f32 16K x 4K, compiled", 2.0 * T * 4096,

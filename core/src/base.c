@@ -9,6 +9,7 @@
 #include "base.h"
 
 #include "error.h"
+#include "known.h"
 #include "lazy.h"
 #include "runtime.h"
 #include "view.h"
@@ -39,6 +40,7 @@ static hob_status try_view(struct hob_call *call, hob_tensor *source,
     tensor->view.flags |= source->view.flags & HOB_VIEW_READ_ONLY;
     hob__storage_ref(source->view.storage);
     tensor->view.storage = source->view.storage;
+    hob__tensor_set_form(tensor, call->core->expected[0].form);
     *out_tensor = tensor;
     return HOB_OK;
 }

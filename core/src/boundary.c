@@ -8,6 +8,7 @@
  */
 #include "boundary.h"
 
+#include "again.h"
 #include "error.h"
 #include "known.h"
 #include "lazy.h"
@@ -65,36 +66,30 @@ static hob_status check_room(struct hob_call *call, uint32_t capacity)
 /* What is asked of each call, known or not, once its tensors are in order. */
 static inline hob_status check_here(struct hob_call *call)
 {
-    hob_runtime *runtime = call->core->runtime;
-    hob_status status = HOB_OK;
-
-    if (call->device->runtime != runtime)
-        return hob__call_fail(call, HOB_ERR_DEVICE,
-                              "the tensors belong to another runtime than "
-                              "the scope");
-    if (hob__recording_here(runtime))
-        status = hob__recording_see(call);
-    return status ? status : hob__check_scalars(call);
+    return hob__recording_here(call->core->runtime) ? hob__recording_see(call)
+                                                    : HOB_OK;
 }
 
-/* CALL with ARGS is known with KEY, which may know more now: what the call's
- * base says. */
+/* CALL with ARGS is KNOWN, which may know more now: what the call's base says.
+ * What is bound as it is given is so with its scalars. */
 static inline hob_status take_known(struct hob_call *call,
                                     const hob_value *args, uint32_t arg_count,
-                                    struct hob__known_key *key)
+                                    struct hob__known_call *known)
 {
     hob_status status = HOB_OK;
 
-    if (key->is_bound)
+    if (known->is_bound)
         for (uint32_t i = 0; i < arg_count; i++)
             call->args[i] = args[i];
     else
         status = hob__bind(call, args, arg_count);
+    if (!status && !known->is_bound)
+        status = hob__check_scalars(call);
     if (call->core->served == HOB__SERVED_UNASKED &&
         atomic_load_explicit(&call->device->at[0]->routes[call->op],
                              memory_order_relaxed))
-        hob__known_keep(call, args, arg_count, key);
-    if (status || key->last_use)
+        hob__known_keep(call, known);
+    if (status || known->last_use)
         hob__settle_moves(call);
     return status ? status : check_here(call);
 }
@@ -102,7 +97,7 @@ static inline hob_status take_known(struct hob_call *call,
 /* CALL with ARGS is not known. If an argument must be dequantized first, the
  * rest is for other calls. */
 static hob_status look_into(struct hob_call *call, const hob_value *args,
-                            uint32_t arg_count, struct hob__known_key *key,
+                            uint32_t arg_count, struct hob__known_call *known,
                             struct hob__results *results)
 {
     hob_status status = hob__bind(call, args, arg_count);
@@ -115,22 +110,28 @@ static hob_status look_into(struct hob_call *call, const hob_value *args,
         return status;
     if (!call->device)
         status = hob__place(call);
+    if (!status && call->device->runtime != call->core->runtime)
+        status = hob__call_fail(call, HOB_ERR_DEVICE,
+                                "the tensors belong to another runtime than "
+                                "the scope");
     if (!status)
         status = check_here(call);
     if (!status)
+        status = hob__check_scalars(call);
+    if (!status)
         status = hob__infer(call, results);
     if (!status)
-        hob__known_keep(call, args, arg_count, key);
+        hob__known_keep(call, known);
     return status;
 }
 
 static hob_status run(struct hob_call *call, const hob_value *args,
-                      uint32_t arg_count, struct hob__results *results,
-                      hob_tensor **out, uint32_t out_capacity)
+                      uint32_t arg_count, struct hob__known_call *known,
+                      struct hob__results *results, hob_tensor **out,
+                      uint32_t out_capacity)
 {
     hob_scope *scope = call->scope;
     hob_status status;
-    struct hob__known_key key;
 
     if (scope->depth > HOB__CALL_DEPTH)
         return hob__call_fail(call, HOB_ERR_PLUGIN,
@@ -143,10 +144,10 @@ static hob_status run(struct hob_call *call, const hob_value *args,
         if (status)
             return status;
     }
-    if (hob__known_find(call, args, arg_count, &key)) {
-        status = take_known(call, args, arg_count, &key);
+    if (call->device) {
+        status = take_known(call, args, arg_count, known);
     } else {
-        status = look_into(call, args, arg_count, &key, results);
+        status = look_into(call, args, arg_count, known, results);
         if (!status && call->core->quantized)
             return hob__call_quantized(call, out, out_capacity);
     }
@@ -224,6 +225,8 @@ hob_status hob__call(hob_scope *scope, uint32_t id, const hob_value *args,
     struct hob__results results;
     struct hob_call_state state;
     struct hob_call call;
+    struct hob__known_call known;
+    const struct hob__op *op;
     hob_status status;
 
     *out_count = 0;
@@ -240,42 +243,54 @@ hob_status hob__call(hob_scope *scope, uint32_t id, const hob_value *args,
             out_plains[i] = hob_value_make(HOB_TAG_ABSENT, 0);
         return HOB_ERR_NOT_FOUND;
     }
-    state.op = &registry->ops[id];
+    op = &registry->ops[id];
+    if (hob__known_find(scope->runtime, op, args, arg_count, &results,
+                        &known) &&
+        known.device->depth && !plain_capacity &&
+        op->signature.result_count <= out_capacity &&
+        hob__again(scope, op, args, arg_count, &known, &results, out)) {
+        *out_count = op->signature.result_count;
+        return HOB_OK;
+    }
+    state.op = op;
     state.runtime = scope->runtime;
     state.error = &error;
     state.cause = NULL;
+    state.given = args;
+    state.given_count = arg_count;
     state.moved = 0;
     state.may_reuse = 0;
     state.quantized = 0;
     state.index = ++scope->calls;
-    state.device_param = 0;
-    state.served = 0;
-    state.kind = 0;
+    state.levels = known.levels;
+    state.device_param = known.device_param;
+    state.served = known.served;
+    state.kind = known.kind;
     call.host = &scope->runtime->host;
     call.op = id;
     call.flags = 0;
     call.scope = scope;
-    call.device = NULL;
+    call.device = known.device;
     call.level = 0;
-    call.arg_count = state.op->signature.param_count;
-    call.ret_count = state.op->signature.result_count;
+    call.arg_count = op->signature.param_count;
+    call.ret_count = op->signature.result_count;
     call.args = values;
     call.rets = results.rets;
     call.metas = results.metas;
     call.plains = results.plains;
-    call.plain_count = state.op->signature.plain_count;
+    call.plain_count = op->signature.plain_count;
     call.reserved[0] = call.reserved[1] = call.reserved[2] = 0;
     call.stream = NULL;
     call.workspace = NULL;
     call.prepared = NULL;
-    call.op_name = state.op->name;
+    call.op_name = op->name;
     call.core = &state;
-    state.bytes = results.bytes;
+    state.expected = results.expected;
     results.heap = NULL;
     hob__blank_rets(&call);
 
     scope->depth++;
-    status = run(&call, args, arg_count, &results, out, out_capacity);
+    status = run(&call, args, arg_count, &known, &results, out, out_capacity);
     scope->depth--;
     if (!status && !state.quantized)
         status = adopt_results(&call, out);

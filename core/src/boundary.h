@@ -46,7 +46,7 @@ hob_status hob__place(struct hob_call *call);
 struct hob__results {
     hob_value rets[HOB_MAX_RESULTS];
     struct hob_meta metas[HOB_MAX_RESULTS];
-    uint64_t bytes[HOB_MAX_RESULTS];
+    struct hob__expected expected[HOB_MAX_RESULTS];
     hob_value plains[HOB_MAX_RESULTS];
     void *heap; /* NULL: the arrays above were enough */
 };

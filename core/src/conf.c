@@ -11,7 +11,10 @@
 
 #include "conf.h"
 
+#include "device_spec.h"
+#include "error.h"
 #include "manifest_read.h"
+#include "paths.h"
 #include "text.h"
 
 #include <string.h>
@@ -126,6 +129,22 @@ unwrap(struct merge *merge, const struct hob__json_value *object,
               : hob__reader_need(&merge->reader, *out_object, "value", value);
 }
 
+/* The first that opens wins, so one that cannot be read would not be missed. */
+static hob_status note_device(struct merge *merge,
+                              const struct hob__json_value *value,
+                              const char *text)
+{
+    hob_error error = HOB_ERROR_INIT;
+    struct hob__spec spec;
+    hob_status st = HOB_OK;
+
+    if (hob__spec_parse(text, &spec, &error))
+        st = note(merge, value, HOB__REASON_CONFIG_VALUE,
+                  hob__error_text(&error));
+    hob_error_release(&error);
+    return st;
+}
+
 static hob_status read_device(struct merge *merge,
                               const struct hob__json_value *root,
                               const struct hob__json_value *value)
@@ -138,14 +157,24 @@ static hob_status read_device(struct merge *merge,
         unwrap(merge, root, &value, &key, &object, &layer->lock_device);
 
     layer->has_device = true;
-    if (st || value->type != HOB__JSON_STRING)
-        return st ? st
-                  : hob__reader_strings(&merge->reader, object, key, devices);
-    devices->items = hob__arena_array(merge->reader.arena, 1, sizeof(char *));
-    if (!devices->items)
-        return no_memory(merge);
-    devices->count = 1;
-    return hob__reader_copy(&merge->reader, value, &devices->items[0]);
+    if (st)
+        return st;
+    if (value->type != HOB__JSON_STRING) {
+        st = hob__reader_strings(&merge->reader, object, key, devices);
+        value = st ? NULL : hob__json_first(merge->reader.doc, value);
+    } else {
+        devices->items =
+            hob__arena_array(merge->reader.arena, 1, sizeof(char *));
+        if (!devices->items)
+            return no_memory(merge);
+        devices->count = 1;
+        st = hob__reader_copy(&merge->reader, value, &devices->items[0]);
+    }
+    for (uint32_t i = 0; i < devices->count && !st; i++) {
+        st = note_device(merge, value, devices->items[i]);
+        value = hob__json_next(merge->reader.doc, value);
+    }
+    return st;
 }
 
 static hob_status read_text(struct merge *merge,
@@ -158,6 +187,29 @@ static hob_status read_text(struct merge *merge,
     hob_status st = unwrap(merge, root, &value, &key, &object, out_locked);
 
     return st ? st : hob__reader_copy(&merge->reader, value, out_text);
+}
+
+/* A relative one would be another folder for each process, so it is none. */
+static hob_status read_cache_dir(struct merge *merge,
+                                 const struct hob__json_value *root,
+                                 const struct hob__json_value *value)
+{
+    struct layer *layer = &merge->layer;
+    const char *path = NULL;
+    hob_status st =
+        read_text(merge, root, value, &path, &layer->lock_cache_dir);
+
+    if (st || !path)
+        return st;
+    if (hob__path_is_absolute(merge->conf->os, path)) {
+        layer->values.cache_dir = path;
+        return HOB_OK;
+    }
+    return note(merge, value, HOB__REASON_CONFIG_VALUE,
+                hob__arena_printf(&merge->conf->arena,
+                                  "\"cache_dir\" must be an absolute path, "
+                                  "not \"%s\"",
+                                  path));
 }
 
 static hob_status read_setting(struct merge *merge,
@@ -341,8 +393,7 @@ static hob_status read_member(struct merge *merge,
         return read_text(merge, root, member, &layer->values.log,
                          &layer->lock_log);
     if (!strcmp(key, "cache_dir"))
-        return read_text(merge, root, member, &layer->values.cache_dir,
-                         &layer->lock_cache_dir);
+        return read_cache_dir(merge, root, member);
     if (!strcmp(key, "locked"))
         return read_locked(merge, root, &layer->lock_all);
     return note_unknown(merge, member, known, sizeof(known) / sizeof(known[0]));
@@ -528,9 +579,10 @@ static hob_status add_file(struct merge *merge)
     return HOB_OK;
 }
 
-void hob__conf_init(struct hob__conf *conf)
+void hob__conf_init(struct hob__conf *conf, const struct hob_os_ops *os)
 {
     memset(conf, 0, sizeof(*conf));
+    conf->os = os;
 }
 
 void hob__conf_release(struct hob__conf *conf)

@@ -49,6 +49,7 @@ struct hob__conf_note {
 };
 
 struct hob__conf {
+    const struct hob_os_ops *os; /* whose paths those in it are */
     struct hob__strings devices; /* to try in this order */
     struct hob__strings enabled; /* patterns of ids */
     struct hob__strings disabled;
@@ -56,7 +57,7 @@ struct hob__conf {
     struct hob__conf_plugin *plugins;
     uint32_t plugin_count;
     const char *log;           /* as HOB_LOG, or NULL */
-    const char *cache_dir;     /* or NULL */
+    const char *cache_dir;     /* absolute, or NULL */
     struct hob__strings files; /* that were merged, in order */
     struct hob__conf_note *notes;
     uint32_t note_count;
@@ -67,7 +68,7 @@ struct hob__conf {
     struct hob__arena arena; /* everything above lives here */
 };
 
-void hob__conf_init(struct hob__conf *conf);
+void hob__conf_init(struct hob__conf *conf, const struct hob_os_ops *os);
 void hob__conf_release(struct hob__conf *conf);
 
 /*

@@ -21,15 +21,15 @@ hob_status hob__copy_contiguous(struct hob_call *call, hob_tensor *tensor,
     struct hob_meta meta = hob__tensor_meta(tensor);
     hob_value arg = hob_value_tensor(tensor);
     hob_value ret = hob_value_make(HOB_TAG_TENSOR, 1);
+    struct hob__expected expected = {0, 0};
     struct hob_call copy = *call;
-    uint64_t bytes;
     hob_status status;
 
     *out_copy = NULL;
     state.moved = 0;
     state.may_reuse = 0;
-    state.bytes = &bytes;
-    status = hob__meta_bytes(&meta, &bytes);
+    state.expected = &expected;
+    status = hob__meta_bytes(&meta, &expected.bytes);
     if (status)
         return hob__call_fail(call, status,
                               "a row-major copy is larger than any memory");

@@ -230,9 +230,11 @@ static uint32_t levels_of(const struct hob_call *call)
 /* The layer of CALL's level may have put other arguments in. */
 static void see_again(struct hob_call *call)
 {
-    call->core->kind = 0;
-    if (call->level > 1)
-        call->core->levels = levels_of(call);
+    if (call->level <= 1) /* there are no layers below */
+        return;
+    if (!hob__is_as_given(call))
+        call->core->kind = 0;
+    call->core->levels = levels_of(call);
 }
 
 hob_status hob__walk_below(struct hob_call *call)

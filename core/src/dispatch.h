@@ -12,6 +12,12 @@
 #include "registry.h"
 #include "scope.h"
 
+/* What is said of a result before it is made, beside its metadata. */
+struct hob__expected {
+    uint64_t bytes;
+    uint64_t form; /* see form.h; 0: it was not asked for */
+};
+
 /* The core's own part of a call. */
 struct hob_call_state {
     const struct hob__op *op;
@@ -19,10 +25,12 @@ struct hob_call_state {
     hob_error *error;           /* where host->fail puts the message */
     uint64_t index;             /* of the call in its scope */
     struct hob__failure *cause; /* borrowed from an error tensor argument */
-    uint32_t moved;       /* bit i: argument i is used for the last time */
-    uint32_t levels;      /* bit k - 1: a tensor may carry a word of level k */
-    uint64_t *bytes;      /* of the results, as inferred */
-    uint64_t kind;        /* see struct hob_call_origin */
+    uint32_t moved;  /* bit i: argument i is used for the last time */
+    uint32_t levels; /* bit k - 1: a tensor may carry a word of level k */
+    struct hob__expected *expected; /* of the results */
+    uint64_t kind;                  /* see struct hob_call_origin */
+    const hob_value *given;         /* the arguments, before they were bound */
+    uint32_t given_count;
     uint8_t may_reuse;    /* some argument's memory may take a result */
     uint8_t quantized;    /* a quantized argument must be dequantized first */
     uint8_t device_param; /* whose tensor the device of the call is from */
@@ -73,6 +81,19 @@ static inline int hob__is_due(const struct hob_call *call, uint32_t index)
 {
     return call->metas[index].dtype != HOB_DTYPE_NONE ||
            !(hob__result_of(call, index)->flags & HOB__PARAM_OPTIONAL);
+}
+
+/* Whether the arguments of CALL are those that it was given. */
+static inline int hob__is_as_given(const struct hob_call *call)
+{
+    const hob_value *given = call->core->given;
+
+    for (uint32_t i = 0; i < call->core->given_count; i++)
+        if (call->args[i].tag != given[i].tag ||
+            call->args[i].count != given[i].count ||
+            call->args[i].u.u64 != given[i].u.u64)
+            return 0;
+    return call->core->given_count == call->arg_count;
 }
 
 /* Give back what call->rets hold. */

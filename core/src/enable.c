@@ -181,7 +181,7 @@ static hob_status read_target(struct change *change)
         st = hob_error_set(change->error, HOB_ERR_CONFIG,
                            "%s: root does not change another user's config",
                            layer->path);
-    hob__conf_init(&conf);
+    hob__conf_init(&conf, os);
     if (!st)
         st = hob__conf_merge(&conf, layer->path, change->text, change->size,
                              layer->is_system, change->error);
@@ -218,7 +218,7 @@ static hob_status evaluate(struct change *change, const char *text, size_t size,
     struct hob__conf conf;
     hob_status st = HOB_OK;
 
-    hob__conf_init(&conf);
+    hob__conf_init(&conf, change->os);
     for (uint32_t i = 0; i < count && !st; i++) {
         const struct layer *layer = &change->layers[i];
 

@@ -71,7 +71,7 @@ hob_status hob__foresee(hob_device *device, uint32_t id, const hob_value *args,
     struct hob_call_state state = {.op = op,
                                    .runtime = device->runtime,
                                    .error = &error,
-                                   .bytes = results.bytes};
+                                   .expected = results.expected};
     struct hob_call call = {.host = &device->runtime->host,
                             .op = id,
                             .device = base,

@@ -115,7 +115,10 @@ hob_status hob__defer(struct hob_call *call, uint32_t index, void *state)
                                              call->level, state);
 
     call->rets[index].u.tensor = tensor;
-    return tensor ? HOB_OK : HOB_ERR_MEMORY;
+    if (!tensor)
+        return HOB_ERR_MEMORY;
+    hob__tensor_set_form(tensor, call->core->expected[index].form);
+    return HOB_OK;
 }
 
 /* Whether SOURCE is what TENSOR was said to be. */
@@ -158,16 +161,12 @@ hob_status hob__fill(hob_tensor *tensor, int32_t level, void *state,
 
 void hob__call_origin(const struct hob_call *call, struct hob_call_origin *out)
 {
-    const hob_scope *scope = call->scope;
-
     out->kind = call->core->kind;
     out->index = call->core->index;
     out->fuse =
         hob__route_get(call->device->at[call->level], call->core->op)->fuse;
     out->reserved = 0;
-    while (scope && (scope->flags & HOB__SCOPE_FRAME))
-        scope = scope->parent;
-    out->scope = scope;
+    out->scope = hob__scope_of_program(call->scope);
 }
 
 hob_tensor *hob__tensor_new(hob_device *device, const struct hob_meta *meta,

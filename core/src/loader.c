@@ -33,9 +33,10 @@ static hob_status open_log(struct hob__loader *loader,
                            const struct hob__loader_options *options,
                            hob_error *error)
 {
-    struct hob__log_options wanted = {NULL, NULL, NULL, NULL, NULL};
+    struct hob__log_options wanted = {.format = NULL};
 
     wanted.filter = loader->env.log ? loader->env.log : loader->conf.log;
+    wanted.filter_name = loader->env.log ? "HOB_LOG" : "the config's \"log\"";
     wanted.format = loader->env.log_format;
     wanted.file = loader->env.log_file;
     wanted.sink = options->log_sink;
@@ -254,7 +255,7 @@ hob_status hob__loader_open(const struct hob__loader_options *options,
     }
     loader->os = os ? os : hob__os();
     loader->process = loader->os->process(loader->os->self);
-    hob__conf_init(&loader->conf);
+    hob__conf_init(&loader->conf, loader->os);
     hob__trust_init(&loader->trust, loader->os);
     st = open_loader(loader, options ? options : &none, error);
     if (st) {

@@ -93,6 +93,15 @@ find_declarer(const struct hob__loader *loader, const char *name)
     return NULL;
 }
 
+/* The folders of the system and those of the build may be the same. */
+static bool is_repeated(const struct hob__loader *loader, uint32_t index)
+{
+    for (uint32_t i = 0; i < index; i++)
+        if (!strcmp(loader->searched[i].path, loader->searched[index].path))
+            return true;
+    return false;
+}
+
 static void append_searched(const struct hob__loader *loader,
                             struct hob__text *text)
 {
@@ -102,6 +111,8 @@ static void append_searched(const struct hob__loader *loader,
     for (i = 0; i < loader->searched_count; i++) {
         const struct hob__searched *one = &loader->searched[i];
 
+        if (is_repeated(loader, i))
+            continue;
         hob__text_printf(text, "  %s (%s)", one->path,
                          hob__rule_name(one->rule));
         if (one->reason)

@@ -144,9 +144,9 @@ hob_status hob__log_new(const struct hob_os_ops *os,
         open_file(log, options->file);
     if (bad)
         hob__log_write(log, HOB__SEVERITY_ERROR, "log",
-                       "HOB_LOG: \"%s\" is not understood: write "
-                       "MODULE=LEVEL; levels are off error warn info debug",
-                       bad);
+                       "%s: \"%s\" is not understood: write MODULE=LEVEL; "
+                       "levels are off error warn info debug",
+                       options->filter_name, bad);
     if (options->format && !log->is_json && strcmp(options->format, "text"))
         hob__log_write(log, HOB__SEVERITY_ERROR, "log",
                        "HOB_LOG_FORMAT: \"%s\" is neither text nor json",

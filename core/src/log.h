@@ -30,6 +30,7 @@ struct hob__log_options {
     const char *file;   /* an absolute path, or NULL for standard error */
     hob__log_fn *sink;  /* if given, gets every message that passes */
     void *context;
+    const char *filter_name; /* what FILTER was read from, for a message */
 };
 
 /*

@@ -280,12 +280,23 @@ static const struct hob__candidate *find_unusable(const hob_runtime *runtime,
     return NULL;
 }
 
+/* Whether some op has the namespace of NAME, of SIZE bytes with its dot. */
+static bool has_namespace(const struct hob__registry *registry,
+                          const char *name, size_t size)
+{
+    for (uint32_t id = 1; id < registry->op_count; id++)
+        if (!strncmp(registry->ops[id].name, name, size))
+            return true;
+    return false;
+}
+
 hob_status hob__op_missing(const hob_runtime *runtime, const char *name,
                            hob_error *error)
 {
     const struct hob__candidate *owner = find_unusable(runtime, name);
     const struct hob__record *record =
         owner ? hob__candidate_record(owner) : NULL;
+    const char *dot = strchr(name, '.');
     const char *nearest;
 
     if (record && record->reason == HOB__REASON_DISABLED_CONFIG)
@@ -300,6 +311,13 @@ hob_status hob__op_missing(const hob_runtime *runtime, const char *name,
                              name, owner->id, hob__reason_name(record->reason),
                              hob__reason_text(record->reason), owner->id);
     nearest = hob__registry_nearest(&runtime->registry, name);
+    if (dot && !nearest &&
+        !has_namespace(&runtime->registry, name, (size_t)(dot - name) + 1))
+        return hob_error_set(error, HOB_ERR_NOT_FOUND,
+                             "there is no op \"%s\", for no extension \"%.*s\" "
+                             "was found: hob install adds one, and hob plugins "
+                             "lists those that are here",
+                             name, (int)(dot - name), name);
     return hob_error_set(error, HOB_ERR_NOT_FOUND,
                          "there is no op \"%s\"%s%s%s hob ops lists them all",
                          name, nearest ? "; did you mean \"" : ":",

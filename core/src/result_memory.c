@@ -129,11 +129,12 @@ hob_status hob__allocate_results(struct hob_call *call,
                 status = HOB_ERR_MEMORY;
             }
         } else {
-            status = hob__tensor_alloc(call->device, meta, call->core->bytes[i],
-                                       &tensor);
+            status = hob__tensor_alloc(call->device, meta,
+                                       call->core->expected[i].bytes, &tensor);
         }
         if (status)
             return no_result_memory(call, status, meta);
+        hob__tensor_set_form(tensor, call->core->expected[i].form);
         call->rets[i].u.tensor = tensor;
     }
     return HOB_OK;

@@ -14,6 +14,7 @@ static void preset_dtypes(const struct hob_call *call, struct hob_meta *metas)
     for (uint32_t i = 0; i < call->ret_count; i++) {
         const struct hob__result *result = hob__result_of(call, i);
 
+        call->core->expected[i].form = 0;
         metas[i].rank = 0;
         metas[i].reserved0 = 0;
         metas[i].scheme = 0;
@@ -123,7 +124,7 @@ static hob_status size_list(struct hob_call *call, hob_infer_fn fn,
     if (count > HOB_MAX_RESULTS) {
         results->heap =
             malloc(count * (sizeof(hob_value) + sizeof(struct hob_meta) +
-                            sizeof(uint64_t)));
+                            sizeof(struct hob__expected)));
         if (!results->heap) {
             call->ret_count = 0;
             return hob__call_fail(call, HOB_ERR_MEMORY,
@@ -131,7 +132,8 @@ static hob_status size_list(struct hob_call *call, hob_infer_fn fn,
         }
         call->rets = results->heap;
         call->metas = (struct hob_meta *)(void *)(call->rets + count);
-        call->core->bytes = (uint64_t *)(uintptr_t)(call->metas + count);
+        call->core->expected =
+            (struct hob__expected *)(uintptr_t)(call->metas + count);
     }
     hob__blank_rets(call);
     return HOB_OK;
@@ -187,7 +189,7 @@ hob_status hob__infer(struct hob_call *call, struct hob__results *results)
                                   "of whoever declares the op",
                                   i, (unsigned)metas[i].rank,
                                   (unsigned)metas[i].dtype);
-        if (hob__meta_bytes(&metas[i], &call->core->bytes[i]))
+        if (hob__meta_bytes(&metas[i], &call->core->expected[i].bytes))
             return hob__call_fail(
                 call, HOB_ERR_SHAPE,
                 "result %" PRIu32 " would be %s, larger than any memory", i,

@@ -6,7 +6,7 @@
 #define HOB__RUNTIME_H
 
 #include "device.h"
-#include "known.h"
+#include "known_table.h"
 #include "loader.h"
 #include "pool.h"
 #include "random.h"

@@ -51,6 +51,19 @@ struct hob_scope {
 HOB_MUST_CHECK hob_status hob__scope_adopt_more(hob_scope *scope,
                                                 hob_tensor *tensor);
 
+/* Let SCOPE, whose list has room, own TENSOR. */
+static inline void hob__scope_put(hob_scope *scope, hob_tensor *tensor)
+{
+    const uint32_t count = scope->owned_count++;
+
+    if (!atomic_load_explicit(&tensor->owner, memory_order_relaxed)) {
+        atomic_store_explicit(&tensor->owner_index, count,
+                              memory_order_relaxed);
+        atomic_store_explicit(&tensor->owner, scope, memory_order_relaxed);
+    }
+    scope->owned[count] = tensor;
+}
+
 /*
  * Let SCOPE own TENSOR, taking the caller's reference. Fails with
  * HOB_ERR_MEMORY, and the reference is given back then.
@@ -58,18 +71,18 @@ HOB_MUST_CHECK hob_status hob__scope_adopt_more(hob_scope *scope,
 HOB_MUST_CHECK static inline hob_status hob__scope_adopt(hob_scope *scope,
                                                          hob_tensor *tensor)
 {
-    const uint32_t count = scope->owned_count;
-
-    if (count == scope->owned_capacity)
+    if (scope->owned_count == scope->owned_capacity)
         return hob__scope_adopt_more(scope, tensor);
-    if (!atomic_load_explicit(&tensor->owner, memory_order_relaxed)) {
-        atomic_store_explicit(&tensor->owner_index, count,
-                              memory_order_relaxed);
-        atomic_store_explicit(&tensor->owner, scope, memory_order_relaxed);
-    }
-    scope->owned[count] = tensor;
-    scope->owned_count = count + 1;
+    hob__scope_put(scope, tensor);
     return HOB_OK;
+}
+
+/* The program's scope that SCOPE, which calls an op, is in; NULL: none. */
+static inline const hob_scope *hob__scope_of_program(const hob_scope *scope)
+{
+    while (scope && (scope->flags & HOB__SCOPE_FRAME))
+        scope = scope->parent;
+    return scope;
 }
 
 /* Give back SCOPE's reference to TENSOR, if it has one. */

@@ -87,10 +87,10 @@ static inline void *hob__slab_take(struct hob__slab *slab)
     return object;
 }
 
-static inline void hob__slab_give(struct hob__slab *slab, void *object)
+/* Who gives many back knows its LANE, as hob__slab_lane() says. */
+static inline void hob__slab_give_to(struct hob__slab *slab,
+                                     struct hob__slab_lane *lane, void *object)
 {
-    struct hob__slab_lane *lane = hob__slab_lane(slab);
-
     if (!lane || lane->count == HOB__SLAB_BATCH || slab->plain) {
         hob__slab_give_slowly(slab, object);
         return;
@@ -99,6 +99,11 @@ static inline void hob__slab_give(struct hob__slab *slab, void *object)
     lane->free = object;
     lane->count++;
     hob__slab_count(lane, -1);
+}
+
+static inline void hob__slab_give(struct hob__slab *slab, void *object)
+{
+    hob__slab_give_to(slab, hob__slab_lane(slab), object);
 }
 
 /* Objects that were taken and not given back. */

@@ -132,6 +132,7 @@ static inline void handle_init(hob_tensor *tensor, hob_device *device)
     atomic_init(&tensor->lazy, 0);
     atomic_init(&tensor->levels, 0);
     tensor->device = device;
+    atomic_init(&tensor->form, 0);
     atomic_init(&tensor->owner, NULL);
     atomic_init(&tensor->owner_index, 0);
     atomic_init(&tensor->parts, 1);
@@ -150,12 +151,33 @@ static inline hob_tensor *handle_new(hob_device *device)
     return tensor;
 }
 
-static inline void handle_free(hob_tensor *tensor)
+/* Where the latest of some handles that end together went. */
+struct way_back {
+    struct hob__slab *slab; /* NULL: none did yet */
+    struct hob__slab_lane *lane;
+};
+
+static inline void handle_free_to(struct way_back *way, hob_tensor *tensor)
 {
-    if (tensor->device)
-        hob__slab_give(&tensor->device->runtime->tensors, tensor);
-    else
+    struct hob__slab *slab;
+
+    if (!tensor->device) {
         free(tensor);
+        return;
+    }
+    slab = &tensor->device->runtime->tensors;
+    if (slab != way->slab) {
+        way->slab = slab;
+        way->lane = hob__slab_lane(slab);
+    }
+    hob__slab_give_to(slab, way->lane, tensor);
+}
+
+static void handle_free(hob_tensor *tensor)
+{
+    struct way_back way = {NULL, NULL};
+
+    handle_free_to(&way, tensor);
 }
 
 static inline hob_tensor *blank(hob_device *device, const struct hob_meta *meta)
@@ -303,6 +325,8 @@ hob_tensor *hob__tensor_share(hob_tensor *source, hob_device *device,
         return NULL;
     if (!lazy)
         tensor->view = source->view;
+    hob__tensor_set_form(
+        tensor, atomic_load_explicit(&source->form, memory_order_relaxed));
     atomic_store_explicit(&tensor->lazy,
                           (uint32_t)hob__tensor_take(tensor, source, levels),
                           memory_order_relaxed);
@@ -376,7 +400,9 @@ static void give_words(struct words *words)
     if (!words->layer)
         return;
     decorator = words->layer->decorator;
-    if (decorator->states_release)
+    if (hob__lazy_check_fork(words->layer->runtime, NULL))
+        words->count = 0; /* of which a layer hears nothing */
+    else if (decorator->states_release)
         decorator->states_release(words->layer->instance, words->words,
                                   words->count);
     for (uint32_t i = 0; !decorator->states_release && i < words->count; i++)
@@ -389,7 +415,7 @@ static inline void take_words(struct words *words, hob_tensor *tensor)
     const hob_device *device = tensor->device;
     const uint32_t levels = hob__tensor_levels(tensor);
 
-    if (!levels || hob__lazy_check_fork(device->runtime, NULL))
+    if (!levels)
         return;
     for (int32_t k = device->depth; k > 0; k--) {
         void *state = levels >> (k - 1) & 1 ? tensor->state[k - 1] : NULL;
@@ -416,7 +442,7 @@ static void storage_unref(struct hob_storage *storage)
 }
 
 /* What is left of TENSOR, of which nobody has a reference. */
-static inline void handle_ends(hob_tensor *tensor)
+static inline void handle_ends(struct way_back *way, hob_tensor *tensor)
 {
     if (tensor->flags & HOB__TENSOR_ERROR)
         hob__failure_unref(tensor->failure);
@@ -424,15 +450,17 @@ static inline void handle_ends(hob_tensor *tensor)
         atomic_load_explicit(&tensor->own.refs, memory_order_acquire) == 1) {
         /* The common case, both parts at once: nobody else knows of them. */
         hob__storage_end(&tensor->own);
-        handle_free(tensor);
+        handle_free_to(way, tensor);
         return;
     }
     storage_unref(tensor->view.storage);
-    part_ends(tensor);
+    if (hob__refs_drop(&tensor->parts))
+        handle_free_to(way, tensor);
 }
 
 void hob__tensor_unref(hob_tensor *tensor)
 {
+    struct way_back way = {NULL, NULL};
     struct words words;
 
     if (!tensor || !hob__refs_drop(&tensor->refs))
@@ -440,11 +468,12 @@ void hob__tensor_unref(hob_tensor *tensor)
     words.layer = NULL;
     take_words(&words, tensor);
     give_words(&words);
-    handle_ends(tensor);
+    handle_ends(&way, tensor);
 }
 
 void hob__tensors_end(hob_tensor *const *tensors, uint32_t count)
 {
+    struct way_back way = {NULL, NULL};
     struct words words;
 
     words.layer = NULL;
@@ -453,7 +482,7 @@ void hob__tensors_end(hob_tensor *const *tensors, uint32_t count)
     /* A layer may look at a handle until it has its word again. */
     give_words(&words);
     for (uint32_t i = 0; i < count; i++)
-        handle_ends(tensors[i]);
+        handle_ends(&way, tensors[i]);
 }
 
 void hob__tensor_bury(hob_tensor *tensor, uint32_t op, uint64_t call)

@@ -46,17 +46,18 @@ struct hob__failure {
 struct hob_tensor {
     struct hob_view view; /* first: kernels see only this */
     atomic_uint refs;
-    atomic_uint flags;  /* enum hob__tensor_flags */
-    atomic_uint lazy;   /* the level that it waits for; see lazy.h */
+    atomic_uint flags; /* enum hob__tensor_flags */
+    atomic_uint lazy;  /* the level that it waits for; see lazy.h */
     /* Bit k - 1: the state word of level k is set, or was, or may soon be. */
     atomic_uint levels;
-    hob_device *device; /* borrowed; NULL for an error tensor */
+    hob_device *device;         /* borrowed; NULL for an error tensor */
+    atomic_uint_least64_t form; /* see form.h; 0: it was not asked for */
     /* A scope that owns it, and its place there: hints, as scopes of several
      * threads may own one tensor. Only that scope compares, none follows. */
     hob_scope *_Atomic owner;
     atomic_uint owner_index;
-    atomic_uint parts;      /* of this object that have not ended */
-    struct hob_storage own; /* what it was made with; unused in a view */
+    atomic_uint parts;            /* of this object that have not ended */
+    struct hob_storage own;       /* what it was made with; unused in a view */
     struct hob__failure *failure; /* error tensors only */
     /* moved: the call's index; taken: the address of the call's state, as a
      * body may pass what its call takes to calls of its own */
@@ -105,6 +106,12 @@ hob_tensor *hob__tensor_share(hob_tensor *tensor, hob_device *device,
  * state words of the levels up to LEVELS. Returns what TENSOR waits for now. */
 int32_t hob__tensor_take(hob_tensor *tensor, hob_tensor *source,
                          int32_t levels);
+
+/* TENSOR, which is this thread's alone, has FORM. */
+static inline void hob__tensor_set_form(hob_tensor *tensor, uint64_t form)
+{
+    atomic_store_explicit(&tensor->form, form, memory_order_relaxed);
+}
 
 /* Set FLAG of TENSOR, which is this thread's alone. */
 static inline void hob__tensor_flag(hob_tensor *tensor, uint32_t flag)

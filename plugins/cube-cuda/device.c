@@ -26,6 +26,8 @@ static void set_limits(struct ccu_device *device)
     limits->param_bytes = 4096; /* what a kernel may be given */
     limits->has_f64 = limits->has_i64 = limits->has_f16 = 1;
     limits->keeps_nan = 1;
+    /* All of these devices have them, of so many. */
+    limits->cluster = physical->major == 9 || physical->major == 10 ? 8 : 0;
 }
 
 /* What lives in DEVICE's context, which is current. */

@@ -33,9 +33,9 @@ void cvk_compile_identify(struct cvk_device *device)
     /* SPIR-V is for every device that promises the same about numbers. */
     snprintf(device->identity, sizeof(device->identity),
              "glslang %s, SPIR-V 1.5, Vulkan 1.2, NaN %" PRIu32
-             ", denormals %" PRIu32,
-             glslang_version, controls->nan_preserve,
-             controls->denorm_preserve);
+             ", denormals %" PRIu32 ", nearest even %" PRIu32,
+             glslang_version, controls->nan_preserve, controls->denorm_preserve,
+             controls->nearest_even);
 }
 
 const char *cvk_compile_identity(struct cube_device *device)

@@ -149,6 +149,9 @@ static void set_limits(struct cvk_device *device)
     limits->has_f16 = physical->has_f16;
     limits->matrices = physical->matrices;
     limits->keeps_nan = (physical->controls.nan_preserve & 32) != 0;
+    limits->keeps_denormals = (physical->controls.denorm_preserve & 32) != 0;
+    limits->rounds_f16 = physical->rounds_f16;
+    limits->sums_to_bf16 = 1;
     limits->keeps_loops = physical->type == VK_PHYSICAL_DEVICE_TYPE_CPU;
 }
 

@@ -28,6 +28,7 @@ struct cvk_physical {
     uint32_t queue_family;
     uint32_t has_f64, has_i64, has_f16; /* 0 or 1 */
     uint32_t has_i8, has_i16;           /* arithmetic */
+    uint32_t rounds_f16;                /* as in struct cube_limits */
     uint32_t has_size_control;          /* of subgroups, with whole ones */
     uint32_t asks_size;                 /* subgroups have several sizes */
     uint32_t has_sm_count;              /* the extension that tells it */

@@ -163,6 +163,24 @@ static void read_float_controls(const VkPhysicalDeviceVulkan12Properties *has,
     out->denorm_preserve = (has->shaderDenormPreserveFloat16 ? 16 : 0) +
                            (has->shaderDenormPreserveFloat32 ? 32 : 0) +
                            (has->shaderDenormPreserveFloat64 ? 64 : 0);
+    out->nearest_even = has->shaderRoundingModeRTEFloat16 ? 16 : 0;
+}
+
+/* Whether the device rounds f32 to f16 as the kernels have it. What is asked
+ * for of f16 says nothing of other widths. There is no such promise of bf16:
+ * NVIDIA's driver truncates. */
+static int rounds_f16(const struct cvk_physical *physical,
+                      const VkPhysicalDeviceVulkan12Properties *has)
+{
+    const struct cube_float_controls *controls = &physical->controls;
+
+    return physical->has_f16 &&
+           has->denormBehaviorIndependence ==
+               VK_SHADER_FLOAT_CONTROLS_INDEPENDENCE_ALL &&
+           has->roundingModeIndependence ==
+               VK_SHADER_FLOAT_CONTROLS_INDEPENDENCE_ALL &&
+           (controls->denorm_preserve & controls->nan_preserve &
+            controls->nearest_even & 16);
 }
 
 static uint32_t smaller(uint32_t a, uint32_t b)
@@ -181,6 +199,7 @@ static void read_properties(const struct cvk_instance_api *api,
     limits = &has.base.properties.limits;
     choose_subgroup_size(out, &has);
     read_float_controls(&has.v12, &out->controls);
+    out->rounds_f16 = (uint32_t)rounds_f16(out, &has.v12);
     need(out, has.v11.subgroupSupportedStages & VK_SHADER_STAGE_COMPUTE_BIT,
          "subgroup operations in compute shaders");
     need(out,

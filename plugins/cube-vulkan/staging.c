@@ -10,24 +10,36 @@ static uint64_t smaller(uint64_t a, uint64_t b)
     return a < b ? a : b;
 }
 
-/* Make the memory of LANE, unless that is done. LIKED: of the memory's type,
- * besides being coherent. */
+/* Make the memory of LANE for a copy of BYTES bytes, unless that is done.
+ * LIKED: of the memory's type, besides being coherent. */
 static hob_status open_locked(struct cvk_device *device, struct cvk_lane *lane,
-                              VkMemoryPropertyFlags liked)
+                              uint64_t bytes, VkMemoryPropertyFlags liked)
 {
     const VkMemoryPropertyFlags seen = VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT |
                                        VK_MEMORY_PROPERTY_HOST_COHERENT_BIT;
+    const uint64_t slot_bytes =
+        bytes > CVK_FIRST_BYTES ? CVK_SLOT_BYTES : CVK_FIRST_BYTES;
     VkResult result = VK_SUCCESS;
+    hob_status status = HOB_OK;
     uint32_t types;
 
-    if (lane->chunk.map)
+    if (lane->slot_bytes >= slot_bytes)
         return HOB_OK;
+    for (uint32_t i = 0; i < CVK_SLOTS && !status; i++)
+        status = cvk_queue_wait(&device->queue, lane->numbers[i]);
+    if (status)
+        return status;
+    cvk_chunk_close(device, &lane->chunk);
+    lane->slot_bytes = 0;
     types = cvk_chunk_types(device, &result);
     if (!result)
-        result = cvk_chunk_open(device, (uint64_t)CVK_SLOTS * CVK_SLOT_BYTES,
+        result = cvk_chunk_open(device, CVK_SLOTS * slot_bytes,
                                 cvk_memory_type(device, types, seen, liked), 1,
                                 &lane->chunk);
-    return result ? HOB_ERR_MEMORY : HOB_OK;
+    if (result)
+        return HOB_ERR_MEMORY;
+    lane->slot_bytes = slot_bytes;
+    return HOB_OK;
 }
 
 /* A slot whose batch is done. */
@@ -43,17 +55,17 @@ static hob_status upload_locked(struct cvk_device *device,
                                 struct cvk_lane *lane, struct cvk_end to,
                                 const char *host_data, uint64_t bytes)
 {
-    hob_status status = open_locked(device, lane, 0);
+    hob_status status = open_locked(device, lane, bytes, 0);
 
     while (bytes && !status) {
-        uint64_t part = smaller(bytes, CVK_SLOT_BYTES);
+        uint64_t part = smaller(bytes, lane->slot_bytes);
         struct cvk_end from = {lane->chunk.buffer, 0, 0};
         uint32_t slot;
 
         status = take_slot(device, lane, &slot);
         if (status)
             break;
-        from.offset = (uint64_t)slot * CVK_SLOT_BYTES;
+        from.offset = slot * lane->slot_bytes;
         memcpy(lane->chunk.map + from.offset, host_data, (size_t)part);
         status = cvk_queue_copy(&device->queue, &to, &from, part,
                                 &lane->numbers[slot]);
@@ -75,15 +87,15 @@ static hob_status download_locked(struct cvk_device *device,
     uint64_t asked = 0, read = 0;
     uint32_t slot = 0;
     hob_status status =
-        open_locked(device, lane, VK_MEMORY_PROPERTY_HOST_CACHED_BIT);
+        open_locked(device, lane, bytes, VK_MEMORY_PROPERTY_HOST_CACHED_BIT);
 
     while (read < bytes && !status) {
-        const uint64_t ahead = (uint64_t)CVK_SLOTS * CVK_SLOT_BYTES;
+        const uint64_t ahead = CVK_SLOTS * lane->slot_bytes;
 
         if (asked < bytes && asked - read < ahead) {
-            uint64_t part = smaller(bytes - asked, CVK_SLOT_BYTES);
-            struct cvk_end to = {lane->chunk.buffer,
-                                 (uint64_t)slot * CVK_SLOT_BYTES, 0};
+            uint64_t part = smaller(bytes - asked, lane->slot_bytes);
+            struct cvk_end to = {lane->chunk.buffer, slot * lane->slot_bytes,
+                                 0};
 
             status = cvk_queue_copy(&device->queue, &to, &from, part,
                                     &lane->numbers[slot]);
@@ -94,15 +106,14 @@ static hob_status download_locked(struct cvk_device *device,
             asked += part;
             slot = (slot + 1) % CVK_SLOTS;
         } else {
-            uint64_t part = smaller(bytes - read, CVK_SLOT_BYTES);
-            uint32_t oldest = (uint32_t)(read / CVK_SLOT_BYTES % CVK_SLOTS);
+            uint64_t part = smaller(bytes - read, lane->slot_bytes);
+            uint32_t oldest = (uint32_t)(read / lane->slot_bytes % CVK_SLOTS);
 
             status = cvk_queue_wait(&device->queue, lane->numbers[oldest]);
             if (status)
                 break;
             memcpy(host_data + read,
-                   lane->chunk.map + (uint64_t)oldest * CVK_SLOT_BYTES,
-                   (size_t)part);
+                   lane->chunk.map + oldest * lane->slot_bytes, (size_t)part);
             read += part;
         }
     }

@@ -19,7 +19,8 @@ static struct {
     unsigned handlers;
     int is_over;    /* for good: exit() runs its handlers */
     int is_leaving; /* while the first thread ends */
-} background = {PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, 0, 0, 0, 0};
+} background = {
+    PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, 0, 0, 0, 0};
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 

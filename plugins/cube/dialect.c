@@ -227,6 +227,28 @@ static int needs_i64(const struct cube_variant *variant)
                  CUBE_U64);
 }
 
+/* Groups of a cluster; 1: there are none. */
+static int32_t cluster_of(const struct cube_variant *variant)
+{
+    const struct cube_program *program = variant->program;
+
+    for (uint32_t i = 0; i < CUBE_MAX_CONSTANTS && program->constants[i]; i++)
+        if ((program->flags & CUBE_CLUSTERS) &&
+            strcmp(program->constants[i], "CLUSTER") == 0)
+            return variant->constants[i];
+    return 1;
+}
+
+/* Whether VARIANT has elements of f16 and TARGET rounds to them by itself. */
+static int rounds_f16(const struct cube_target *target,
+                      const struct cube_variant *variant)
+{
+    for (uint32_t i = 0; target->rounds_f16 && i < CUBE_MAX_BUFFERS; i++)
+        if (variant->dtypes[i] == HOB_DTYPE_F16)
+            return 1;
+    return 0;
+}
+
 static void add_needs(struct cube_text *text, const struct cube_target *target,
                       const struct cube_variant *variant)
 {
@@ -234,14 +256,17 @@ static void add_needs(struct cube_text *text, const struct cube_target *target,
         text,
         "#define CUBE_NEEDS_I64 %d\n#define CUBE_NEEDS_F64 %d\n"
         "#define CUBE_NEEDS_SUBGROUPS %d\n#define CUBE_WIDE %d\n"
-        "#define CUBE_NEEDS_MATRICES %d\n"
+        "#define CUBE_NEEDS_MATRICES %d\n#define CUBE_NEEDS_CLUSTERS %d\n"
         "#define CUBE_CUDA %d\n#define CUBE_KEEPS_NAN %d\n"
+        "#define CUBE_ROUNDS_F16 %d\n#define CUBE_KEEPS_DENORMALS %d\n"
         "#define CUBE_KEEPS_LOOPS %d\n"
         "#define GROUP_SIZE %u\n#define SUBGROUP_SIZE %u\n",
         needs_i64(variant), needs_f64(variant),
         (variant->program->flags & (CUBE_SUBGROUPS | CUBE_GROUPS)) != 0,
         variant->is_wide != 0, (variant->program->flags & CUBE_MATRICES) != 0,
+        cluster_of(variant) > 1,
         target->language == CUBE_CUDA, target->keeps_nan != 0,
+        rounds_f16(target, variant), target->keeps_denormals != 0,
         target->keeps_loops && (variant->program->flags & CUBE_TILES),
         variant->group_size, target->subgroup_size);
 }
@@ -382,12 +407,15 @@ static void add_portable_text(struct cube_text *text,
     add_file(text, target, program->text);
     if (!is_glsl)
         cube_text_addf(text,
-                       "};\nextern \"C\" __global__ void "
+                       "};\nextern \"C\" __global__ void %s"
                        "__launch_bounds__(GROUP_SIZE) %s(\n"
                        "    const __grid_constant__ cube_kernel kernel)\n{\n"
                        "    cube_wait_for_last();\n"
                        "    const_cast<cube_kernel &>(kernel).cube_main();\n"
                        "}\n",
+                       cluster_of(variant) > 1
+                           ? "__cluster_dims__(CLUSTER, 1, 1) "
+                           : "",
                        program->name);
 }
 

@@ -63,8 +63,11 @@ enum cube_program_flags {
     CUBE_TIED = 128,     /* CUDA C for one architecture, as sm_90a is */
     CUBE_MATRICES = 256, /* MATRIX_A and so on, of elements of the constant
                             MATRIX_DTYPE; limits.matrices has it */
-    CUBE_TILES = 512     /* UNROLL lays out a tile: LOOP where the limits say
+    CUBE_TILES = 512,    /* UNROLL lays out a tile: LOOP where the limits say
                             keeps_loops */
+    CUBE_CLUSTERS = 1024 /* its constant CLUSTER says how many groups run
+                            together, at most limits.cluster; a launch has a
+                            multiple of it */
 };
 
 /* What a program's text is. */
@@ -163,7 +166,9 @@ struct cube_target {
     uint32_t subgroup_size;
     uint32_t param_bytes; /* more go through memory */
     uint32_t keeps_nan;   /* as in struct cube_limits, as are the next */
+    uint32_t rounds_f16;
     uint32_t keeps_loops;
+    uint32_t keeps_denormals;
 };
 
 /*

@@ -279,9 +279,10 @@ hob_status cube_kernel_make(struct cube_kernels *kernels,
 {
     struct cube_device *device = kernels->device;
     const struct cube_target target = {
-        device->runtime->language, device->limits.subgroup_size,
-        device->limits.param_bytes, device->limits.keeps_nan,
-        device->limits.keeps_loops};
+        device->runtime->language,     device->limits.subgroup_size,
+        device->limits.param_bytes,    device->limits.keeps_nan,
+        device->limits.rounds_f16,     device->limits.keeps_loops,
+        device->limits.keeps_denormals};
     const struct cube_program *program = variant->program;
     struct cube_kernel *kernel = malloc(sizeof(*kernel));
     struct cube_source source = {

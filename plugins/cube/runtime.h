@@ -39,10 +39,16 @@ struct cube_limits {
     uint32_t has_f16;          /* arithmetic; storage there is always */
     uint32_t matrices;         /* dtypes, HOB_DTYPE_BIT, of which subgroups
                                   multiply matrices, CUBE_MATRICES */
+    uint32_t cluster;          /* most workgroups that read each other's
+                                  shared arrays, CUBE_CLUSTERS; 0: none do */
     uint32_t keeps_nan;        /* compilers do not assume that no f32 is NaN */
-    uint32_t keeps_loops; /* 0 or 1: a processor, which gains little by tiles
-                             laid out straight, and whose compiler takes
-                             several times as long over them */
+    uint32_t keeps_denormals;  /* of f32, in every operation */
+    uint32_t rounds_f16;   /* 0 or 1: it rounds f32 to f16 by itself, to nearest
+                              even; CUDA's prelude knows */
+    uint32_t sums_to_bf16; /* 0 or 1: programs round to bf16 by sums */
+    uint32_t keeps_loops;  /* 0 or 1: a processor, which gains little by tiles
+                              laid out straight, and whose compiler takes
+                              several times as long over them */
 };
 
 /* One kernel as text in the runtime's own language. */

@@ -34,9 +34,11 @@ enum {
     DECORATION_NO_CONTRACTION = 42,
     MODE_DENORM_PRESERVE = 4459,
     MODE_NAN_PRESERVE = 4461,
+    MODE_NEAREST_EVEN = 4462, /* RoundingModeRTE */
     CAPABILITY_FLOAT16 = 9,
     CAPABILITY_DENORM_PRESERVE = 4464,
     CAPABILITY_NAN_PRESERVE = 4466,
+    CAPABILITY_NEAREST_EVEN = 4467,
     CAPABILITY_BFLOAT16 = 5116,
     CAPABILITY_BFLOAT16_MATRIX = 5118,
     ENCODING_BFLOAT16 = 0,
@@ -185,6 +187,7 @@ static const struct promise promises[] = {
     {MODE_NAN_PRESERVE, CAPABILITY_NAN_PRESERVE, 32},
     {MODE_NAN_PRESERVE, CAPABILITY_NAN_PRESERVE, 64},
     {MODE_NAN_PRESERVE, CAPABILITY_NAN_PRESERVE, 16},
+    {MODE_NEAREST_EVEN, CAPABILITY_NEAREST_EVEN, 16},
 };
 
 enum { PROMISES = sizeof(promises) / sizeof(promises[0]) };
@@ -192,9 +195,10 @@ enum { PROMISES = sizeof(promises) / sizeof(promises[0]) };
 static int is_promised(const struct plan *plan, const struct promise *promise,
                        const struct cube_float_controls *controls)
 {
-    const uint32_t widths = promise->mode == MODE_DENORM_PRESERVE
-                                ? controls->denorm_preserve
-                                : controls->nan_preserve;
+    const uint32_t widths =
+        promise->mode == MODE_DENORM_PRESERVE ? controls->denorm_preserve
+        : promise->mode == MODE_NAN_PRESERVE  ? controls->nan_preserve
+                                              : controls->nearest_even;
 
     return (widths & promise->width) && has_width(plan, promise->width);
 }

@@ -22,6 +22,7 @@ enum cube_spirv_element { CUBE_SPIRV_F32, CUBE_SPIRV_F16, CUBE_SPIRV_BF16 };
 struct cube_float_controls {
     uint32_t nan_preserve;    /* shaderSignedZeroInfNanPreserve.. */
     uint32_t denorm_preserve; /* shaderDenormPreserve.. */
+    uint32_t nearest_even;    /* shaderRoundingModeRTE.. */
 };
 
 /*

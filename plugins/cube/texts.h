@@ -22,6 +22,7 @@ extern const char cube_text_space[];
 extern const char cube_text_functions[];
 extern const char cube_text_fuse_rows[];
 extern const char cube_text_pairs[];
+extern const char cube_text_quick[];
 
 /* Kernels. */
 extern const char cube_text_adam[];

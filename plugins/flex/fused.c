@@ -5,6 +5,8 @@
  */
 #include "fused_plan.h"
 
+#include <hob/ops.h>
+
 #include <stdio.h>
 #include <string.h>
 
@@ -237,17 +239,18 @@ static hob_status fused_run_kernel(void *instance, void *opened,
 static uint32_t fused_body_cost(void *instance, uint32_t op, uint32_t dtype,
                                 int64_t row)
 {
-    enum { SHORT = 16, MOST_BYTES = FUSED_ARENA / 8 };
+    enum { SHORT = 16 };
+    int64_t most = FUSED_ARENA / 8;
 
     (void)instance;
-    (void)op;
     if (row <= SHORT)
         return 0;
     /* Blocks are whole rows, with some values and, of halves, what they are
-     * converted from. */
-    return row * (dtype == HOB_DTYPE_F32 ? 4 : 8) <= MOST_BYTES
-               ? HOB_FUSED_WHOLE
-               : HOB_FUSED_NEVER;
+     * converted from; numbers of channels need no room. */
+    if (op == HOB_OP_GROUP_NORM)
+        most = FUSED_ARENA / 4;
+    return row * (dtype == HOB_DTYPE_F32 ? 4 : 8) <= most ? HOB_FUSED_WHOLE
+                                                          : HOB_FUSED_NEVER;
 }
 
 /* Blocks of columns are as good as those of rows, and threads share both. */

@@ -13,6 +13,7 @@
  *   fused_cut.c    sizes of blocks
  *   fused_block.c  instructions run on one block
  *   fused_fold.c   of them reductions
+ *   fused_channels.c group_norm, whose numbers are those of channels
  *   fused_rows.c   values of rows, before and after blocks
  *   fused_run.c    blocks, rows and columns on the host's threads
  *   fused_shared.c rows whose passes all threads share
@@ -107,7 +108,7 @@ static inline uint32_t fused_dtype(uint32_t dtype)
 /* The map kernel of STEP on values of DTYPE, as in slots. NULL: none. */
 flex_map_fn fused_op_map(const struct flex_kernels *kernels,
                          const struct hob_fused_step *step, uint32_t dtype);
-/* The kernel of op NUMBER, which goes along rows. */
+/* The kernel of op NUMBER, which goes along rows; NULL of group_norm. */
 fused_along_fn fused_op_along(uint32_t number);
 /* How many attributes the op with number OP has. */
 uint32_t fused_scalar_count(uint32_t op);
@@ -203,6 +204,7 @@ struct fused_plan {
     uint8_t input_count, output_count;
     uint16_t vectors; /* bit i: input i is read by ops along rows alone, and not
                          as what they go along */
+    uint16_t channels;   /* the same of group_norm */
     uint32_t slot_bytes; /* of an element in all slots */
     uint32_t kept_bytes;
     uint32_t row_bytes; /* of a row in all ROW values and accumulators */
@@ -268,9 +270,11 @@ struct fused_order {
 };
 
 enum fused_walk {
-    FUSED_DENSE,   /* one element after the other */
-    FUSED_UNIFORM, /* the same element everywhere */
-    FUSED_VECTOR,  /* the same row everywhere */
+    FUSED_DENSE,    /* one element after the other */
+    FUSED_UNIFORM,  /* the same element everywhere */
+    FUSED_VECTOR,   /* the same row everywhere */
+    FUSED_CHANNELS, /* numbers that come one after the other, and again, each
+                       for some elements of rows: group_norm's own */
     FUSED_STRIDED
 };
 
@@ -282,7 +286,9 @@ struct fused_job_input {
     uint8_t skips;     /* brought together in parts first */
     uint8_t dtype;     /* as stored */
     flex_cast_fn load; /* of halves */
-    void *vector;      /* of FUSED_VECTOR: the row, as in slots */
+    void *vector;      /* of FUSED_VECTOR, FUSED_CHANNELS: all, as in slots */
+    int64_t length;    /* numbers of that */
+    int64_t places;    /* of FUSED_CHANNELS: elements that each is for */
     uint32_t offset;   /* of its slot, bytes for each element */
     uint32_t stored;   /* of a slot of halves as stored */
 };
@@ -378,10 +384,11 @@ void fused_fetch(struct fused_thread *thread, uint32_t inputs, int64_t first,
 void fused_kept(struct fused_thread *thread, int64_t at);
 /* What a block has of rows, for instructions that go along them: ROW elements
  * of each of ROWS ones, from number FIRST on where partials are kept of all;
- * and then again so many, as often as there are elements. JOINS: more of what
- * was before. */
+ * and then again so many, as often as there are elements. AT is the first one's
+ * number in the run, if there are whole rows. JOINS: more of what was before.
+ */
 struct fused_rows_part {
-    int64_t row, rows, first;
+    int64_t row, rows, first, at;
     int joins;
 };
 /* The instructions FIRST .. END - 1 on N elements. */
@@ -398,6 +405,13 @@ void fused_store(struct fused_thread *thread, const struct fused_pass *pass,
 void fused_fold_block(struct fused_thread *thread,
                       const struct fused_instruction *made, int64_t n,
                       const struct fused_rows_part *part);
+
+/* fused_channels.c: how group_norm's INPUT, which nothing else reads, walks. */
+enum fused_walk fused_channels_walk(struct fused_job_input *input);
+/* The step of MADE, a group_norm, on N elements. */
+void fused_channels_run(struct fused_thread *thread,
+                        const struct fused_instruction *made, int64_t n,
+                        const struct fused_rows_part *part);
 
 /* ---- fused_rows.c: values of rows ---- */
 

@@ -159,7 +159,8 @@ static void fetch(struct fused_thread *thread, uint32_t i, int64_t first,
         in->load ? thread->arena + in->stored * (uint64_t)job->block : slot;
     void *data;
 
-    if (in->walk == FUSED_UNIFORM || in->walk == FUSED_VECTOR)
+    if (in->walk == FUSED_UNIFORM || in->walk == FUSED_VECTOR ||
+        in->walk == FUSED_CHANNELS)
         return;
     if (thread->part[i])
         data = thread->part[i] +
@@ -256,7 +257,6 @@ static void run_along(struct fused_thread *thread,
         made->fn.along(kernels, out + i * steps[0], args[0] + i * steps[0],
                        args[1] ? args[1] + i * steps[1] : NULL,
                        args[2] ? args[2] + i * steps[2] : NULL, number, row);
-    round_halves(thread, made, n);
 }
 
 static void run_cast(struct fused_thread *thread,
@@ -296,7 +296,11 @@ void fused_instructions(struct fused_thread *thread, uint32_t first,
             fused_fold_block(thread, made, n, part);
             break;
         case FUSED_DO_ALONG:
-            run_along(thread, made, n, part->row);
+            if (made->fn.along)
+                run_along(thread, made, n, part->row);
+            else
+                fused_channels_run(thread, made, n, part);
+            round_halves(thread, made, n);
             break;
         default:
             made->fn.chain(&job->links[made->first], made->count, thread->at,

@@ -9,7 +9,9 @@
 #include "move.h"
 
 enum {
-    ROW_BLOCK = 4096,    /* elements of a block that is rows */
+    ROW_BLOCK = 4096,   /* elements of a block that is rows */
+    APART_LEAST = 1024, /* of a run of what lies apart: shorter ones are copied,
+                           as short blocks wait for memory one by one */
     ROWS_AREA = 8 << 10, /* bytes for values of rows */
     COLUMNS_AREA = 36 << 10,
     /* Of rows that threads share: a piece has FOLDED rows at most, whose
@@ -39,13 +41,17 @@ static void choose_ends(struct fused_job *job, const struct flex_loop *loop,
                         int is_input)
 {
     const int64_t inner = loop->rank ? loop->shape[loop->rank - 1] : 0;
+    int64_t least = FLEX_RUN_LEAST;
 
     if (loop->rank < 2)
         return;
+    if (is_input && loop->strides[loop->rank - 1] &&
+        (loop->rank > 2 || loop->strides[0]))
+        least = APART_LEAST;
     if (inner < FLEX_RUN_LEAST && loop->rank == 2 && loop->strides[0] == 0 &&
         is_input && !job->plan->fold_count)
         job->period = inner;
-    else if (inner >= FLEX_RUN_LEAST && (job->row == 0 || inner < job->row))
+    else if (inner >= least && (job->row == 0 || inner < job->row))
         job->row = inner;
 }
 

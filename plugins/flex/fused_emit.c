@@ -5,6 +5,8 @@
  */
 #include "fused_plan.h"
 
+#include <hob/ops.h>
+
 #include <string.h>
 
 struct fused_instruction *fused_emit(struct builder *b, uint32_t kind)
@@ -49,12 +51,14 @@ static void set_operands(struct builder *b, const struct hob_fused_step *step,
     const uint32_t dtype = fused_operand_dtype(b, step);
     const uint32_t wide =
         dtype == HOB_DTYPE_F64 ? HOB_DTYPE_F64 : HOB_DTYPE_F32;
+    const int is_channels = step->op == HOB_OP_GROUP_NORM;
     uint16_t tensors[3] = {FUSED_NO_VALUE, FUSED_NO_VALUE, FUSED_NO_VALUE};
     uint16_t *args = made->args;
 
     for (uint32_t i = 0; i < 3; i++)
         if (step->args[i] != HOB_FUSED_NONE)
-            tensors[i] = operand(b, step->args[i], step->kind);
+            tensors[i] = operand(b, step->args[i],
+                                 is_channels && i ? HOB_FUSED_ROW : step->kind);
     memcpy(args, tensors, sizeof(tensors));
     switch (op->form) {
     case FUSED_SCALAR:

@@ -91,13 +91,18 @@ static void init_inputs(struct fused_job *job,
         else
             operand_loop(&in->loop, order, &run->inputs[i], dtype);
         in->walk = (uint8_t)walk_of(&in->loop);
-        if (job->plan->vectors >> i & 1 && is_vector(job, in))
+        if (job->plan->vectors >> i & 1 && is_vector(job, in)) {
             in->walk = FUSED_VECTOR;
+            in->length = job->n;
+        } else if (job->plan->channels >> i & 1 && !in->is_row) {
+            in->walk = (uint8_t)fused_channels_walk(in);
+        }
         in->vector = in->loop.data;
         if (in->walk == FUSED_STRIDED && job->way == FUSED_BY_ELEMENTS)
             in->skips = (uint8_t)flex_loop_is_parted(&in->loop);
         job->skips |= in->skips;
         if (in->is_row || in->walk == FUSED_VECTOR ||
+            in->walk == FUSED_CHANNELS ||
             (in->walk == FUSED_DENSE && !in->load))
             continue;
         in->offset = job->slot_bytes;

@@ -35,6 +35,7 @@ static const struct fused_op ops[] = {
     ALONG(LOG_SOFTMAX)               /**/
     ALONG(LAYER_NORM)                /**/
     ALONG(RMS_NORM)                  /**/
+    ALONG(GROUP_NORM)                /**/
 };
 #undef X
 #undef FOLD
@@ -101,9 +102,12 @@ static void along_rms_norm(const struct flex_row_kernels *kernels, void *out,
     kernels->rms_norm(out, a, b, *number, n);
 }
 
+/* NULL: that of group_norm is in fused_channels.c. */
 fused_along_fn fused_op_along(uint32_t number)
 {
     switch (number) {
+    case HOB_OP_GROUP_NORM:
+        return NULL;
     case HOB_OP_SOFTMAX:
         return along_softmax;
     case HOB_OP_LOG_SOFTMAX:
@@ -117,7 +121,8 @@ fused_along_fn fused_op_along(uint32_t number)
 
 static int is_norm(uint32_t number)
 {
-    return number == HOB_OP_LAYER_NORM || number == HOB_OP_RMS_NORM;
+    return number == HOB_OP_LAYER_NORM || number == HOB_OP_RMS_NORM ||
+           number == HOB_OP_GROUP_NORM;
 }
 
 uint32_t fused_scalar_count(uint32_t number)
@@ -164,9 +169,9 @@ static int supports_fold(const struct flex_kernels *kernels,
 static int supports_along(const struct hob_fused_step *step,
                           const uint8_t *dtypes)
 {
-    const uint32_t most = step->op == HOB_OP_LAYER_NORM ? 3
-                          : is_norm(step->op)           ? 2
-                                                        : 1;
+    const uint32_t most = step->op == HOB_OP_RMS_NORM ? 2
+                          : is_norm(step->op)         ? 3
+                                                      : 1;
 
     for (uint32_t i = 0; i < 3; i++)
         if (step->args[i] != HOB_FUSED_NONE &&

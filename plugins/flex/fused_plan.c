@@ -12,6 +12,8 @@
  */
 #include "fused_plan.h"
 
+#include <hob/ops.h>
+
 #include <string.h>
 
 int fused_is_row(const struct builder *b, uint32_t reg)
@@ -212,16 +214,21 @@ uint16_t fused_value_scalar(struct builder *b, uint32_t scalar, uint32_t dtype,
 /* The inputs that nothing but the weights and biases of ops along rows is. */
 static void find_vectors(struct builder *b)
 {
-    uint32_t vectors = 0, others = 0;
+    uint32_t vectors = 0, channels = 0, others = 0;
 
     for (uint32_t s = 0; s < b->program->step_count; s++)
         for (uint32_t i = 0; i < 3; i++) {
             const uint32_t reg = fused_step_at(b, s)->args[i];
 
-            if (reg < fused_inputs_of(b))
+            if (reg >= fused_inputs_of(b))
+                continue;
+            if (i && fused_step_at(b, s)->op == HOB_OP_GROUP_NORM)
+                channels |= 1u << reg;
+            else
                 *(i && fused_is_along(b, s) ? &vectors : &others) |= 1u << reg;
         }
-    b->plan->vectors = (uint16_t)(vectors & ~others);
+    b->plan->vectors = (uint16_t)(vectors & ~(channels | others));
+    b->plan->channels = (uint16_t)(channels & ~(vectors | others));
 }
 
 static void set_outputs(struct builder *b)

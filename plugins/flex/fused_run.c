@@ -102,7 +102,8 @@ static void run_group(struct fused_thread *thread, int64_t first, int64_t count)
 {
     const struct fused_job *job = thread->job;
     const struct fused_plan *plan = job->plan;
-    const struct fused_rows_part part = {.row = job->n, .rows = count};
+    const struct fused_rows_part part = {
+        .row = job->n, .rows = count, .at = first};
     const int64_t at = first * job->n, n = count * job->n;
     uint32_t inputs = 0;
 
@@ -214,19 +215,24 @@ static void columns_piece(void *context, int64_t first, int64_t last,
 
 /* ---- all ---- */
 
-/* Rows of halves that are the same everywhere are converted once. */
+static int is_vector(const struct fused_job_input *in)
+{
+    return in->walk == FUSED_VECTOR || in->walk == FUSED_CHANNELS;
+}
+
+/* Vectors of halves that are the same everywhere are converted once. */
 static hob_status take_vectors(struct fused_job *job)
 {
     for (uint32_t i = 0; i < job->plan->input_count; i++) {
         struct fused_job_input *in = &job->in[i];
 
-        if (in->walk != FUSED_VECTOR || !in->load)
+        if (!is_vector(in) || !in->load)
             continue;
-        in->vector =
-            flex_scratch_take(job->device, (uint64_t)job->n * sizeof(float));
+        in->vector = flex_scratch_take(job->device,
+                                       (uint64_t)in->length * sizeof(float));
         if (!in->vector)
             return HOB_ERR_MEMORY;
-        in->load(in->vector, in->loop.data, job->n);
+        in->load(in->vector, in->loop.data, in->length);
     }
     return HOB_OK;
 }
@@ -236,9 +242,9 @@ static void give_vectors(struct fused_job *job)
     for (uint32_t i = 0; i < job->plan->input_count; i++) {
         struct fused_job_input *in = &job->in[i];
 
-        if (in->walk == FUSED_VECTOR && in->vector != in->loop.data)
+        if (is_vector(in) && in->vector != in->loop.data)
             flex_scratch_give(job->device, in->vector,
-                              (uint64_t)job->n * sizeof(float));
+                              (uint64_t)in->length * sizeof(float));
     }
 }
 

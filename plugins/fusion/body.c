@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * body.c - ops that go along rows: softmax and norms in a group with what comes
- * before and after.
+ * before and after. Of group_norm a row is all of a group.
  *
  * The backend has a kernel of its own for such an op, which is what a lone one
  * runs as. It says whether the op may be a step of a program, or how much
@@ -22,7 +22,6 @@ enum { X, WEIGHT, BIAS, FIRST };
 
 enum line_kind {
     MAP,   /* element by element */
-    ROW,   /* the same on values of rows */
     FOLD,  /* over the row */
     WIDEN, /* to the type that halves are computed in */
     NARROW /* back */
@@ -57,7 +56,7 @@ static const struct body {
       {HOB_OP_SUB, MAP, {3, 4}},
       {HOB_OP_EXP, MAP, {5, NONE}},
       {HOB_OP_SUM_DIM, FOLD, {6, NONE}},
-      {HOB_OP_LOG, ROW, {7, NONE}},
+      {HOB_OP_LOG, MAP, {7, NONE}},
       {HOB_OP_SUB, MAP, {5, 8}},
       {HOB_OP_CAST, NARROW, {9, NONE}}}},
     {HOB_OP_LAYER_NORM,
@@ -67,9 +66,9 @@ static const struct body {
       {HOB_OP_SUB, MAP, {3, 4}},
       {HOB_OP_SQUARE, MAP, {5, NONE}},
       {HOB_OP_MEAN_DIM, FOLD, {6, NONE}},
-      {HOB_OP_ADD_SCALAR, ROW, {7, NONE}},
-      {HOB_OP_SQRT, ROW, {8, NONE}},
-      {HOB_OP_RECIP, ROW, {9, NONE}},
+      {HOB_OP_ADD_SCALAR, MAP, {7, NONE}},
+      {HOB_OP_SQRT, MAP, {8, NONE}},
+      {HOB_OP_RECIP, MAP, {9, NONE}},
       {HOB_OP_MUL, MAP, {5, 10}},
       {HOB_OP_CAST, WIDEN, {WEIGHT, NONE}},
       {HOB_OP_MUL, MAP, {11, 12}},
@@ -81,17 +80,20 @@ static const struct body {
      {{HOB_OP_CAST, WIDEN, {X, NONE}},
       {HOB_OP_SQUARE, MAP, {3, NONE}},
       {HOB_OP_MEAN_DIM, FOLD, {4, NONE}},
-      {HOB_OP_ADD_SCALAR, ROW, {5, NONE}},
-      {HOB_OP_SQRT, ROW, {6, NONE}},
-      {HOB_OP_RECIP, ROW, {7, NONE}},
+      {HOB_OP_ADD_SCALAR, MAP, {5, NONE}},
+      {HOB_OP_SQRT, MAP, {6, NONE}},
+      {HOB_OP_RECIP, MAP, {7, NONE}},
       {HOB_OP_MUL, MAP, {3, 8}},
       {HOB_OP_CAST, WIDEN, {WEIGHT, NONE}},
       {HOB_OP_MUL, MAP, {9, 10}},
       {HOB_OP_CAST, NARROW, {11, NONE}}}},
 };
 
+/* Of a group's channels the body is that of rows. */
 static const struct body *find_body(uint32_t op)
 {
+    if (op == HOB_OP_GROUP_NORM)
+        op = HOB_OP_LAYER_NORM;
     for (size_t i = 0; i < sizeof(bodies) / sizeof(bodies[0]); i++)
         if (bodies[i].op == op)
             return &bodies[i];
@@ -108,12 +110,14 @@ int fu_has_body(uint32_t op)
 /* Which of NODE's inputs are the op's tensors: NONE where one is absent. */
 static void find_tensors(const struct fu_node *node, uint8_t out[FIRST])
 {
-    uint8_t input = 0;
+    uint8_t input = 0, param = 0;
 
     memset(out, NONE, FIRST);
-    for (uint32_t i = 0; i < node->arg_count && i < FIRST; i++)
+    for (uint32_t i = 0; i < node->arg_count; i++)
         if (node->args[i].tag == HOB_TAG_TENSOR)
-            out[i] = input++;
+            out[param++] = input++;
+        else if (node->args[i].tag == HOB_TAG_ABSENT && node->args[i].count)
+            param++;
 }
 
 /* The epsilon of a norm; NULL: there is none. */
@@ -125,22 +129,57 @@ static const hob_value *find_number(const struct fu_node *node)
     return NULL;
 }
 
-/* Whether NODE goes along the last dimension, over tensors of one dtype. */
-static int goes_along_rows(const struct fu_node *node)
+/* Let ITEM, a group_norm, say what its rows are: the channels of a group with
+ * all their places. Returns how many elements each has. */
+static int64_t find_groups(struct fu_item *item)
 {
+    const struct fu_value *value = &item->node->values[0];
+    const int64_t groups = item->node->args[1].u.i64;
+    const int64_t channels = value->shape[1];
+    int64_t row = channels / groups;
+
+    if (groups < channels)
+        item->rows = (uint8_t)(1u << (value->rank - 2));
+    if (groups > 1 && groups < channels) {
+        if (value->rank == HOB_MAX_RANK)
+            return 0; /* there is no room for one more */
+        item->parts = groups;
+    }
+    for (uint32_t i = 2; i < value->rank; i++) {
+        row *= value->shape[i];
+        if (value->shape[i] != 1)
+            item->rows |= (uint8_t)(1u << (value->rank - 1 - i));
+    }
+    return row;
+}
+
+/* The same of one that goes along the last dimension; 0: it does not. */
+static int64_t find_last(struct fu_item *item)
+{
+    const struct fu_node *node = item->node;
     const struct fu_value *value = &node->values[0];
     const int64_t last = (int64_t)value->rank - 1;
 
-    if (!value->rank || value->shape[last] < 2)
-        return 0;
     for (uint32_t i = 0; i < node->arg_count; i++)
         if (node->args[i].tag == HOB_TAG_I64 && node->args[i].u.i64 != last &&
             node->args[i].u.i64 != -1)
             return 0;
+    item->rows = 1;
+    return value->rank ? value->shape[last] : 0;
+}
+
+/* The elements of a row of ITEM, which says what that is; 0: it goes along
+ * none, or over tensors of several dtypes. */
+static int64_t find_row(struct fu_item *item)
+{
+    const struct fu_node *node = item->node;
+    int64_t row;
+
     for (uint32_t i = 0; i < node->input_count; i++)
-        if (fu_see(&node->inputs[i]).dtype != value->dtype)
+        if (fu_see(&node->inputs[i]).dtype != node->values[0].dtype)
             return 0;
-    return 1;
+    row = node->op == HOB_OP_GROUP_NORM ? find_groups(item) : find_last(item);
+    return row < 2 ? 0 : row;
 }
 
 /* ---- the body ---- */
@@ -173,8 +212,6 @@ static uint32_t make_steps(const struct fu_node *node,
         memset(step, 0, sizeof(*step));
         step->op = line->op;
         step->dtype = line->kind == NARROW ? own : wide;
-        step->kind = line->kind == ROW || line->kind == FOLD ? HOB_FUSED_ROW
-                                                             : HOB_FUSED_FULL;
         step->is_reduction = line->kind == FOLD;
         step->args[0] = a;
         step->args[1] = line->args[1] == NONE ? NONE : b;
@@ -185,17 +222,17 @@ static uint32_t make_steps(const struct fu_node *node,
     return count;
 }
 
-/* What the backend charges for the steps of NODE, in per cent of its bytes. */
+/* What the backend charges for the steps of NODE along rows of ROW elements, in
+ * per cent of its bytes. */
 static uint32_t percent_of(const struct fu_layer *layer,
-                           const struct fu_node *node)
+                           const struct fu_node *node, int64_t row)
 {
     const struct hob_fused_compute *fused = layer->fused;
-    const struct fu_value *value = &node->values[0];
 
     if (!FU_HAS(fused, body_cost))
         return HOB_FUSED_NEVER;
-    return fused->body_cost(layer->fused_instance, node->op, value->dtype,
-                            value->shape[value->rank - 1]);
+    return fused->body_cost(layer->fused_instance, node->op,
+                            node->values[0].dtype, row);
 }
 
 /* Whether the backend takes ITEM's node as the steps of its body, which are
@@ -243,15 +280,18 @@ static int is_whole(const struct fu_layer *layer, struct fu_item *item)
 int fu_classify_body(const struct fu_layer *layer, struct fu_item *item)
 {
     uint32_t percent;
+    int64_t row;
 
-    if (!find_body(item->node->op) || !goes_along_rows(item->node))
+    if (!find_body(item->node->op))
         return 0;
-    percent = percent_of(layer, item->node);
+    row = find_row(item);
+    if (!row)
+        return 0;
+    percent = percent_of(layer, item->node, row);
     if (percent == HOB_FUSED_NEVER ||
         !(percent == HOB_FUSED_WHOLE ? is_whole(layer, item)
                                      : is_body(layer, item, percent)))
         return 0;
-    item->rows = 1; /* the last one */
     item->class = FU_BODY;
     return 1;
 }
@@ -277,6 +317,23 @@ static int add_number(struct fu_program *p, const struct fu_node *node,
     step->scalar = p->program.scalar_count;
     p->scalars[p->program.scalar_count++] = *find_number(node);
     return 0;
+}
+
+/* Of a value that is a step's of P if MARK is in REG, else an input. */
+static uint8_t kind_of(const struct fu_program *p, uint8_t reg, uint8_t mark)
+{
+    return reg & mark ? p->steps[reg & ~mark].kind : p->inputs[reg].kind;
+}
+
+/* A step is for each row if all that it reads is. */
+static void find_kind(const struct fu_program *p, struct hob_fused_step *step,
+                      uint8_t mark)
+{
+    step->kind = HOB_FUSED_ROW;
+    for (uint32_t k = 0; k < 3 && !step->is_reduction; k++)
+        if (step->args[k] != NONE &&
+            kind_of(p, step->args[k], mark) == HOB_FUSED_FULL)
+            step->kind = HOB_FUSED_FULL;
 }
 
 int fu_add_body(struct fu_program *p, const struct fu_item *item,
@@ -305,6 +362,7 @@ int fu_add_body(struct fu_program *p, const struct fu_item *item,
                 step->args[k] = regs[k];
             else if (step->args[k] != NONE)
                 step->args[k] = regs[step->args[k]];
+        find_kind(p, step, mark);
         if (add_number(p, item->node, step))
             return 1;
         regs[FIRST + i] = (uint8_t)(mark | p->program.step_count++);

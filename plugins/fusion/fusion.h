@@ -255,13 +255,13 @@ static inline void fu_garbage_empty(struct fu_garbage *garbage)
 }
 
 /*
- * A node of KIND, of the call that ORIGIN tells of; its values have one handle
- * each to come. Its inputs are the caller's to fill in: then it is linked, or
- * given back. NULL without memory.
+ * A node of KIND, of call INDEX in SCOPE of the program; its values have one
+ * handle each to come. Its inputs are the caller's to fill in: then it is
+ * linked, or given back. NULL without memory.
  */
 struct fu_node *fu_node_new_locked(struct fu_layer *layer,
                                    const struct fu_kind *kind,
-                                   const struct hob_call_origin *origin);
+                                   const void *scope, uint64_t index);
 void fu_node_give_locked(struct fu_layer *layer, struct fu_node *node);
 /* NODE, of KIND, is pending now. It takes KIND, and the tensors among its
  * inputs. */
@@ -318,13 +318,22 @@ void fu_kind_unref_locked(struct fu_layer *layer, struct fu_kind *kind);
 /* Empty LAYER's table. */
 void fu_kinds_release(struct fu_layer *layer);
 
+/* The kind of calls with NUMBER; NULL if none was recorded. */
+static inline struct fu_kind *fu_kind_find_locked(const struct fu_layer *layer,
+                                                  uint64_t number)
+{
+    struct fu_kind *kind = layer->kinds[number % FU_KINDS].kind;
+
+    return number && kind && kind->number == number ? kind : NULL;
+}
+
 static inline struct fu_kind *
 fu_kind_of_locked(struct fu_layer *layer, const struct hob_call *call,
                   const struct hob_call_origin *origin)
 {
-    struct fu_kind *kind = layer->kinds[origin->kind % FU_KINDS].kind;
+    struct fu_kind *kind = fu_kind_find_locked(layer, origin->kind);
 
-    if (!origin->kind || !kind || kind->number != origin->kind)
+    if (!kind)
         return fu_kind_new_locked(layer, call, origin);
     kind->refs++;
     return kind;
@@ -334,6 +343,7 @@ fu_kind_of_locked(struct fu_layer *layer, const struct hob_call *call,
 
 int32_t fu_call(void *layer, struct hob_call *call,
                 const struct hob_op_impl *impl, hob_status *out_status);
+int32_t fu_again(void *layer, const struct hob_again *call, void **out_words);
 
 /* ---- evaluate.c ---- */
 

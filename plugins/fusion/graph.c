@@ -75,7 +75,7 @@ void fu_node_unlink_locked(struct fu_node *node)
 
 struct fu_node *fu_node_new_locked(struct fu_layer *layer,
                                    const struct fu_kind *kind,
-                                   const struct hob_call_origin *origin)
+                                   const void *scope, uint64_t index)
 {
     const uint32_t count = kind->node.ret_count;
     struct fu_node *node = fu_pool_take(&layer->pool, kind->node.bytes);
@@ -83,8 +83,8 @@ struct fu_node *fu_node_new_locked(struct fu_layer *layer,
     if (!node)
         return NULL;
     *node = kind->node;
-    node->index = origin->index;
-    node->scope = origin->scope;
+    node->index = index;
+    node->scope = scope;
     node->values = (struct fu_value *)(void *)(node + 1);
     node->inputs = (struct fu_input *)(void *)(node->values + count);
     for (uint32_t i = 0; i < count; i++) {
@@ -243,14 +243,21 @@ void fu_node_inherit_locked(struct fu_layer *layer, struct fu_node *node,
     link_pending(layer, node);
 }
 
+/* One handle fewer waits for VALUE: what dies of it goes to the list DEAD. */
+static inline void value_leave(struct fu_value *value, struct fu_node **dead,
+                               struct fu_garbage *garbage)
+{
+    value->handles--;
+    if (!fu_is_wanted(value))
+        value_ends(value, dead, garbage);
+}
+
 void fu_value_leave_locked(struct fu_layer *layer, struct fu_value *value,
                            struct fu_garbage *garbage)
 {
     struct fu_node *dead = NULL;
 
-    value->handles--;
-    if (!fu_is_wanted(value))
-        value_ends(value, &dead, garbage);
+    value_leave(value, &dead, garbage);
     bury(layer, dead, garbage);
 }
 
@@ -264,6 +271,7 @@ void fu_value_forget_locked(struct fu_value *value, struct fu_garbage *garbage)
 
 void fu_handles_end(struct fu_layer *layer, void *const *words, uint32_t count)
 {
+    struct fu_node *dead = NULL;
     struct fu_garbage garbage;
 
     fu_garbage_init(&garbage, layer->host);
@@ -274,9 +282,10 @@ void fu_handles_end(struct fu_layer *layer, void *const *words, uint32_t count)
         if (fu_is_settled(words[i]))
             fu_value_forget_locked(value, &garbage);
         else
-            fu_value_leave_locked(layer, value, &garbage);
+            value_leave(value, &dead, &garbage);
         fu_node_unref_locked(layer, value->node);
     }
+    bury(layer, dead, &garbage);
     fu_unlock(&layer->lock);
     fu_garbage_empty(&garbage);
 }

@@ -64,6 +64,9 @@ uint32_t fu_only_reader(const struct fu_window *window,
 
 /* Let groups that only views part be one. */
 void fu_join_views(struct fu_window *window);
+/* Let groups whose rows have a part of a dimension have spaces in which that is
+ * two. */
+void fu_part_rows(struct fu_window *window);
 
 /* ---- split.c ---- */
 
@@ -81,6 +84,11 @@ void fu_attach_products_locked(struct fu_window *window);
 /* Let the optimizer's step that alone reads item AT, a product, be run with it.
  * Nonzero if there is one. */
 int fu_attach_to_update(struct fu_window *window, uint32_t at);
+
+/* ---- early.c ---- */
+
+/* The PLACES of the groups, by their numbers: the item after which each runs. */
+void fu_choose_places(const struct fu_window *window, uint16_t *places);
 
 /* ---- order.c ---- */
 

@@ -69,7 +69,8 @@ static uint64_t dim_of(int64_t number)
 }
 
 /* A plan does not depend on numbers, which may differ in each step of a
- * program: IN_FULL where they are of an op in a pattern, which may name any. */
+ * program: IN_FULL where they are of an op in a pattern, which may name any, or
+ * say what its rows are. */
 static uint64_t *put_arg(uint64_t *at, const hob_value *arg, int in_full)
 {
     *at++ = arg->tag | (uint64_t)arg->count << 32;
@@ -141,7 +142,8 @@ static void put_node(struct words *words, struct outside *outside,
                      const struct fu_node *node, const struct fu_layer *layer)
 {
     const uint32_t op = node->op % FU_PATTERN_OPS;
-    const int in_full = (int)(layer->pattern_ops[op / 64] >> (op % 64) & 1);
+    const int in_full = (int)(layer->pattern_ops[op / 64] >> (op % 64) & 1) ||
+                        fu_has_body(node->op);
     uint64_t *at;
 
     /* A kind has its arguments in full, and the shapes of its results. */

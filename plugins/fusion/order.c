@@ -56,27 +56,41 @@ static int is_ready(const struct fu_window *window, const uint64_t *done,
     return 1;
 }
 
+/* GROUP, unless it has run, and what it depends on. */
+static void emit_all(struct fu_window *window, uint64_t *done, uint32_t group)
+{
+    if (fu_set_has(done, group))
+        return;
+    if (!is_ready(window, done, group))
+        emit_needed(window, done, group);
+    emit(window, done, group);
+}
+
 /* As far as their members allow, groups run where their last one was recorded:
- * a program's own order is good to caches and memory. */
+ * a program's own order is good to caches and memory. Some run earlier: see
+ * early.c. */
 void fu_put_in_order(struct fu_window *window)
 {
     uint64_t done[FU_WORDS] = {0};
-    uint16_t by_last[FU_WINDOW];
+    uint16_t places[FU_WINDOW], first[FU_WINDOW], next[FU_WINDOW];
 
-    memset(by_last, 0xff, sizeof(by_last));
+    memset(first, 0xff, sizeof(first));
+    fu_choose_places(window, places);
     window->order_count = 0;
-    for (uint32_t i = 0; i < window->group_count; i++)
-        if (window->groups[i].is_gone)
+    for (uint32_t i = window->group_count; i-- > 0;) {
+        if (window->groups[i].is_gone) {
             fu_set_add(done, i);
-        else
-            by_last[window->groups[i].last] = (uint16_t)i;
-    for (uint32_t i = 0; i < window->count; i++) {
-        const uint32_t group = by_last[i];
-
-        if (group >= FU_WINDOW || fu_set_has(done, group))
             continue;
-        if (!is_ready(window, done, group))
-            emit_needed(window, done, group);
-        emit(window, done, group);
+        }
+        next[i] = first[places[i]];
+        first[places[i]] = (uint16_t)i;
+    }
+    for (uint32_t i = 0; i < window->count; i++) {
+        /* The one whose place was recorded comes first. */
+        for (uint32_t k = first[i]; k < FU_WINDOW; k = next[k])
+            if (window->groups[k].last == i)
+                emit_all(window, done, k);
+        for (uint32_t k = first[i]; k < FU_WINDOW; k = next[k])
+            emit_all(window, done, k);
     }
 }

@@ -57,6 +57,15 @@ static int reads_full(const struct fu_window *window,
     return 0;
 }
 
+/* Whether the rows of ITEM can be GROUP's, which may have none yet. */
+static int has_rows(const struct fu_group *group, const struct fu_item *item)
+{
+    if (item->parts && group->rank == HOB_MAX_RANK)
+        return 0;
+    return !group->rows ||
+           (group->rows == item->rows && group->parts == item->parts);
+}
+
 /* Whether ITEM's elements are those of GROUP's space; *OUT_IS_ROW if it is one
  * for each row. */
 static int fits(const struct fu_window *window, const struct fu_item *item,
@@ -69,17 +78,16 @@ static int fits(const struct fu_window *window, const struct fu_item *item,
         struct fu_seen x = fu_see(&item->node->inputs[0]);
 
         *out_is_row = 1;
-        return is_space(group, x.shape, x.rank, 0) &&
-               (!group->rows || group->rows == item->rows);
+        return is_space(group, x.shape, x.rank, 0) && has_rows(group, item);
     }
     *out_is_row = 0;
     if (item->class == FU_BODY)
         return is_space(group, value->shape, value->rank, 0) &&
-               (!group->rows || group->rows == item->rows);
+               has_rows(group, item);
     if (is_space(group, value->shape, value->rank, 0))
         return 1;
     *out_is_row = 1;
-    return group->rows &&
+    return group->rows && !group->parts &&
            is_space(group, value->shape, value->rank, group->rows) &&
            !reads_full(window, item, group_index);
 }
@@ -164,6 +172,7 @@ static void append(struct fu_window *window, uint32_t index,
     group->cost = group->count == 1 ? item->cost : 0;
     if (item->class == FU_FOLD || item->class == FU_BODY) {
         group->rows = item->rows;
+        group->parts = item->parts;
         group->is_apart = item->is_apart;
     }
     for (uint32_t i = 0; i < item->node->input_count; i++) {
@@ -217,7 +226,8 @@ static int can_join(const struct fu_window *window, const struct fu_item *item,
     if (b->is_gone || !b->is_fused || a->count + b->count >= MOST_STEPS ||
         fu_set_has(a->reach, other) || fu_set_has(b->reach, index) ||
         !is_space(a, b->shape, b->rank, 0) ||
-        (a->rows && b->rows && a->rows != b->rows))
+        (a->rows && b->rows && (a->rows != b->rows || a->parts != b->parts)) ||
+        (b->parts && a->rank == HOB_MAX_RANK))
         return 0;
     for (uint32_t i = 0; i < b->key_count; i++)
         keys += !has_key(a, b->keys[i]);
@@ -270,6 +280,7 @@ static void join(struct fu_window *window, uint32_t index, uint32_t other)
     group->read += gone->read;
     if (!group->rows) {
         group->rows = gone->rows;
+        group->parts = gone->parts;
         group->is_apart = gone->is_apart;
     }
     fu_take_members(window, index, other);

@@ -67,6 +67,8 @@ void fu_window_fill(struct fu_window *window, struct fu_node *const *nodes,
         window->items[i].stays = 0;
         window->items[i].match = 0;
         window->items[i].cost = 0;
+        window->items[i].rows = 0;
+        window->items[i].parts = 0;
         window->items[i].is_apart = 0;
         window->items[i].frame.rank = 0;
         nodes[i]->slot = i;
@@ -104,6 +106,7 @@ void fu_window_plan_locked(struct fu_window *window)
         else if (window->items[i].class != FU_CONSTANT)
             fu_place(window, &window->items[i]);
     fu_join_views(window);
+    fu_part_rows(window);
     for (uint32_t i = 0; i < window->group_count; i++)
         if (!window->groups[i].is_gone && window->groups[i].is_fused)
             fu_choose(window, i);

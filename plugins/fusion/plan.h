@@ -27,7 +27,7 @@ enum fu_class {
     FU_OTHER,    /* runs as it is */
     FU_STEP,     /* an element of the result follows from one of each operand */
     FU_FOLD,     /* of all elements along some dimensions */
-    FU_BODY,     /* along the last dimension: an op, or the steps of its body */
+    FU_BODY,     /* along rows: an op, or the steps of its body */
     FU_CONSTANT, /* the same number everywhere */
     FU_VIEW      /* between members of its group: nothing to compute */
 };
@@ -47,10 +47,12 @@ struct fu_item {
     struct fu_node *node;
     struct hob_fused_step step; /* but for what depends on the program */
     uint64_t cost;              /* of a body: bytes that it must save */
-    uint8_t class;              /* enum fu_class */
-    uint8_t rows;     /* of a fold or body: the dimensions that it goes along */
-    uint8_t is_apart; /* of a fold: these are not the last ones */
-    uint8_t is_row;   /* of its group: the same for a whole row */
+    int64_t parts; /* of a body: the first dimension of its rows is in so many
+                      parts, of which a row has one; 0: it has all of it */
+    uint8_t class; /* enum fu_class */
+    uint8_t rows;  /* of a fold or body: the dimensions that it goes along */
+    uint8_t is_apart;        /* of a fold: these are not the last ones */
+    uint8_t is_row;          /* of its group: the same for a whole row */
     uint8_t is_stored;       /* its value gets memory */
     uint8_t why;             /* enum hob_fusion_why: that is so */
     uint8_t stays;           /* not stored, and wanted: it stays pending */
@@ -66,6 +68,7 @@ struct fu_item {
 struct fu_group {
     uint64_t reach[FU_WORDS]; /* the groups that it depends on, all of them */
     int64_t shape[HOB_MAX_RANK];
+    int64_t parts; /* as its members' */
     uint64_t cost; /* that the next member must save: of a body alone */
     uint64_t read; /* of what KEYS are: bytes */
     uint8_t rank;

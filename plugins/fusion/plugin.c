@@ -215,6 +215,7 @@ static const struct hob_decorator decorator = {
     .settle = fu_settle,
     .flush = fu_flush,
     .states_release = states_release,
+    .again = fu_again,
 };
 
 static const struct hob_plugin plugin = {

@@ -33,25 +33,49 @@ static int64_t spread(const struct fu_group *group, const struct fu_item *item,
     return start;
 }
 
-/* Whether a shape is 1 in all dimensions of GROUP's rows. */
-static int is_row_shape(const struct fu_group *group, const int64_t *shape,
+/* Whether a shape, which ITEM has as in spread(), is 1 in all dimensions of
+ * GROUP's rows. */
+static int is_row_shape(const struct fu_group *group,
+                        const struct fu_item *item, const int64_t *shape,
                         uint32_t rank)
 {
-    for (uint32_t i = 0; i < rank; i++)
-        if (fu_has_dim(group->rows, i) && shape[rank - 1 - i] != 1)
+    const struct fu_frame *frame =
+        item && item->frame.rank ? &item->frame : NULL;
+    const uint32_t own = frame ? frame->rank : group->rank;
+
+    for (uint32_t i = 0; i < group->rank; i++) {
+        const uint32_t at = (frame ? frame->from[i] : i) + rank - own;
+
+        if (fu_has_dim(group->rows, group->rank - 1 - i) && at < rank &&
+            shape[at] != 1)
             return 0;
+    }
     return group->rows != 0;
 }
 
-/* The register of an input; a new one if it is not there yet. */
+/* A vector [c] lies as [c, 1, ..] along dimension 1 of what ITEM gives. */
+static void lay_along_channels(const struct fu_item *item,
+                               struct hob_view *vector)
+{
+    vector->rank = (uint16_t)(item->node->values[0].rank - 1);
+    for (uint32_t i = 1; i < vector->rank; i++) {
+        vector->shape[i] = 1;
+        vector->strides[i] = 0;
+    }
+}
+
+/* The register of an input, IS_CHANNELS: which is one number a channel; a new
+ * one if it is not there yet. */
 static uint8_t add_input(const struct fu_group *group,
                          const struct fu_item *item, struct fu_program *p,
-                         hob_tensor *tensor)
+                         hob_tensor *tensor, int is_channels)
 {
-    const struct hob_view *view = hob_tensor_view(tensor);
+    struct hob_view copy = *hob_tensor_view(tensor), *view = &copy;
     const uint32_t count = p->program.input_count;
     struct fu_operand operand = {.tensor = tensor};
 
+    if (is_channels)
+        lay_along_channels(item, view);
     operand.start = spread(group, item, view->shape, view->strides, view->rank,
                            operand.strides);
     for (uint32_t i = 0; i < count; i++)
@@ -66,7 +90,7 @@ static uint8_t add_input(const struct fu_group *group,
         return NO_REGISTER;
     p->ins[count] = operand;
     p->inputs[count].dtype = view->dtype;
-    p->inputs[count].kind = is_row_shape(group, view->shape, view->rank)
+    p->inputs[count].kind = is_row_shape(group, item, view->shape, view->rank)
                                 ? HOB_FUSED_ROW
                                 : HOB_FUSED_FULL;
     p->inputs[count].reserved = 0;
@@ -93,7 +117,7 @@ static uint8_t add_constant(const struct fu_layer *layer,
                       (hob_dtype)node->values[0].dtype);
     if (layer->host->tensor_is_error(tensor))
         return NO_REGISTER;
-    reg = add_input(group, NULL, p, tensor);
+    reg = add_input(group, NULL, p, tensor, 0);
     if (reg != NO_REGISTER)
         p->constants[reg] = node;
     return reg;
@@ -133,7 +157,9 @@ static uint8_t operand_of(const struct fu_window *window, uint32_t index,
         return maker->reg;
     if (!tensor || window->layer->host->tensor_is_error(tensor))
         return NO_REGISTER; /* what reads it fails, op by op */
-    return add_input(group, item, p, tensor);
+    return add_input(group, item, p, tensor,
+                     item->node->op == HOB_OP_GROUP_NORM &&
+                         input != &item->node->inputs[0]);
 }
 
 static int add_scalars(struct fu_program *p, const struct fu_node *node,

@@ -44,6 +44,38 @@ static void keep_alias_locked(struct fu_layer *layer, struct fu_input *input,
     *alias = NULL;
 }
 
+/* What is read of VALUE: of a reshape to the same shape, which backward rules
+ * make that serve all ranks, what it is of. So it parts no group, and is
+ * dropped with its handle. */
+static inline struct fu_value *behind(struct fu_value *value)
+{
+    const struct fu_node *node = value->node;
+
+    while (node->op == HOB_OP_RESHAPE && node->state == FU_NODE_PENDING &&
+           node->inputs[0].value) {
+        struct fu_value *of = node->inputs[0].value;
+
+        if (of->dtype != value->dtype || of->scheme != value->scheme ||
+            of->rank != value->rank ||
+            memcmp(of->shape, value->shape, of->rank * sizeof(int64_t)) != 0)
+            break;
+        value = of;
+        node = of->node;
+    }
+    return value;
+}
+
+/* Let INPUT be what WORD leads to. Whether that is there: a handle that does
+ * not wait may have none. */
+static inline int read_word_locked(struct fu_input *input, void *word)
+{
+    struct fu_value *value = fu_value_of(word);
+
+    input->tensor = NULL;
+    input->value = fu_is_settled(word) ? value : behind(value);
+    return !fu_is_settled(word) || value->tensor;
+}
+
 /* Whether INPUT of a node, which is HANDLE, is there; else ALIAS is needed. The
  * node has it for itself where the handle IS_MOVED, or is not of the stack of
  * DEVICE: it will lead to nothing. */
@@ -56,11 +88,9 @@ static inline int find_input_locked(struct fu_layer *layer,
 
     input->tensor = NULL;
     input->value = NULL;
-    if (word) {
-        input->value = fu_value_of(word);
-        if (!fu_is_settled(word) || (input->value->tensor && !is_moved))
-            return 1;
-    }
+    if (word && read_word_locked(input, word) &&
+        (!fu_is_settled(word) || !is_moved))
+        return 1;
     if (!alias || !*alias)
         return 0;
     if (is_moved || layer->host->tensor_device(handle) != device) {
@@ -173,7 +203,8 @@ try_node_locked(struct fu_layer *layer, const struct hob_call *call,
 {
     struct fu_kind *kind = fu_kind_of_locked(layer, call, origin);
     struct fu_node *node =
-        kind ? fu_node_new_locked(layer, kind, origin) : NULL;
+        kind ? fu_node_new_locked(layer, kind, origin->scope, origin->index)
+             : NULL;
 
     *out_missing = 0;
     if (node && find_inputs_locked(layer, call, node, aliases->of)) {
@@ -307,6 +338,53 @@ static hob_status record(struct fu_layer *layer, struct hob_call *call,
         evaluate_held(layer);
     return HOB_OK;
 }
+
+/* ---- calls like earlier ones ---- */
+
+/* Whether the inputs of NODE can be those that WORDS lead to. A handle that
+ * another thread has filled just now may have had its word read before. */
+static inline int take_words_locked(struct fu_node *node, void *const *words)
+{
+    for (uint32_t i = 0; i < node->input_count; i++)
+        if ((!fu_is_settled(words[i]) && !fu_value_of(words[i])->handles) ||
+            !read_word_locked(&node->inputs[i], words[i]))
+            return 0;
+    return 1;
+}
+
+int32_t fu_again(void *instance, const struct hob_again *call, void **out_words)
+{
+    struct fu_layer *layer = (struct fu_layer *)instance;
+    struct fu_node *node = NULL;
+    struct fu_kind *kind;
+    uint32_t depth = 0;
+
+    fu_lock(&layer->lock);
+    kind = fu_kind_find_locked(layer, call->kind);
+    /* What becomes of a view depends on what it is of. */
+    if (kind && kind->node.fuse != HOB_FUSE_VIEW)
+        node = fu_node_new_locked(layer, kind, call->scope, call->index);
+    if (node && !take_words_locked(node, call->words)) {
+        fu_node_give_locked(layer, node);
+        node = NULL;
+    }
+    if (node) {
+        kind->refs++;
+        fu_node_link_locked(layer, node, kind);
+        depth = node->depth;
+        for (uint32_t i = 0; i < call->ret_count; i++) {
+            out_words[i] = fu_word(&node->values[i]);
+            atomic_store_explicit(&node->values[i].handle, call->rets[i],
+                                  memory_order_relaxed);
+        }
+    }
+    fu_unlock(&layer->lock);
+    if (layer->depth_limit && depth > layer->depth_limit)
+        evaluate_early(layer, node);
+    return node != NULL;
+}
+
+/* ---- other calls ---- */
 
 /* Whether CALL, of an op that is declared inline, is better taken as it is: a
  * program can have it as a step, or nothing is fused here at all. */

@@ -315,3 +315,28 @@ void fu_join_views(struct fu_window *window)
         if (is_view(&window->items[i]))
             join_through(window, &window->items[i]);
 }
+
+void fu_part_rows(struct fu_window *window)
+{
+    for (uint32_t i = 0; i < window->group_count; i++) {
+        struct fu_group *group = &window->groups[i];
+        struct fu_frame frame = {.rank = group->rank};
+        uint32_t at = 0;
+
+        if (group->is_gone || !group->parts)
+            continue;
+        while (!fu_has_dim(group->rows, group->rank - 1 - at))
+            at++;
+        for (uint32_t k = 0; k <= group->rank; k++) {
+            frame.from[k] = (uint8_t)(k > at ? k - 1 : k);
+            frame.times[k] = 1;
+        }
+        frame.times[at] = group->shape[at] / group->parts;
+        turn_members(window, i, &frame);
+        memmove(group->shape + at + 1, group->shape + at,
+                (group->rank - at) * sizeof(group->shape[0]));
+        group->shape[at] = group->parts;
+        group->shape[at + 1] = frame.times[at];
+        group->rank++;
+    }
+}

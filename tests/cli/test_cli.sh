@@ -120,6 +120,16 @@ for command in "doctor x" "plugins x" "why" "why a b" "devices x" "ops a b" "ops
     try 2 $command
     err_has "^usage: hob "
 done
+# The word that is not understood is named.
+for command in "doctor x" "plugins --json x" "why a x" "devices x" "ops a x" \
+    "config x" "eval a x" "eval --stats x --cases a" "install a x" \
+    "remove x --user b" "enable a x" "disable x a"; do
+    # shellcheck disable=SC2086
+    try 2 $(echo "$command" | sed 's/x/--wrong/')
+    err_has '^hob [a-z]*: "--wrong" is not understood'
+done
+try 2 enable a x
+err_has '^hob enable: "x" is not understood'
 
 # What cannot be written is no success.
 if [ -c /dev/full ]; then
@@ -650,6 +660,12 @@ cat >"$work/program.json" <<'END'
  "tolerance": {"kind": "approx", "rel": 1e-6, "abs": 0}}
 END
 sed -e '/"backward"/d' -e '/"grads"/d' "$work/program.json" >"$work/plain.json"
+sed 's/, 0.1\]/]/' "$work/plain.json" >"$work/short.json"
+try 1 eval "$work/short.json"
+err_has '"data" has 3 elements, its "shape" 4$'
+sed 's/"mul"/"acme.mul"/' "$work/plain.json" >"$work/missing.json"
+try 1 eval "$work/missing.json"
+err_has 'no op "acme.mul", for no extension "acme" was found: hob install '
 try 0 eval "$work/program.json"
 out_has "^z: f32\[\] = \[14.01"
 out_has "^grad(x): f32\[2,2\] = \[2,4,6,0.2\]"

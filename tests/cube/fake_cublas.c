@@ -245,7 +245,7 @@ static double finish(const struct fake_product *product, int64_t row,
     if (epilogue & BIAS)
         x += number_at(desc->bias, type, row);
     if ((epilogue & RELU) && (epilogue & AUX))
-        set_bit(desc->aux, at, x > 0);
+        set_bit(desc->aux, at, x >= 0);
     if ((epilogue & GELU) && (epilogue & AUX))
         store(desc->aux, type, at, x);
     if ((epilogue & RELU) && x < 0)

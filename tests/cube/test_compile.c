@@ -191,6 +191,7 @@ static void recorder_begin(uint32_t language)
     limits->subgroup_size = language == CUBE_CUDA ? 32 : 8;
     limits->param_bytes = language == CUBE_CUDA ? 4096 : 128;
     limits->has_f64 = limits->has_i64 = limits->has_f16 = 1;
+    limits->cluster = language == CUBE_CUDA ? 8 : 0;
     recorder.texts = calloc(TEXTS_MOST, sizeof(*recorder.texts));
     ck_assert_ptr_nonnull(recorder.texts);
     /* Nothing comes from a disk. */
@@ -458,6 +459,18 @@ static void run_matrices(void)
                       &recorder.asks);
 }
 
+/* What a device that rounds to f16 by itself, and to bf16 by sums, gets. */
+static void run_conversions(void)
+{
+    recorder.device.limits.rounds_f16 = 1;
+    recorder.device.limits.sums_to_bf16 = 1;
+    cube_kernels_free(recorder.device.kernels);
+    recorder.device.kernels = cube_kernels_new(&recorder.device);
+    fused_calls_run(&recorder.device, set_asks, &recorder);
+    compile_calls_run(&recorder.device, &recorder.host, "matmul",
+                      &recorder.asks);
+}
+
 static void dump(const char *end)
 {
     const char *folder = getenv("HOB_TEST_DUMP");
@@ -503,7 +516,7 @@ static int knows_matrices(void)
 
 static void validate(const uint32_t *words, uint64_t count, const char *name)
 {
-    const struct cube_float_controls all = {16 | 32 | 64, 16 | 32};
+    const struct cube_float_controls all = {16 | 32 | 64, 16 | 32, 16};
     uint64_t exact_count;
     uint32_t *exact = cube_spirv_exact(words, count, &all, &exact_count);
     FILE *pipe;
@@ -540,6 +553,7 @@ START_TEST(test_compile_glsl)
         printf("skipped: spirv-val knows no matrices or bf16\n");
     recorder_begin(CUBE_GLSL);
     run_all();
+    run_conversions();
     first_matrix = recorder.count;
     run_matrices();
     dump("comp");

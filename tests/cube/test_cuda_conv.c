@@ -296,18 +296,22 @@ static double element(const struct hob_view *view, int64_t index)
                         : of_bf16(((const uint16_t *)view->data)[index]));
 }
 
-static double at(const struct trial *trial, int which, const int64_t *shape,
-                 int64_t n, int64_t c, int64_t y, int64_t x)
+static double at(const struct hob_view *view, int64_t n, int64_t c, int64_t y,
+                 int64_t x)
 {
-    const struct hob_view view = view_of(trial, which, shape);
-
-    return element(&view, n * view.strides[0] + c * view.strides[1] +
-                              y * view.strides[2] + x * view.strides[3]);
+    return element(view, n * view->strides[0] + c * view->strides[1] +
+                             y * view->strides[2] + x * view->strides[3]);
 }
 
+/* What a convolution and its gradients read. */
+struct read_views {
+    struct hob_view x, weight, out;
+};
+
 /* Add up what WHICH is, in f64, to OUT. */
-static void reference_place(const struct trial *t, enum which which, int64_t n,
-                            int64_t m, int64_t y, int64_t x, double *out)
+static void reference_place(const struct trial *t, const struct read_views *v,
+                            enum which which, int64_t n, int64_t m, int64_t y,
+                            int64_t x, double *out)
 {
     const int64_t *s = t->weight;
     const int64_t to = ((n * t->out[1] + m) * t->out[2] + y) * t->out[3] + x;
@@ -324,19 +328,21 @@ static void reference_place(const struct trial *t, enum which which, int64_t n,
         if (iy < 0 || ix < 0 || iy >= t->x[2] || ix >= t->x[3])
             continue;
         if (which == FORWARD)
-            out[to] +=
-                at(t, X, t->x, n, c, iy, ix) * at(t, WEIGHT, s, m, c, ky, kx);
+            out[to] += at(&v->x, n, c, iy, ix) * at(&v->weight, m, c, ky, kx);
         else if (which == X_BACKWARD)
             out[((n * t->x[1] + c) * t->x[2] + iy) * t->x[3] + ix] +=
-                at(t, OUT, t->out, n, m, y, x) * at(t, WEIGHT, s, m, c, ky, kx);
+                at(&v->out, n, m, y, x) * at(&v->weight, m, c, ky, kx);
         else
             out[m * (count_of(s) / s[0]) + k] +=
-                at(t, OUT, t->out, n, m, y, x) * at(t, X, t->x, n, c, iy, ix);
+                at(&v->out, n, m, y, x) * at(&v->x, n, c, iy, ix);
     }
 }
 
 static double *reference(const struct trial *t, enum which which, int64_t count)
 {
+    const struct read_views views = {view_of(t, X, t->x),
+                                     view_of(t, WEIGHT, t->weight),
+                                     view_of(t, OUT, t->out)};
     double *out = calloc((size_t)count, sizeof(*out));
 
     ck_assert_ptr_nonnull(out);
@@ -344,7 +350,7 @@ static double *reference(const struct trial *t, enum which which, int64_t count)
         for (int64_t m = 0; m < t->out[1]; m++)
             for (int64_t y = 0; y < t->out[2]; y++)
                 for (int64_t x = 0; x < t->out[3]; x++)
-                    reference_place(t, which, n, m, y, x, out);
+                    reference_place(t, &views, which, n, m, y, x, out);
     return out;
 }
 

@@ -103,9 +103,10 @@ static double gelu(double x)
            (1 + tanh(0.7978845608028654 * (x + 0.044715 * x * x * x)));
 }
 
+/* Some of these sums are 0, where relu has none: the library's is 1. */
 static double slope(int is_gelu, double x)
 {
-    return is_gelu ? (gelu(x + 1e-5) - gelu(x - 1e-5)) / 2e-5 : x > 0;
+    return is_gelu ? (gelu(x + 1e-5) - gelu(x - 1e-5)) / 2e-5 : x >= 0;
 }
 
 /* ---- a layer of M rows, K inputs, N outputs and L gradients ---- */

@@ -185,7 +185,7 @@ static double slope_at(uint32_t function, double x)
     const double step = 1e-5;
 
     if (function == HOB_CUBE_RELU)
-        return x > 0;
+        return x >= 0;
     return (gelu(x + step) - gelu(x - step)) / (2 * step);
 }
 

@@ -897,6 +897,8 @@ static const uint64_t staged_bytes[] = {
     1,
     CVK_SMALL_BYTES,
     CVK_SMALL_BYTES + 1,
+    CVK_FIRST_BYTES,
+    CVK_FIRST_BYTES + 1,
     CVK_SLOT_BYTES,
     CVK_SLOT_BYTES + 3,
     (uint64_t)CVK_SLOTS *CVK_SLOT_BYTES + 5,
@@ -940,6 +942,36 @@ START_TEST(test_staging_of_all_sizes)
 }
 END_TEST
 
+/* A copy that is larger than all before it waits for them. */
+START_TEST(test_staging_grows)
+{
+    enum { SMALL = CVK_FIRST_BYTES, LARGE = CVK_FIRST_BYTES + 5 };
+    static char small[SMALL], large[LARGE], got[LARGE];
+    const struct cube_runtime *runtime;
+    void *x, *y;
+
+    begin(VK_PHYSICAL_DEVICE_TYPE_DISCRETE_GPU);
+    fake_vulkan.devices[0].memory_bytes = UINT64_C(512) << 20;
+    fake_vulkan.is_slow = 1;
+    ck_assert_int_eq(open_device(0), HOB_OK);
+    runtime = device->runtime;
+    x = take(SMALL);
+    y = take(LARGE);
+    memset(small, 3, SMALL);
+    memset(large, 5, LARGE);
+    ck_assert_int_eq(runtime->upload(device, x, small, SMALL), HOB_OK);
+    ck_assert_int_eq(runtime->upload(device, y, large, LARGE), HOB_OK);
+    ck_assert_int_eq(runtime->download(device, got, x, SMALL), HOB_OK);
+    ck_assert_int_eq(memcmp(got, small, SMALL), 0);
+    ck_assert_int_eq(runtime->download(device, got, y, LARGE), HOB_OK);
+    ck_assert_int_eq(memcmp(got, large, LARGE), 0);
+    ck_assert_uint_eq(fake_vulkan.races, 0);
+    runtime->free(device, x, SMALL);
+    runtime->free(device, y, LARGE);
+    end();
+}
+END_TEST
+
 #undef ck_assert_says
 
 #define COUNT_OF(list) ((int)(sizeof(list) / sizeof((list)[0])))
@@ -974,6 +1006,7 @@ int main(void)
     tcase_add_test(tc, test_only_what_must_waits);
     tcase_add_test(tc, test_sizes_of_launches);
     tcase_add_test(tc, test_launches_with_many_ranges);
+    tcase_add_test(tc, test_staging_grows);
     tcase_add_loop_test(tc, test_staging_of_all_sizes, 0,
                         COUNT_OF(staged_bytes));
     suite_add_tcase(suite, tc);

@@ -4,6 +4,7 @@
  */
 #include "conf.h"
 #include "manifest.h"
+#include "os.h"
 
 #include <stdlib.h>
 
@@ -22,7 +23,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         abort();
     hob__manifest_free(manifest);
     hob_error_release(&error);
-    hob__conf_init(&conf);
+    hob__conf_init(&conf, hob__os());
     if (hob__conf_merge(&conf, "a", data, size, true, &error) &&
         error.status != HOB_ERR_CONFIG)
         abort();

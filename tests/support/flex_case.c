@@ -65,20 +65,31 @@ uint64_t flex_case_next(uint64_t *state)
 
 uint64_t flex_case_get_int(uint32_t dtype, const void *p)
 {
-    uint32_t size = hob_dtype_size(dtype);
-    uint64_t bits = 0;
+    const int is_signed = (HOB_DTYPE_BIT(dtype) & HOB_MASK_SIGNED) != 0;
+    uint64_t x64;
+    uint32_t x32;
+    uint16_t x16;
+    uint8_t x8;
 
-    for (uint32_t i = 0; i < size; i++)
-        bits |= (uint64_t)((const unsigned char *)p)[i] << (8 * i);
-    if (size < 8 && (HOB_DTYPE_BIT(dtype) & HOB_MASK_SIGNED) &&
-        bits >> (8 * size - 1) & 1)
-        bits |= ~UINT64_C(0) << (8 * size);
-    return bits;
+    switch (hob_dtype_size(dtype)) {
+    case 1:
+        memcpy(&x8, p, sizeof(x8));
+        return is_signed ? (uint64_t)(int8_t)x8 : x8;
+    case 2:
+        memcpy(&x16, p, sizeof(x16));
+        return is_signed ? (uint64_t)(int16_t)x16 : x16;
+    case 4:
+        memcpy(&x32, p, sizeof(x32));
+        return is_signed ? (uint64_t)(int32_t)x32 : x32;
+    default:
+        memcpy(&x64, p, sizeof(x64));
+        return x64;
+    }
 }
 
 long double flex_case_get(uint32_t dtype, const void *p)
 {
-    uint64_t bits = flex_case_get_int(dtype, p);
+    uint64_t bits;
     double number;
     float single;
 
@@ -89,6 +100,9 @@ long double flex_case_get(uint32_t dtype, const void *p)
     case HOB_DTYPE_F32:
         memcpy(&single, p, sizeof(single));
         return single;
+    }
+    bits = flex_case_get_int(dtype, p);
+    switch (dtype) {
     case HOB_DTYPE_F16:
         return flex_f32_of_f16((uint16_t)bits);
     case HOB_DTYPE_BF16:
@@ -101,8 +115,23 @@ long double flex_case_get(uint32_t dtype, const void *p)
 
 void flex_case_set_int(uint32_t dtype, void *p, uint64_t x)
 {
-    for (uint32_t i = 0; i < hob_dtype_size(dtype); i++)
-        ((unsigned char *)p)[i] = (unsigned char)(x >> (8 * i));
+    const uint32_t x32 = (uint32_t)x;
+    const uint16_t x16 = (uint16_t)x;
+    const uint8_t x8 = (uint8_t)x;
+
+    switch (hob_dtype_size(dtype)) {
+    case 1:
+        memcpy(p, &x8, sizeof(x8));
+        break;
+    case 2:
+        memcpy(p, &x16, sizeof(x16));
+        break;
+    case 4:
+        memcpy(p, &x32, sizeof(x32));
+        break;
+    default:
+        memcpy(p, &x, sizeof(x));
+    }
 }
 
 void flex_case_set(uint32_t dtype, void *p, double x)
@@ -132,9 +161,13 @@ void *flex_case_at(const struct hob_view *view, int64_t index)
 {
     int64_t offset = 0;
 
-    for (uint32_t i = view->rank; i-- > 0;) {
-        offset += index % view->shape[i] * view->strides[i];
-        index /= view->shape[i];
+    /* Tests spend much of their time on these divisions. */
+    for (uint32_t i = view->rank; i-- > 0 && index;) {
+        const int64_t n = view->shape[i];
+        const int64_t above = index < n ? 0 : index / n;
+
+        offset += (index - above * n) * view->strides[i];
+        index = above;
     }
     return (char *)view->data + offset * (int64_t)hob_dtype_size(view->dtype);
 }

@@ -53,7 +53,7 @@ static void put(struct fused_case *c, uint32_t dtype, void *out)
 {
     static const double special[] = {0.0,      -0.0,      1.0,  -1.0, 2.0,
                                      INFINITY, -INFINITY, NAN,  1e30, -1e30,
-                                     1e-40,    0.5,       -2.5, 3.0};
+                                     1e-40,    0.5,       -2.5, 3.0,  3e38};
     const uint64_t bits = next(c);
     double x = (double)(int64_t)bits * 0x1p-61;
     float single;
@@ -434,20 +434,22 @@ static char *gather(const struct fused_case *c,
                     const struct hob_fused_operand *operand, const char *data,
                     int is_row, uint32_t size)
 {
-    const uint32_t rank = c->program.rank;
+    const uint32_t rank =
+        c->program.rank - (is_row ? c->program.row_rank : 0);
     const int64_t count = is_row ? c->rows : c->rows * c->n;
+    int64_t at[HOB_MAX_RANK] = {0}, offset = 0;
     char *out = malloc((size_t)count * size + 1);
 
     ck_assert_ptr_nonnull(out);
     for (int64_t i = 0; i < count; i++) {
-        int64_t rest = i, offset = 0;
-
-        for (uint32_t d = is_row ? rank - c->program.row_rank : rank;
-             d-- > 0;) {
-            offset += rest % c->shape[d] * operand->strides[d];
-            rest /= c->shape[d];
-        }
         memcpy(out + i * size, data + offset * (int64_t)size, size);
+        for (uint32_t d = rank; d-- > 0;) {
+            offset += operand->strides[d];
+            if (++at[d] < c->shape[d])
+                break;
+            offset -= at[d] * operand->strides[d];
+            at[d] = 0;
+        }
     }
     return out;
 }

@@ -126,6 +126,47 @@ START_TEST(test_config_locked_cannot_be_overridden)
 }
 END_TEST
 
+/* With a list nobody would miss the one that cannot be read. */
+START_TEST(test_config_devices_are_read)
+{
+    uint32_t count = 0;
+
+    fixture_write(&fix, "etc/hob/hob.json",
+                  "{\"device\": [\"flex\",\n\"autodiff(flex\"]}");
+    fixture_open(&fix);
+    expect_note(HOB__REASON_CONFIG_VALUE, "hob.json:2:1: device "
+                                          "\"autodiff(flex\": expected \")\"");
+    hob__loader_devices(fix.loader, &count);
+    ck_assert_uint_eq(count, 2);
+}
+END_TEST
+
+START_TEST(test_config_cache_dir_is_absolute)
+{
+    fixture_write(&fix, "etc/hob/hob.json", "{\"cache_dir\": \"/var/c\"}");
+    fixture_write(&fix, "home/.config/hob/hob.json", "{\"cache_dir\": \"c\"}");
+    fixture_open(&fix);
+    expect_note(HOB__REASON_CONFIG_VALUE,
+                "\"cache_dir\" must be an absolute path, not \"c\"");
+    ck_assert_str_eq(conf()->cache_dir, "/var/c");
+}
+END_TEST
+
+/* What is wrong is named by where it stands. */
+START_TEST(test_config_log_is_blamed)
+{
+    fixture_write(&fix, "etc/hob/hob.json", "{\"log\": \"loud\"}");
+    fixture_open(&fix);
+    ck_assert_ptr_nonnull(
+        strstr(fix.log, "the config's \"log\": \"loud\" is not understood"));
+    ck_assert_ptr_null(strstr(fix.log, "HOB_LOG"));
+    fixture_setenv(&fix, "HOB_LOG", "louder");
+    fixture_open(&fix);
+    ck_assert_ptr_nonnull(
+        strstr(fix.log, "HOB_LOG: \"louder\" is not understood"));
+}
+END_TEST
+
 START_TEST(test_config_lock_all_of_a_file)
 {
     fixture_write(&fix, "etc/hob/hob.json",
@@ -316,6 +357,9 @@ int main(void)
     tcase_add_test(tc, test_config_options_as_json);
     tcase_add_test(tc, test_config_locked_cannot_be_overridden);
     tcase_add_test(tc, test_config_lock_all_of_a_file);
+    tcase_add_test(tc, test_config_devices_are_read);
+    tcase_add_test(tc, test_config_cache_dir_is_absolute);
+    tcase_add_test(tc, test_config_log_is_blamed);
     tcase_add_test(tc, test_config_unknown_keys_get_a_suggestion);
     tcase_add_test(tc, test_config_chooses_plugins);
     tcase_add_test(tc, test_config_pins);

@@ -129,6 +129,17 @@ static hob_tensor *swish(hob_tensor *product, const struct operands *o)
     return hob_mul(scope, hob_move(scope, product), hob_move(scope, gate));
 }
 
+/* As rules of gradients do it that serve all ranks: here the shape is the same
+ * again. */
+static hob_tensor *gradient(hob_tensor *product, const struct operands *o)
+{
+    const int64_t shape[] = {hob_tensor_shape(product)[0],
+                             hob_tensor_shape(product)[1]};
+    hob_tensor *grad = hob_reshape(scope, hob_move(scope, product), shape, 2);
+
+    return hob_relu_backward(scope, o->other, hob_move(scope, grad));
+}
+
 static const struct finish {
     finish_fn *run;
     const char *name;
@@ -139,6 +150,7 @@ static const struct finish {
     {gelu, "matmul+add+gelu"},
     {scaled_residual, "matmul+mul_scalar+add"},
     {swish, "matmul+sigmoid+mul"},
+    {gradient, "matmul+relu_backward"},
 };
 
 /* Small, one row, few rows by a large matrix, blocked with odd edges, deep. */

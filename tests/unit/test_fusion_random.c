@@ -31,14 +31,19 @@ static void teardown(void)
 enum { MOST = 24, SHAPES = 6 };
 
 /* The last dimension may become short: some ops are taken into groups then. */
-static int64_t shapes[SHAPES][3] = {{4, 5, 33}, {1, 5, 33}, {4, 1, 33},
-                                    {4, 5, 1},  {1, 1, 33}, {4, 1, 1}};
+static int64_t shapes[SHAPES][3] = {{4, 6, 33}, {1, 6, 33}, {4, 1, 33},
+                                    {4, 6, 1},  {1, 1, 33}, {4, 1, 1}};
 
 static void set_last(int64_t size)
 {
     for (int i = 0; i < SHAPES; i++)
         if (shapes[i][2] != 1)
             shapes[i][2] = size;
+}
+
+static uint32_t below(uint64_t *state, uint32_t limit)
+{
+    return (uint32_t)((op_random(state) + 1) / 2 * limit);
 }
 
 /* One op of a random program on VALUES, COUNT of them. */
@@ -50,7 +55,7 @@ static hob_tensor *random_op(hob_scope *where, hob_tensor **values, int count,
     const int32_t rank = hob_tensor_rank(x);
     const int64_t last[] = {-1, -2};
 
-    switch ((int)((op_random(state) + 1) * 15)) {
+    switch ((int)((op_random(state) + 1) * 15.5)) {
     case 0:
         return hob_add(where, x, y);
     case 1:
@@ -126,8 +131,16 @@ static hob_tensor *random_op(hob_scope *where, hob_tensor **values, int count,
     }
     case 28: /* the last row of all, or column */
         x = hob_slice(where, hob_sigmoid(where, x), (const int64_t[]){0, -1}, 2,
-                      (const int64_t[]){4, 5}, 2, (const int64_t[]){1, -1}, 2);
+                      (const int64_t[]){4, 6}, 2, (const int64_t[]){1, -1}, 2);
         return hob_neg(where, x);
+    case 29: {
+        const int64_t *c = &hob_tensor_shape(x)[1];
+        const int64_t of[] = {1, 2, 3, 6}, groups = of[below(state, 4)];
+        hob_tensor *w = fusion_numbers(where, hob_tensor_device(x), c, 1, 5);
+
+        return hob_group_norm(where, x, *c % groups ? 1 : groups, w,
+                              groups == 2 ? w : NULL, 1e-3);
+    }
     default:
         x = hob_unsqueeze(where, hob_relu(where, x), 1);
         return hob_squeeze(where, hob_neg(where, x), (const int64_t[]){1}, 1);
@@ -135,11 +148,6 @@ static hob_tensor *random_op(hob_scope *where, hob_tensor **values, int count,
 }
 
 /* ---- views ---- */
-
-static uint32_t below(uint64_t *state, uint32_t limit)
-{
-    return (uint32_t)((op_random(state) + 1) / 2 * limit);
-}
 
 /* A value of VALUES that X can be added to, as it has its elements, though
  * maybe under more dimensions; X itself if there is none soon. */

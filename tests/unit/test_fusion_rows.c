@@ -194,6 +194,143 @@ START_TEST(test_fusion_norms_join_others)
 }
 END_TEST
 
+/* ---- groups of channels ---- */
+
+struct channels {
+    int64_t shape[4];
+    uint32_t rank;
+    int64_t groups;
+};
+
+static const struct channels channels[] = {
+    {{3, 6, 5, 7}, 4, 3},   {{3, 6, 5, 7}, 4, 6}, {{2, 6, 5, 7}, 4, 1},
+    {{5, 12}, 2, 4},        {{1, 4, 1, 9}, 4, 2}, {{2, 6, 67}, 3, 2},
+    {{2, 4, 33, 65}, 4, 2}, {{3, 8, 1, 1}, 4, 2}, {{2, 1, 9}, 3, 1},
+};
+enum { CHANNELS = sizeof(channels) / sizeof(channels[0]) };
+
+/* relu(group_norm(2 x, weight, bias) + x), by x of f64. */
+static void normalize(const struct channels *is, const double *x,
+                      const double *weight, const double *bias, double *out)
+{
+    const int64_t c = is->shape[1], each = c / is->groups;
+    int64_t places = 1;
+
+    for (uint32_t i = 2; i < is->rank; i++)
+        places *= is->shape[i];
+    for (int64_t row = 0; row < is->shape[0] * is->groups; row++) {
+        const int64_t from = row * each * places, n = each * places;
+        double mean = 0, square = 0;
+
+        for (int64_t i = from; i < from + n; i++)
+            mean += 2 * x[i] / (double)n;
+        for (int64_t i = from; i < from + n; i++)
+            square += (2 * x[i] - mean) * (2 * x[i] - mean) / (double)n;
+        for (int64_t i = from; i < from + n; i++) {
+            const int64_t channel = i / places % c;
+            double y = (2 * x[i] - mean) / sqrt(square + 1e-3);
+
+            y = y * (weight ? weight[channel] : 1) +
+                (bias ? bias[channel] : 0) + x[i];
+            out[i] = y > 0 ? y : 0;
+        }
+    }
+}
+
+static int64_t row_of(const struct channels *is)
+{
+    int64_t row = is->shape[1] / is->groups;
+
+    for (uint32_t i = 2; i < is->rank; i++)
+        row *= is->shape[i];
+    return row;
+}
+
+/* The same as ops on DEVICE; HAS says which of IN, x, weight and bias, are
+ * there. The inputs' elements go to VALUES. */
+static void run_channels(const struct channels *is, hob_dtype dtype,
+                         uint32_t has, hob_device *device, double **values,
+                         double *out)
+{
+    hob_error error = HOB_ERROR_INIT;
+    hob_tensor *in[3], *y;
+
+    for (uint32_t i = 0; i < 3; i++) {
+        in[i] = fusion_numbers(f.scope, device, i ? is->shape + 1 : is->shape,
+                               i ? 1 : is->rank, i + 1);
+        in[i] = hob_cast(f.scope, in[i], dtype);
+    }
+    ck_assert_hob_ok(hob_eval(in, 3, &error));
+    for (uint32_t i = 0; i < 3; i++)
+        ck_assert_hob_ok(
+            hob_read_f64(in[i], values[i], hob_tensor_count(in[i]), &error));
+    fusion_forget(&f);
+    y = hob_group_norm(f.scope, hob_mul_scalar(f.scope, in[0], hob_f64(2)),
+                       is->groups, has & 1 ? in[1] : NULL,
+                       has & 2 ? in[2] : NULL, 1e-3);
+    y = hob_relu(f.scope, hob_add(f.scope, hob_move(f.scope, y), in[0]));
+    ck_assert_hob_ok(hob_eval(&y, 1, &error));
+    ck_assert_hob_ok(hob_read_f64(y, out, hob_tensor_count(y), &error));
+}
+
+/* All of it is one kernel, which reads a number a channel where it is used, but
+ * for rows that fill no block of flex. */
+static void check_channels_seen(const struct channels *is, hob_dtype dtype,
+                                int64_t count, uint32_t vectors)
+{
+    ck_assert_int_eq(f.seen.groups, 1);
+    if (test_device_is_flex() &&
+        row_of(is) * (dtype == HOB_DTYPE_F32 ? 4 : 8) > 1 << 15) {
+        ck_assert_int_eq(f.seen.singles, 2);
+        ck_assert_str_eq(f.seen.name[0], "add+relu");
+        return;
+    }
+    ck_assert_int_eq(f.seen.singles, 0);
+    ck_assert_uint_eq(f.seen.ops[0], 4);
+    ck_assert_uint_eq(f.seen.inputs[0], 1 + vectors);
+    ck_assert_uint_eq(f.seen.read[0],
+                      hob_dtype_size(dtype) *
+                          (uint64_t)(count + vectors * is->shape[1]));
+}
+
+static void check_channels(const struct channels *is, hob_dtype dtype,
+                           uint32_t has)
+{
+    const double off = dtype == HOB_DTYPE_F64   ? 1e-11
+                       : dtype == HOB_DTYPE_F32 ? 2e-5
+                                                : 0.05;
+    const uint32_t vectors = (has & 1) + (has >> 1);
+    const int64_t count = is->shape[0] * is->groups * row_of(is);
+    double *values = malloc((size_t)(5 * count) * sizeof(double));
+    double *in[] = {values, values + count, values + 2 * count};
+    double *got = values + 3 * count, *want = values + 4 * count;
+
+    ck_assert_ptr_nonnull(values);
+    run_channels(is, dtype, has, f.plain, in, want);
+    run_channels(is, dtype, has, f.lazy, in, got);
+    check_channels_seen(is, dtype, count, vectors);
+    if (test_device_is_flex() && row_of(is) > 16) /* by the op's own kernel */
+        ck_assert_mem_eq(got, want, (size_t)count * sizeof(double));
+    normalize(is, in[0], has & 1 ? in[1] : NULL, has & 2 ? in[2] : NULL, want);
+    for (int64_t i = 0; i < count; i++)
+        ck_assert_double_eq_tol(got[i], want[i], off * fmax(1, want[i]));
+    free(values);
+}
+
+/* Another number of groups is another plan. */
+START_TEST(test_fusion_group_norms_join_others)
+{
+    static const hob_dtype dtypes[] = {HOB_DTYPE_F32, HOB_DTYPE_F64,
+                                       HOB_DTYPE_BF16};
+    const uint32_t has = (uint32_t)(_i % CHANNELS + _i / CHANNELS) % 4;
+    struct channels is = channels[_i % CHANNELS];
+
+    check_channels(&is, dtypes[_i / CHANNELS], has);
+    is.groups = 1;
+    check_channels(&is, dtypes[_i / CHANNELS], has);
+}
+END_TEST
+
 /* ---- threads ---- */
 
 enum { THREADS = 4, ROUNDS = 60, ROWS = 5, LENGTH = 33 };
@@ -285,6 +422,8 @@ int main(void)
     tcase_add_test(tc, test_fusion_softmax_alone_is_the_backends);
     tcase_add_test(tc, test_fusion_softmax_stays_out_where_it_costs);
     tcase_add_loop_test(tc, test_fusion_norms_join_others, 0, 24);
+    tcase_add_loop_test(tc, test_fusion_group_norms_join_others, 0,
+                        3 * CHANNELS);
     tcase_add_test(tc, test_fusion_of_rows_by_several_threads);
     suite_add_tcase(suite, tc);
     return hob_check_main(suite);

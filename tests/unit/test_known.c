@@ -127,6 +127,109 @@ START_TEST(test_known_calls_are_told_apart)
 }
 END_TEST
 
+static uint64_t form_of(hob_tensor *tensor)
+{
+    return atomic_load(&tensor->form);
+}
+
+/* Whoever makes a tensor, and from whatever. */
+START_TEST(test_known_forms_are_of_metadata)
+{
+    static const int64_t order[] = {1, 0};
+    static const int64_t shape[] = {2, 3};
+    hob_tensor *x = make(scope, flex, HOB_DTYPE_F32, 2, 3);
+    hob_tensor *above = make(scope, tracked, HOB_DTYPE_F32, 2, 3);
+    hob_tensor *y = make(scope, flex, HOB_DTYPE_F32, 3, 2);
+    hob_tensor *d = make(scope, flex, HOB_DTYPE_F64, 2, 3);
+    hob_tensor *like[5], *other[4];
+
+    ck_assert_uint_eq(form_of(x), 0); /* nobody has asked */
+    like[0] = hob_add(scope, x, x);
+    like[1] = hob_add(scope, x, x); /* which is known */
+    like[2] = hob_mul(scope, above, above);
+    like[3] = hob_permute(scope, y, order, 2);
+    like[4] = hob_reshape(scope, y, shape, 2);
+    other[0] = y;
+    other[1] = hob_neg(scope, d);
+    other[2] = hob_permute(scope, x, order, 2);
+    other[3] = hob_sum(scope, x);
+    for (int i = 0; i < 5; i++)
+        ck_assert_uint_eq(form_of(like[i]), form_of(x));
+    for (int i = 0; i < 4; i++)
+        ck_assert_uint_ne(form_of(other[i]), form_of(x));
+    ck_assert_uint_eq(form_of(other[2]), form_of(y));
+    ck_assert_uint_ne(form_of(x), 0);
+    ck_assert_uint_eq(form_of(above), form_of(x));
+}
+END_TEST
+
+/* What is forgotten gets another number, and is told apart no worse. */
+START_TEST(test_known_forms_are_never_given_again)
+{
+    hob_tensor *x = make(scope, flex, HOB_DTYPE_F32, 2, 3);
+    hob_tensor *y = make(scope, flex, HOB_DTYPE_F32, 2, 3);
+    hob_tensor *other = make(scope, flex, HOB_DTYPE_F32, 2, 2);
+
+    is_shape(hob_add(scope, x, x), HOB_DTYPE_F32, 2, 3);
+    hob__known_forget(&runtime->known);
+    is_shape(hob_add(scope, other, other), HOB_DTYPE_F32, 2, 2);
+    is_shape(hob_add(scope, y, y), HOB_DTYPE_F32, 2, 3);
+    ck_assert_uint_ne(form_of(x), form_of(other));
+    ck_assert_uint_ne(form_of(y), form_of(other));
+    ck_assert_uint_ne(form_of(x), form_of(y));
+    is_shape(hob_add(scope, x, y), HOB_DTYPE_F32, 2, 3);
+}
+END_TEST
+
+/* A number is one of a runtime. */
+START_TEST(test_known_forms_are_not_given_by_another_runtime)
+{
+    struct hob_runtime_options options = test_options();
+    hob_tensor *x = make(scope, flex, HOB_DTYPE_F32, 2, 3);
+    hob_runtime *other;
+    hob_scope *in;
+
+    options.threads = 1;
+    ck_assert_hob_ok(hob_runtime_open(&options, &other, &error));
+    for (int i = 0; i < 2; i++) {
+        in = hob_scope_open(other);
+        (void)hob_neg(in, x);
+        ck_assert_hob_fails(hob_scope_error(in, &error), HOB_ERR_DEVICE,
+                            "belong to another runtime");
+        hob_scope_close(in);
+    }
+    ck_assert_uint_eq(form_of(x), 0);
+    ck_assert_hob_ok(hob_runtime_close(other, &error));
+}
+END_TEST
+
+/* Whatever the caller puts behind a list that fills a key; keys are made before
+ * anything is checked. */
+START_TEST(test_known_calls_of_long_lists)
+{
+    enum { MOST = 60 };
+    hob_tensor *list[MOST];
+
+    for (uint32_t i = 0; i < MOST; i++)
+        list[i] = make(scope, flex, HOB_DTYPE_F32, 1, 3);
+    for (int round = 0; round < 2; round++)
+        for (uint32_t i = 1; i < MOST; i++)
+            is_shape(hob_cat(scope, list, i, 0), HOB_DTYPE_F32, i, 3);
+    for (uint32_t i = 1; i < MOST; i++) {
+        hob_value args[8] = {hob_value_tensors(list, i)};
+        hob_scope *in = hob_scope_open(runtime);
+        hob_tensor *out;
+        uint32_t count;
+
+        for (int k = 1; k < 8; k++)
+            args[k] = hob_value_tensor(list[0]);
+        ck_assert_int_eq(hob_call_op(in, HOB_OP_CAT, args, 8, &out, 1, &count),
+                         HOB_ERR_ARGUMENT);
+        hob_scope_close(in);
+    }
+}
+END_TEST
+
 /* MESSAGE is told of CALL, in a scope of its own. */
 #define ck_assert_call_fails(call, status, message)                            \
     do {                                                                       \
@@ -159,6 +262,23 @@ START_TEST(test_known_calls_hide_no_failure)
                              "moved into relu");
         ck_assert_call_fails(hob_add(in, x, hob_add(in, x, y)), HOB_ERR_SHAPE,
                              "do not broadcast");
+    }
+}
+END_TEST
+
+/* Scalars take the dtype of their tensor each time. */
+START_TEST(test_known_calls_bind_what_they_are_given)
+{
+    hob_tensor *x = hob_add_scalar(
+        scope, make(scope, flex, HOB_DTYPE_F32, 2, 3), hob_f64(1.5));
+    double data[6];
+
+    for (int i = 0; i < 4; i++) {
+        hob_tensor *y = hob_mul_scalar(scope, x, hob_i64(3));
+
+        ck_assert_hob_ok(hob_read_f64(y, data, 6, &error));
+        for (int k = 0; k < 6; k++)
+            ck_assert_double_eq(data[k], 4.5);
     }
 }
 END_TEST
@@ -209,6 +329,11 @@ int main(void)
     tcase_add_test(tc, test_known_calls_are_found_again);
     tcase_add_test(tc, test_known_calls_are_told_apart);
     tcase_add_test(tc, test_known_calls_hide_no_failure);
+    tcase_add_test(tc, test_known_forms_are_of_metadata);
+    tcase_add_test(tc, test_known_forms_are_never_given_again);
+    tcase_add_test(tc, test_known_forms_are_not_given_by_another_runtime);
+    tcase_add_test(tc, test_known_calls_of_long_lists);
+    tcase_add_test(tc, test_known_calls_bind_what_they_are_given);
     tcase_add_test(tc, test_known_calls_of_several_threads);
     suite_add_tcase(suite, tc);
     return hob_check_main(suite);

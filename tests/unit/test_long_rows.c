@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * softmax and norms of rows that are longer than what a GPU's group keeps, of
- * lengths beside the edges of its chunks, with infinite elements and NaN. The
- * truth is a loop in f64.
+ * softmax, norms and cross entropy of rows that are longer than what a GPU's
+ * group keeps, of lengths beside the edges of its chunks and of what a cluster
+ * of groups keeps, with infinite elements and NaN. The truth is a loop in f64.
  */
 #include "hob_check.h"
 #include "op_fixture.h"
@@ -16,7 +16,8 @@ enum op { SOFTMAX, LOG_SOFTMAX, LAYER_NORM, RMS_NORM, OPS };
 static const char *const names[] = {"softmax", "log_softmax", "layer_norm",
                                     "rms_norm"};
 
-static const int64_t lengths[] = {32772, 40960, 40964, 50001, 65536, 98312};
+static const int64_t lengths[] = {32772, 40960, 40964,  50001,
+                                  65536, 98312, 262144, 262148};
 
 enum { LENGTHS = sizeof(lengths) / sizeof(lengths[0]), ROWS = 4 };
 
@@ -117,6 +118,39 @@ static void check(enum op op, hob_dtype dtype, int64_t n)
     free(y);
 }
 
+/* The loss, and the gradient times as many as make it no small number. */
+static void check_entropy(hob_dtype dtype, int64_t n)
+{
+    const int64_t shape[] = {ROWS, n};
+    const double targets[ROWS] = {0, (double)n - 1, (double)(n / 2), 17};
+    const double slope = (double)(ROWS * n);
+    double *x = calloc((size_t)(ROWS * n), sizeof(*x));
+    double *y = calloc((size_t)(ROWS * n), sizeof(*y));
+    hob_tensor *logits, *labels;
+    double loss = 0;
+
+    ck_assert(x && y);
+    fill(x, n, LAYER_NORM);
+    for (int64_t r = 0; r < ROWS; r++) {
+        const int64_t target = r * n + (int64_t)targets[r];
+
+        reference(LOG_SOFTMAX, x + r * n, n, y + r * n);
+        loss -= y[target] / ROWS;
+        for (int64_t i = r * n; i < (r + 1) * n; i++)
+            y[i] = (exp(y[i]) - (i == target)) * slope / ROWS;
+    }
+    logits = op_tensor(&f, dtype, x, shape, 2);
+    labels = op_vector(&f, HOB_DTYPE_I64, targets, ROWS);
+    op_check(&f, "cross_entropy", hob_cross_entropy(f.scope, logits, labels),
+             &loss, 1, dtype == HOB_DTYPE_F32 ? 2e-5 : 1.0 / 128);
+    op_check(&f, "cross_entropy_backward",
+             hob_cross_entropy_backward(f.scope, logits, labels,
+                                        op_tensor(&f, dtype, &slope, NULL, 0)),
+             y, ROWS * n, dtype == HOB_DTYPE_F32 ? 3e-5 : 1.0 / 64);
+    free(x);
+    free(y);
+}
+
 START_TEST(test_long_rows)
 {
     op_fixture_open(&f, 1);
@@ -126,6 +160,8 @@ START_TEST(test_long_rows)
         check((enum op)op, HOB_DTYPE_F32, lengths[_i]);
         check((enum op)op, HOB_DTYPE_BF16, lengths[_i]);
     }
+    check_entropy(HOB_DTYPE_F32, lengths[_i]);
+    check_entropy(HOB_DTYPE_BF16, lengths[_i]);
 }
 END_TEST
 

@@ -108,7 +108,7 @@ END_TEST
 
 START_TEST(test_record_of_each_and_texts)
 {
-    char *text = NULL;
+    char *text = NULL, *at;
 
     fixture_backend(&fix, DATA "a.json", "one", "m.so", "");
     fixture_write(&fix, DATA "b.json", "{}");
@@ -131,6 +131,14 @@ START_TEST(test_record_of_each_and_texts)
     free(text);
     ck_assert_int_eq(hob__loader_summary(fix.loader, &text), HOB_OK);
     ck_assert_ptr_nonnull(strstr(text, "1 usable of 3 plugins"));
+    free(text);
+    /* A folder that two rules name is one folder. */
+    fixture_setenv(&fix, "XDG_DATA_DIRS", fixture_path(&fix, "data"));
+    fixture_open(&fix);
+    ck_assert_int_eq(hob__loader_why(fix.loader, "gone", &text), HOB_OK);
+    at = strstr(text, "/data/hob/plugins.d (");
+    ck_assert_ptr_nonnull(at);
+    ck_assert_ptr_null(strstr(at + 1, "/data/hob/plugins.d ("));
     free(text);
 }
 END_TEST
@@ -185,8 +193,8 @@ END_TEST
 
 START_TEST(test_record_log_filters)
 {
-    struct hob__log_options options = {"loader=debug,plugin:x=off,warn", NULL,
-                                       NULL, NULL, NULL};
+    struct hob__log_options options = {
+        .filter = "loader=debug,plugin:x=off,warn", .filter_name = "HOB_LOG"};
     struct hob__log *log = NULL;
 
     options.sink = fix.options.log_sink;
@@ -200,7 +208,8 @@ START_TEST(test_record_log_filters)
     options.filter = "loader=loud";
     options.format = "xml";
     ck_assert_int_eq(hob__log_new(&fix.os, &options, &log, NULL), HOB_OK);
-    ck_assert_ptr_nonnull(strstr(fix.log, "\"loader=loud\" is not understood"));
+    ck_assert_ptr_nonnull(
+        strstr(fix.log, "HOB_LOG: \"loader=loud\" is not understood"));
     ck_assert_ptr_nonnull(strstr(fix.log, "\"xml\" is neither text nor json"));
     hob__log_free(log);
     hob__log_free(NULL);
@@ -209,7 +218,7 @@ END_TEST
 
 START_TEST(test_record_log_file_as_json)
 {
-    struct hob__log_options options = {NULL, "json", NULL, NULL, NULL};
+    struct hob__log_options options = {.format = "json"};
     struct hob__log *log = NULL;
     char line[512] = "";
     FILE *file;

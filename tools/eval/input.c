@@ -3,6 +3,7 @@
 
 #include "array.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 
 /* Say whether DTYPE has INTEGER; of u64 it is the bits. */
@@ -58,20 +59,28 @@ static int put_element(void *data, size_t index, uint32_t dtype,
     return 1;
 }
 
-/* Say whether COUNT is the product of SHAPE, which may not overflow. */
-static int fits_shape(int64_t count, const int64_t *shape, int32_t rank)
+/* Say whether COUNT is the product of SHAPE. */
+static int check_count(int64_t count, const int64_t *shape, int32_t rank,
+                       hob_error *error)
 {
-    int64_t product = 1;
+    uint64_t product = 1;
+    int is_empty = 0;
 
-    for (int32_t k = 0; k < rank; k++)
-        if (!shape[k])
-            return count == 0;
     for (int32_t k = 0; k < rank; k++) {
-        if (product > count / shape[k])
-            return 0;
-        product *= shape[k];
+        is_empty |= !shape[k];
+        if (shape[k])
+            product = product > UINT64_MAX / (uint64_t)shape[k]
+                          ? UINT64_MAX
+                          : product * (uint64_t)shape[k];
     }
-    return product == count;
+    if (is_empty)
+        product = 0;
+    if (product == (uint64_t)count)
+        return 1;
+    hob_error_set(error, HOB_ERR_FORMAT,
+                  "\"data\" has %" PRId64 " elements, its \"shape\" %s%" PRIu64,
+                  count, product == UINT64_MAX ? "at least " : "", product);
+    return 0;
 }
 
 /* Data are made in the widest dtype of their kind, then cast. */
@@ -86,11 +95,12 @@ static hob_tensor *make_tensor(struct run *run, const cJSON *data,
     const cJSON *item;
     size_t i = 0;
 
-    if (!numbers || !fits_shape((int64_t)count, shape, rank)) {
-        hob_error_set(error, numbers ? HOB_ERR_FORMAT : HOB_ERR_MEMORY,
-                      "\"data\" has %zu elements, its \"shape\" not", count);
+    if (!numbers) {
+        hob_error_set(error, HOB_ERR_MEMORY, "no memory for \"data\"");
         goto out;
     }
+    if (!check_count((int64_t)count, shape, rank, error))
+        goto out;
     cJSON_ArrayForEach(item, data)
     {
         if (!put_element(numbers, i++, dtype, item)) {

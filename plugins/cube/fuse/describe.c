@@ -3,6 +3,7 @@
 
 #include "../cube.h"
 #include "pairs.h"
+#include "quick.h"
 #include "steps.h"
 
 #include <string.h>
@@ -92,7 +93,8 @@ int fuse_describe(struct cube_program *program, struct cube_variant *variant,
                   const struct cube_limits *limits)
 {
     const uint32_t inputs = plan->program.input_count;
-    const int is_paired = fuse_is_paired(plan, class);
+    const int has_pairs =
+        fuse_is_paired(plan, class) || fuse_is_quick(plan, class, limits);
     struct cube_layout layout;
     uint32_t bytes;
 
@@ -110,11 +112,11 @@ int fuse_describe(struct cube_program *program, struct cube_variant *variant,
         program->buffers[k].name =
             k < inputs ? input_names[k] : output_names[k - inputs];
         program->buffers[k].flags =
-            (k < inputs ? 0 : CUBE_WRITTEN) | (is_paired ? CUBE_PAIRS : 0);
+            (k < inputs ? 0 : CUBE_WRITTEN) | (has_pairs ? CUBE_PAIRS : 0);
         if (how == FUSE_UNUSED)
             continue;
         variant->dtypes[k] = plan->values[fuse_operand_register(plan, k)].dtype;
-        if (how == FUSE_DENSE || how == FUSE_ALONG)
+        if (fuse_is_vector(class, k))
             variant->widths[k] = class->wide;
     }
     variant->constants[RANK] = class->rank;

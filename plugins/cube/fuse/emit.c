@@ -4,6 +4,7 @@
 #include "../buffers.h"
 #include "../texts.h"
 #include "pairs.h"
+#include "quick.h"
 #include "steps.h"
 
 #include <hob/ops.h>
@@ -212,8 +213,9 @@ void fuse_emit_step(struct fuse_emitter *emitter, uint32_t index,
 
     cube_text_addf(&emitter->text, "%s%s r%u = %s", indent,
                    fuse_type(emitter, reg), reg,
-                   is_float && fuse_is_exact(fuse_function(op, step))
-                       ? "("
+                   is_float && fuse_is_exact(fuse_function(op, step)) ? "("
+                   : emitter->is_quick && fuse_rounds_quickly(plan, index)
+                       ? "quick_to_bf16("
                        : fuse_rounding(step->dtype));
     fuse_emit_expression(emitter, index);
     cube_text_add(&emitter->text, ");\n");
@@ -222,12 +224,13 @@ void fuse_emit_step(struct fuse_emitter *emitter, uint32_t index,
 char *fuse_emit(const struct fuse_plan *plan, const struct fuse_class *class,
                 const struct cube_device *device)
 {
-    struct fuse_emitter emitter = {.plan = plan,
-                                   .class = class,
-                                   .limits = &device->limits,
-                                   .is_paired =
-                                       device->runtime->language == CUBE_CUDA &&
-                                       fuse_is_paired(plan, class)};
+    struct fuse_emitter emitter = {
+        .plan = plan,
+        .class = class,
+        .limits = &device->limits,
+        .is_paired = device->runtime->language == CUBE_CUDA &&
+                     fuse_is_paired(plan, class),
+        .is_quick = fuse_is_quick(plan, class, &device->limits)};
 
     add_functions(&emitter);
     if (plan->program.row_rank)

@@ -17,6 +17,7 @@ struct fuse_emitter {
     const struct fuse_class *class;
     const struct cube_limits *limits;
     int is_paired; /* pairs.h */
+    int is_quick;  /* quick.h; of chain(), 0 */
 };
 
 /* The text of the kernel, which the caller frees with free(); NULL without

@@ -123,13 +123,16 @@ static void stats(void *instance, struct hob_fused_stats *out)
  * steps moves 2.3 to 3.2, those of norms 4.0 and 3.9: see
  * bench/results/2026-11-30-h200.md. Beside rows of up to 4096 one op less over
  * the elements is worth that; of 16384, where few rows are in work at a time,
- * it is not always; nor are halves, whose kernels keep them packed. */
+ * it is not always; nor are halves, whose kernels keep them packed. The kernel
+ * of group_norm reads one element at a time: its steps are no dearer. */
 static uint32_t body_cost(void *instance, uint32_t op, uint32_t dtype,
                           int64_t row)
 {
     enum { LONGEST = 4096, SOFTMAX = 30, NORM = 5 };
 
     (void)instance;
+    if (op == HOB_OP_GROUP_NORM)
+        return 0;
     if (dtype != HOB_DTYPE_F32 || row > LONGEST)
         return HOB_FUSED_NEVER;
     return op == HOB_OP_LAYER_NORM || op == HOB_OP_RMS_NORM ? NORM : SOFTMAX;

@@ -66,4 +66,12 @@ static inline uint32_t fuse_operand_count(const struct fuse_plan *plan)
     return plan->program.input_count + (uint32_t)plan->program.output_count;
 }
 
+/* Whether OPERAND is read or written by vectors. */
+static inline int fuse_is_vector(const struct fuse_class *class,
+                                 uint32_t operand)
+{
+    return class->how[operand] == FUSE_DENSE ||
+           class->how[operand] == FUSE_ALONG;
+}
+
 #endif

@@ -6,7 +6,10 @@
  * faster than four. The end of the tensors goes element by element.
  */
 #include "emit.h"
+
+#include "../texts.h"
 #include "pairs.h"
+#include "quick.h"
 
 #include <stdio.h>
 
@@ -15,14 +18,15 @@ static int is_strided(const struct fuse_emitter *emitter, uint32_t operand)
     return emitter->class->how[operand] >= FUSE_ALONG;
 }
 
-/* chain(): one element of all inputs to one of all outputs. */
-static void add_chain(struct fuse_emitter *emitter)
+/* FUNCTION, chain() or quick_chain(): one element of all inputs to one of all
+ * outputs. */
+static void add_chain(struct fuse_emitter *emitter, const char *function)
 {
     const struct fuse_plan *plan = emitter->plan;
     struct cube_text *text = &emitter->text;
     const char *comma = "";
 
-    cube_text_add(text, "FN void chain(");
+    cube_text_addf(text, "FN void %s(", function);
     for (uint32_t i = 0; i < plan->program.input_count; i++)
         if (plan->values[i].pass != FUSE_NEVER) {
             cube_text_addf(text, "%s%s r%u", comma, fuse_type(emitter, i), i);
@@ -34,6 +38,8 @@ static void add_chain(struct fuse_emitter *emitter)
         comma = ", ";
     }
     cube_text_add(text, ")\n{\n");
+    if (emitter->is_quick)
+        fuse_emit_quick_inputs(emitter);
     for (uint32_t i = 0; i < plan->program.step_count; i++)
         if (plan->values[fuse_register(plan, i)].pass != FUSE_NEVER)
             fuse_emit_step(emitter, i, "    ");
@@ -180,12 +186,18 @@ static void add_load(struct fuse_emitter *emitter, uint32_t i)
 static void add_store(struct fuse_emitter *emitter, uint32_t i)
 {
     const struct fuse_class *class = emitter->class;
-    const uint32_t operand = emitter->plan->program.input_count + i;
+    const struct fuse_plan *plan = emitter->plan;
+    const uint32_t operand = plan->program.input_count + i;
     struct cube_text *text = &emitter->text;
     const uint32_t slot = class->slot[operand];
 
     if (emitter->is_paired) {
         fuse_emit_pair_store(emitter, i);
+        return;
+    }
+    if (emitter->is_quick && fuse_is_vector(class, operand) &&
+        plan->values[plan->program.outputs[i]].dtype == HOB_DTYPE_BF16) {
+        fuse_emit_quick_store(emitter, i);
         return;
     }
     switch (class->how[operand]) {
@@ -269,9 +281,19 @@ static void add_several(struct fuse_emitter *emitter)
     add_places(emitter);
     for (uint32_t i = 0; i < plan->program.input_count; i++)
         add_load(emitter, i);
+    if (emitter->is_quick)
+        cube_text_add(text, "    quick_fits = true;\n");
     cube_text_add(text, "    UNROLL for (int k = 0; k < WORDS; k++)\n");
     add_chain_call(emitter, "        ",
-                   emitter->is_paired ? "pair_chain" : "chain", "[k]");
+                   emitter->is_paired  ? "pair_chain"
+                   : emitter->is_quick ? "quick_chain"
+                                       : "chain",
+                   "[k]");
+    if (emitter->is_quick) {
+        cube_text_add(text, "    if (!quick_fits)\n"
+                            "        LOOP for (int k = 0; k < WIDE; k++)\n");
+        add_chain_call(emitter, "            ", "chain", "[k]");
+    }
     for (uint32_t i = 0; i < plan->program.output_count; i++)
         add_store(emitter, i);
     cube_text_add(text, "}\n");
@@ -280,13 +302,20 @@ static void add_several(struct fuse_emitter *emitter)
 void fuse_emit_walk(struct fuse_emitter *emitter)
 {
     const struct fuse_class *class = emitter->class;
+    const int is_quick = emitter->is_quick;
     struct cube_text *text = &emitter->text;
 
     cube_text_addf(text, "#define WIDE %u\n#define WORDS %u\n", class->wide,
                    emitter->is_paired ? class->wide / 2 : class->wide);
-    add_chain(emitter);
+    emitter->is_quick = 0;
+    add_chain(emitter, "chain");
     if (emitter->is_paired)
         fuse_emit_pair_chain(emitter);
+    emitter->is_quick = is_quick;
+    if (is_quick) {
+        cube_text_add(text, cube_text_quick);
+        add_chain(emitter, "quick_chain");
+    }
     add_offsets(emitter);
     add_one(emitter);
     add_several(emitter);

@@ -13,10 +13,13 @@
 enum {
     BUFFERS = 3,     /* x, re, im */
     CAPACITY = 2048, /* complex numbers of a half of the tiles; of f64 half */
-    BITS_A_RADIX = 3,
+    BITS_A_RADIX = 4,
     LONGEST = 1 << 26,   /* complex numbers of a row */
     WORK_BYTES = 1 << 28 /* of each buffer between passes, or one row's */
 };
+
+/* The place of "roots" among the buffers. */
+enum { ROOTS = 3 };
 
 /* As in fft.cube. */
 enum step { STEP_ALL, STEP_FIRST, STEP_PASS, STEP_LAST };
@@ -37,7 +40,7 @@ enum step { STEP_ALL, STEP_FIRST, STEP_PASS, STEP_LAST };
                    {"near_rows", CUBE_I32, 0}},                                \
         .shared = {{"tile_re", "ACCUM", "2 * CAPACITY"},                       \
                    {"tile_im", "ACCUM", "2 * CAPACITY"}},                      \
-        .constants = {"RANK", "CAPACITY", "EVEN", "INVERSE", "STEP"},          \
+        .constants = {"RANK", "CAPACITY", "EVEN", "POWER", "INVERSE", "STEP"}, \
         .symbols = {"ACCUM"}, .flags = CUBE_SPACES | CUBE_MATHS,               \
     }
 
@@ -80,15 +83,21 @@ static int64_t capacity_of(uint32_t dtype)
     return dtype == HOB_DTYPE_F64 ? CAPACITY / 2 : CAPACITY;
 }
 
-/* The radices whose product is LENGTH, fours first, 3 bits each; 0 for one of
- * other factors. */
+static int is_power_of_two(int64_t length)
+{
+    return (length & (length - 1)) == 0;
+}
+
+/* The radices whose product is LENGTH, 4 bits each; 0 for one of other factors.
+ * Kernels have passes of eights for powers of two alone. */
 static int64_t radices_of(int64_t length)
 {
-    static const int64_t factors[] = {4, 2, 3, 5, 7};
+    static const int64_t factors[] = {8, 4, 2, 3, 5, 7};
     int64_t radices = 0;
     int shift = 0;
 
-    for (uint32_t i = 0; i < sizeof(factors) / sizeof(factors[0]); i++)
+    for (uint32_t i = is_power_of_two(length) ? 0 : 1;
+         i < sizeof(factors) / sizeof(factors[0]); i++)
         for (; length % factors[i] == 0; shift += BITS_A_RADIX) {
             radices |= factors[i] << shift;
             length /= factors[i];
@@ -204,9 +213,11 @@ static hob_status launch(const struct fft *fft, const struct pass *pass,
     cube_job_constant(&job, (int32_t)rows->rank);
     cube_job_constant(&job, is_all ? (int32_t)capacity_of(fft->dtype) : 1);
     cube_job_constant(&job, fft->n % 2 == 0);
+    cube_job_constant(&job, is_power_of_two(fft->length));
     cube_job_constant(&job, fft->is_inverse);
     cube_job_constant(&job, pass->step);
     cube_job_symbol(&job, fft->dtype == HOB_DTYPE_F64 ? "double" : "float");
+    job.variant.widths[ROOTS] = 2;
     return cube_job_run(&job, groups);
 }
 

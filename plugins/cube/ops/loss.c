@@ -8,12 +8,13 @@
 #include "../indices.h"
 #include "../texts.h"
 #include "fold.h"
+#include "rows.h"
 
 #include <string.h>
 
-/* Rows of so many columns are worth a group each; shorter ones an invocation,
- * in small groups, for the many processors. */
-enum { TEAM_COLUMNS = 48, FEW = 64 };
+/* Rows of so many columns are worth several invocations, rows.c; shorter ones
+ * have one each, in small groups, for the many processors. */
+enum { LONG = 48, FEW = 64 };
 
 static const struct cube_program program = {
     .name = "cross_entropy",
@@ -21,51 +22,61 @@ static const struct cube_program program = {
     .buffers = {{"out", CUBE_WRITTEN},
                 {"logits", 0},
                 {"targets", 0},
-                {"grad", 0},
+                {"slope", 0},
                 {"bad", CUBE_WRITTEN | CUBE_ATOMIC}},
-    .params = {{"rows", CUBE_INDEX, 0},
-               {"columns", CUBE_INDEX, 0},
-               {"batch", CUBE_VALUE_OF(1), 0}},
-    .constants = {"TEAM", "BACKWARD"},
-    .symbols = {"ACCUM"},
-    .flags = CUBE_MATHS | CUBE_GROUPS | CUBE_SUBGROUPS,
+    .params = {{"rows", CUBE_INDEX, 0}, {"columns", CUBE_INDEX, 0}},
+    .constants = {"BACKWARD"},
+    .flags = CUBE_MATHS,
 };
 
-/* OUT of DTYPE for CALL, of which GRAD is the last argument or NULL. */
-static hob_status run(struct cube_device *device, struct hob_call *call,
-                      void *out, const struct hob_view *grad)
+static hob_status run_short(struct cube_device *device, struct hob_call *call,
+                            const struct cube_entropy *entropy)
 {
-    const struct hob_view *logits = hob_arg_view(call, 0);
-    const struct hob_view *targets = hob_arg_view(call, 1);
+    const struct hob_view *logits = entropy->logits;
     const int64_t rows = logits->shape[0], columns = logits->shape[1];
-    const int team = columns >= TEAM_COLUMNS;
-    struct cube_flag flag;
     struct cube_job job;
+
+    cube_job_init(&job, device, call, &program);
+    if (entropy->losses)
+        cube_job_memory(&job, entropy->losses, logits->dtype, rows);
+    else
+        cube_job_view(&job, entropy->out);
+    cube_job_view(&job, logits);
+    cube_job_view(&job, entropy->targets);
+    if (entropy->slope)
+        cube_job_view(&job, entropy->slope);
+    else
+        cube_job_absent(&job);
+    cube_job_memory(&job, entropy->bad, HOB_DTYPE_U32, 1);
+    cube_job_i64(&job, rows);
+    cube_job_i64(&job, columns);
+    cube_job_reach(&job, rows * columns);
+    cube_job_constant(&job, entropy->losses == NULL);
+    job.variant.group_size = FEW;
+    return cube_job_run(&job, cube_groups(device, rows, FEW));
+}
+
+/* LOSSES of rows for CALL, or without them its gradient. */
+static hob_status run(struct cube_device *device, struct hob_call *call,
+                      void *losses)
+{
+    struct cube_entropy entropy = {.logits = hob_arg_view(call, 0),
+                                   .targets = hob_arg_view(call, 1),
+                                   .losses = losses};
+    const int64_t columns = entropy.logits->shape[1];
+    struct cube_flag flag;
     hob_status st = cube_flag_begin(&flag, device, call);
 
     if (st)
         return st;
-    cube_job_init(&job, device, call, &program);
-    cube_job_memory(&job, out, logits->dtype, grad ? rows * columns : rows);
-    cube_job_view(&job, logits);
-    cube_job_view(&job, targets);
-    if (grad)
-        cube_job_view(&job, grad);
-    else
-        cube_job_absent(&job);
-    cube_job_memory(&job, flag.data, HOB_DTYPE_U32, 1);
-    cube_job_i64(&job, rows);
-    cube_job_i64(&job, columns);
-    cube_job_reach(&job, rows * columns);
-    cube_job_f64(&job, (double)rows);
-    cube_job_constant(&job, team);
-    cube_job_constant(&job, grad != NULL);
-    cube_job_symbol(&job,
-                    logits->dtype == HOB_DTYPE_F64 ? "double" : "float");
-    if (!team)
-        job.variant.group_size = FEW;
-    st = cube_job_run(&job, team ? rows : cube_groups(device, rows, FEW));
-    return cube_indices_end(&flag, device, call, st, targets, columns);
+    entropy.bad = flag.data;
+    if (!losses) {
+        entropy.out = hob_ret_view(call, 0);
+        entropy.slope = hob_arg_view(call, 2);
+    }
+    st = columns < LONG ? run_short(device, call, &entropy)
+                        : cube_rows_entropy(device, call, &entropy);
+    return cube_indices_end(&flag, device, call, st, entropy.targets, columns);
 }
 
 /* What has no rows or columns is the body's. */
@@ -92,7 +103,7 @@ static hob_status cross_entropy(void *device, struct hob_call *call)
                              .kind = CUBE_FOLD_SUM,
                              .is_mean = 1,
                              .values = hob_ret_view(call, 0)};
-    hob_status st = run(device, call, call->workspace, NULL);
+    hob_status st = run(device, call, call->workspace);
 
     mean.x.data = call->workspace;
     mean.x.dtype = logits->dtype;
@@ -105,15 +116,13 @@ static hob_status cross_entropy(void *device, struct hob_call *call)
 
 static hob_status cross_entropy_backward(void *device, struct hob_call *call)
 {
-    return run(device, call, hob_ret_view(call, 0)->data,
-               hob_arg_view(call, 2));
+    return run(device, call, NULL);
 }
 
 /* The losses of rows would be rounded to 16 bits: that is left to the body,
  * which computes in f32. */
-static const uint32_t masks[] = {HOB_DTYPE_BIT(HOB_DTYPE_F32) |
-                                     HOB_DTYPE_BIT(HOB_DTYPE_F64),
-                                 HOB_MASK_INT};
+static const uint32_t masks[] = {
+    HOB_DTYPE_BIT(HOB_DTYPE_F32) | HOB_DTYPE_BIT(HOB_DTYPE_F64), HOB_MASK_INT};
 static const uint32_t backward_masks[] = {HOB_MASK_FLOAT, HOB_MASK_INT,
                                           HOB_MASK_FLOAT};
 
@@ -138,5 +147,5 @@ static const struct hob_entry entries[] = {
     },
 };
 
-const struct cube_entries cube_loss_entries = {
-    entries, sizeof(entries) / sizeof(entries[0])};
+const struct cube_entries cube_loss_entries = {entries, sizeof(entries) /
+                                                            sizeof(entries[0])};

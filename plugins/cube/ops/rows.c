@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * rows.c - softmax and norms: what folds the elements along one dimension and
- * writes as many. A row is read once where the invocations of a group can keep
- * it, else once for each step.
+ * rows.c - softmax, norms, cross entropy: what folds the elements along one
+ * dimension and writes as many, or a loss. A row is read once where the
+ * invocations of a group can keep it, or of a cluster of groups, else once for
+ * each step.
  */
-#include "../cube.h"
+#include "rows.h"
+
 #include "../splits.h"
 #include "../texts.h"
 
@@ -14,7 +16,9 @@ enum rows_op {
     LAYER_NORM,
     RMS_NORM,
     SOFTMAX_BACKWARD,
-    LOG_SOFTMAX_BACKWARD
+    LOG_SOFTMAX_BACKWARD,
+    CROSS_ENTROPY,
+    CROSS_ENTROPY_BACKWARD
 };
 
 enum {
@@ -22,10 +26,14 @@ enum {
     X,
     G,
     OPERANDS,
-    BUFFERS = OPERANDS + 2, /* weight and bias too */
+    VECTORS = OPERANDS + 2, /* weight and bias too */
 
     KEEP_ELEMENTS = 32, /* of a lane, of all operands that are read */
     LANES_MOST = 1024,
+    /* Two such groups a processor take turns at memory; more than four of a
+     * row wait for each other longer than for a second look at it. */
+    CLUSTER_LANES = 512,
+    CLUSTER_MOST = 4,
     GROUP_LEAST = 128, /* small ones wait for fewer of their own */
     BUSY = 512,        /* lanes that a processor has work for */
     /* With so many columns one invocation walks down each. */
@@ -36,20 +44,27 @@ enum {
 static const struct cube_program rows_program = {
     .name = "rows",
     .text = cube_text_rows,
-    .buffers =
-        {{"out", CUBE_WRITTEN}, {"x", CUBE_PAIRS}, {"g", 0}, {"weight", CUBE_PAIRS}, {"bias", CUBE_PAIRS}},
+    .buffers = {{"out", CUBE_WRITTEN},
+                {"x", CUBE_PAIRS},
+                {"g", 0},
+                {"weight", CUBE_PAIRS},
+                {"bias", CUBE_PAIRS},
+                {"targets", 0},
+                {"slope", 0},
+                {"losses", CUBE_WRITTEN},
+                {"bad", CUBE_WRITTEN | CUBE_ATOMIC}},
     .params = {CUBE_SPACE_PARAMS,
                CUBE_OPERAND_PARAMS("out"),
                CUBE_OPERAND_PARAMS("x"),
                CUBE_OPERAND_PARAMS("g"),
                {"count", CUBE_INDEX, 0},
                {"length", CUBE_INDEX, 0},
-               {"epsilon", CUBE_VALUE_OF(0), 0}},
+               {"epsilon", CUBE_VALUE_OF(X), 0}},
     .shared = {{"partial", "ACCUM", "GROUP_SIZE"}},
     .constants = {"RANK", "ROWS_OP", "ROWS", "IS_ROWS", "KEEP", "WIDE",
-                  "HAS_WEIGHT", "HAS_BIAS", "IS_WHOLE"},
+                  "HAS_WEIGHT", "HAS_BIAS", "IS_WHOLE", "CLUSTER"},
     .symbols = {"ACCUM", "LARGEST"},
-    .flags = CUBE_SPACES | CUBE_SUBGROUPS | CUBE_MATHS,
+    .flags = CUBE_SPACES | CUBE_SUBGROUPS | CUBE_MATHS | CUBE_CLUSTERS,
 };
 
 struct rows {
@@ -58,12 +73,13 @@ struct rows {
     enum rows_op op;
     const struct hob_view *views[OPERANDS]; /* G may be NULL */
     const struct hob_view *weight, *bias;   /* NULL: there is none */
+    const struct cube_entropy *entropy;     /* likewise */
     double epsilon;
     struct cube_space space; /* places of rows, then a row's elements */
     int64_t count, length;
     uint32_t lanes, rows, keep, is_whole, wide,
         is_rows; /* as rows.cube has them */
-    uint32_t group_size;
+    uint32_t group_size, cluster;
 };
 
 /* ---- where rows lie ---- */
@@ -116,8 +132,7 @@ static int is_vector(const struct rows *rows, int64_t wide)
         (rows->bias && (uintptr_t)rows->bias->data % 16 != 0))
         return 0;
     for (uint32_t i = 0; i < OPERANDS; i++) {
-        if (space->strides[i][last] != 1 ||
-            (uintptr_t)space->data[i] % 16 != 0)
+        if (space->strides[i][last] != 1 || (uintptr_t)space->data[i] % 16 != 0)
             return 0;
         for (uint32_t d = 0; d < last; d++)
             if (space->strides[i][d] % wide || space->strides[i][d] < 0)
@@ -137,6 +152,23 @@ static int is_along(const struct rows *rows)
 
     return last == 0 || cube_magnitude(space->strides[X][last]) <=
                             cube_magnitude(space->strides[X][last - 1]);
+}
+
+/* A row of VECTORS that one group cannot keep is several groups', which keep
+ * KEEP vectors a lane, if they can. */
+static void split_cluster(struct rows *rows, int64_t vectors, int64_t keep)
+{
+    const struct cube_limits *limits = &rows->device->limits;
+    const uint32_t most =
+        limits->cluster < CLUSTER_MOST ? limits->cluster : CLUSTER_MOST;
+    const int64_t groups = cube_divide_up(vectors, keep * CLUSTER_LANES);
+
+    if (groups > most || limits->group_size < CLUSTER_LANES)
+        return;
+    rows->is_whole = 1;
+    rows->cluster = cube_power_from(groups, most);
+    rows->group_size = rows->lanes = CLUSTER_LANES;
+    rows->keep = (uint32_t)keep;
 }
 
 static void split(struct rows *rows)
@@ -173,6 +205,9 @@ static void split(struct rows *rows)
     rows->keep = cube_power_from(vectors, (uint32_t)keep);
     rows->group_size = rows->lanes > GROUP_LEAST ? rows->lanes : GROUP_LEAST;
     rows->rows = rows->group_size / rows->lanes;
+    rows->cluster = 1;
+    if (rows->is_rows && !rows->is_whole && rows->wide >= 4)
+        split_cluster(rows, rows->length / rows->wide, keep);
 }
 
 /* ---- launches ---- */
@@ -181,6 +216,23 @@ static void add_optional(struct cube_job *job, const struct hob_view *view)
 {
     if (view)
         cube_job_view(job, view);
+    else
+        cube_job_absent(job);
+}
+
+static void add_entropy(struct cube_job *job, const struct rows *rows)
+{
+    const struct cube_entropy *entropy = rows->entropy;
+
+    add_optional(job, entropy ? entropy->targets : NULL);
+    add_optional(job, entropy ? entropy->slope : NULL);
+    if (entropy && entropy->losses)
+        cube_job_memory(job, entropy->losses, entropy->logits->dtype,
+                        rows->count);
+    else
+        cube_job_absent(job);
+    if (entropy)
+        cube_job_memory(job, entropy->bad, HOB_DTYPE_U32, 1);
     else
         cube_job_absent(job);
 }
@@ -196,7 +248,10 @@ static hob_status run(struct rows *rows, uint32_t dim)
     split(rows);
     cube_job_init(&job, rows->device, rows->call, &rows_program);
     job.variant.group_size = rows->group_size;
-    cube_job_operand(&job, &rows->space, OUT);
+    if (rows->op == CROSS_ENTROPY)
+        cube_job_absent(&job);
+    else
+        cube_job_operand(&job, &rows->space, OUT);
     cube_job_operand(&job, &rows->space, X);
     if (rows->views[G])
         cube_job_operand(&job, &rows->space, G);
@@ -204,7 +259,8 @@ static hob_status run(struct rows *rows, uint32_t dim)
         cube_job_absent(&job);
     add_optional(&job, rows->weight);
     add_optional(&job, rows->bias);
-    for (uint32_t i = 0; i < BUFFERS; i++)
+    add_entropy(&job, rows);
+    for (uint32_t i = 0; i < VECTORS; i++)
         job.variant.widths[i] = (uint8_t)rows->wide;
     cube_job_space(&job, &rows->space);
     for (uint32_t i = 0; i < OPERANDS; i++)
@@ -213,7 +269,8 @@ static hob_status run(struct rows *rows, uint32_t dim)
     cube_job_i64(&job, rows->length);
     cube_job_f64(&job, rows->epsilon);
     cube_job_reach(&job, rows->count + LANES_MOST);
-    cube_job_reach(&job, rows->length + LANES_MOST * KEEP_ELEMENTS);
+    cube_job_reach(&job,
+                   rows->length + CLUSTER_MOST * LANES_MOST * KEEP_ELEMENTS);
     cube_job_constant(&job, (int32_t)rows->space.rank);
     cube_job_constant(&job, (int32_t)rows->op);
     cube_job_constant(&job, (int32_t)rows->rows);
@@ -223,15 +280,18 @@ static hob_status run(struct rows *rows, uint32_t dim)
     cube_job_constant(&job, rows->weight != NULL);
     cube_job_constant(&job, rows->bias != NULL);
     cube_job_constant(&job, (int32_t)rows->is_whole);
+    cube_job_constant(&job, (int32_t)rows->cluster);
     cube_job_symbol(&job, is_double ? "double" : "float");
     cube_job_symbol(&job, is_double ? "INF_F64" : "INF_F32");
-    return cube_job_run(&job, (rows->count + rows->rows - 1) / rows->rows);
+    return cube_job_run(&job, (rows->count + rows->rows - 1) / rows->rows *
+                                  rows->cluster);
 }
 
 static hob_status run_softmax(struct cube_device *device, struct hob_call *call,
                               enum rows_op op)
 {
-    const int is_backward = op == SOFTMAX_BACKWARD || op == LOG_SOFTMAX_BACKWARD;
+    const int is_backward =
+        op == SOFTMAX_BACKWARD || op == LOG_SOFTMAX_BACKWARD;
     struct rows rows = {.device = device, .call = call, .op = op};
 
     rows.views[OUT] = hob_ret_view(call, 0);
@@ -253,6 +313,21 @@ static hob_status run_norm(struct cube_device *device, struct hob_call *call,
     rows.bias = has_bias ? hob_arg_view(call, 2) : NULL;
     rows.epsilon = cube_arg_f64(call, has_bias ? 3 : 2);
     return run(&rows, rows.views[OUT]->rank - 1u);
+}
+
+hob_status cube_rows_entropy(struct cube_device *device, struct hob_call *call,
+                             const struct cube_entropy *entropy)
+{
+    struct rows rows = {.device = device,
+                        .call = call,
+                        .op = entropy->losses ? CROSS_ENTROPY
+                                              : CROSS_ENTROPY_BACKWARD,
+                        .entropy = entropy};
+
+    /* Losses are written without a place of their own in the space. */
+    rows.views[OUT] = entropy->losses ? entropy->logits : entropy->out;
+    rows.views[X] = entropy->logits;
+    return run(&rows, 1);
 }
 
 /* A dimension of rank 0, or operands that do not lie like the result: the
@@ -319,8 +394,7 @@ static const uint32_t float_masks[] = {HOB_MASK_FLOAT, HOB_MASK_FLOAT,
 
 /* X(op, driver, which, preparation, tensors, signature) */
 #define ROWS_OPS                                                               \
-    X(softmax, run_softmax, SOFTMAX, softmax, 1,                               \
-      "(x: Float, dim: i64) -> x")                                             \
+    X(softmax, run_softmax, SOFTMAX, softmax, 1, "(x: Float, dim: i64) -> x")  \
     X(log_softmax, run_softmax, LOG_SOFTMAX, softmax, 1,                       \
       "(x: Float, dim: i64) -> x")                                             \
     X(softmax_backward, run_softmax, SOFTMAX_BACKWARD, backward, 2,            \
@@ -354,5 +428,5 @@ static const struct hob_entry entries[] = {ROWS_OPS};
 #undef X
 #undef ROWS_OPS
 
-const struct cube_entries cube_rows_entries = {
-    entries, sizeof(entries) / sizeof(entries[0])};
+const struct cube_entries cube_rows_entries = {entries, sizeof(entries) /
+                                                            sizeof(entries[0])};

@@ -2,6 +2,7 @@
 /*
  * norm.c - layer_norm, rms_norm, group_norm and batch_norm.
  */
+#include "group_norm.h"
 #include "norm_backward.h"
 #include "rows.h"
 
@@ -41,13 +42,42 @@ static void rms_row(const struct flex_rows_job *job, int64_t row, char *buffers)
     flex_rows_put(&norm->out, row, buffers);
 }
 
-/* Element INDEX of VECTOR, of SIZE bytes each; FALLBACK without one. */
-static double element(const void *vector, uint32_t size, int64_t index,
-                      double fallback)
+/* That of element AT of a row, of SIZE bytes; FALLBACK without any. */
+static double number_at(struct flex_channels numbers, uint32_t size, int64_t at,
+                        double fallback)
 {
-    return !vector     ? fallback
-           : size == 8 ? ((const double *)vector)[index]
-                       : (double)((const float *)vector)[index];
+    const int64_t index = at / numbers.places;
+
+    return !numbers.data ? fallback
+           : size == 8   ? ((const double *)numbers.data)[index]
+                         : (double)((const float *)numbers.data)[index];
+}
+
+void flex_group_norm_row(const struct flex_row_kernels *kernels, uint32_t size,
+                         void *out, const void *x, struct flex_channels weight,
+                         struct flex_channels bias, double epsilon, int64_t n)
+{
+    const struct flex_moments m = kernels->moments(x, epsilon, n);
+    const int64_t places = flex_least(weight.places, bias.places);
+
+    for (int64_t at = 0; at < n; at += places) {
+        const double scale = number_at(weight, size, at, 1) * m.factor;
+        const double shift = number_at(bias, size, at, 0) - m.rest * scale;
+
+        kernels->affine((char *)out + at * size, (const char *)x + at * size,
+                        m.mean, scale, shift, places);
+    }
+}
+
+/* The numbers of VECTOR, one a channel, from channel FIRST on. */
+static struct flex_channels channels_from(const struct norm *norm,
+                                          const void *vector, int64_t first)
+{
+    const struct flex_channels numbers = {
+        vector ? (const char *)vector + first * norm->x.size : NULL,
+        norm->x.n / norm->channels};
+
+    return numbers;
 }
 
 /* A row is a group: some channels, one after the other. */
@@ -55,21 +85,14 @@ static void group_row(const struct flex_rows_job *job, int64_t row,
                       char *buffers)
 {
     const struct norm *norm = job->context;
-    const int64_t size = norm->x.size, places = norm->x.n / norm->channels;
     const int64_t first = row % norm->groups * norm->channels;
-    char *target = flex_rows_target(&norm->out, row, buffers);
-    const char *x = flex_rows_get(&norm->x, row, buffers);
-    const struct flex_moments m =
-        norm->kernels->moments(x, norm->epsilon, norm->x.n);
+    void *target = flex_rows_target(&norm->out, row, buffers);
 
-    for (int64_t c = 0; c < norm->channels; c++) {
-        const double scale =
-            element(norm->weight, norm->x.size, first + c, 1) * m.factor;
-        const double shift = element(norm->bias, norm->x.size, first + c, 0);
-
-        norm->kernels->affine(target + c * places * size, x + c * places * size,
-                              m.mean, scale, shift - m.rest * scale, places);
-    }
+    flex_group_norm_row(norm->kernels, norm->x.size, target,
+                        flex_rows_get(&norm->x, row, buffers),
+                        channels_from(norm, norm->weight, first),
+                        channels_from(norm, norm->bias, first), norm->epsilon,
+                        norm->x.n);
     flex_rows_put(&norm->out, row, buffers);
 }
 

@@ -176,7 +176,8 @@ enum hob_cube_epilogue {
                            slopes are made of */
     HOB_CUBE_RELU_SLOPE = 32, /* the product times relu's slope, from aux: with
                                  a a gradient and b a weight transposed, the
-                                 gradient of what relu was given below */
+                                 gradient of what relu was given below. At 0
+                                 cuBLASLt has 1, the op relu_backward 0 */
     HOB_CUBE_GELU_TANH_SLOPE = 64,
     HOB_CUBE_SUM_C = 128 /* with a slope: bias is written, the sum of c's rows:
                             the gradient of the bias below */

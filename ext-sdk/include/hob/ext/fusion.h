@@ -84,7 +84,9 @@ enum hob_fused_kind { HOB_FUSED_FULL = 0, HOB_FUSED_ROW = 1 };
  * one has the tag HOB_TAG_ABSENT. Those that choose what is computed (a dtype,
  * an enum) are in VARIANT instead, as there is at most one: the enum's index;
  * a dtype is the step's. The dimensions of a reduction are the row, and so is
- * that of an op along it.
+ * that of an op along it; of group_norm it is a group of channels with all
+ * their places, so how many there are is no scalar, and weight and bias are
+ * operands over the space, or ROW ones.
  */
 struct hob_fused_step {
     uint16_t op;          /* number of a built-in op, HOB_OP_... */
@@ -237,9 +239,10 @@ struct hob_fused_compute {
     /*
      * How much dearer the steps of OP's body are to this backend in a program
      * than its own kernel for OP, which goes along rows of ROW elements of
-     * DTYPE: in per cent of the bytes that OP reads and writes. A group takes
-     * the op where it saves more than that. HOB_FUSED_WHOLE: OP is one step,
-     * which costs nothing. HOB_FUSED_NEVER: it is left alone. NULL: always so.
+     * DTYPE (of group_norm: all of a group): in per cent of the bytes that OP
+     * reads and writes. A group takes the op where it saves more than that.
+     * HOB_FUSED_WHOLE: OP is one step, which costs nothing. HOB_FUSED_NEVER: it
+     * is left alone. NULL: always so.
      */
     uint32_t (*body_cost)(void *instance, uint32_t op, uint32_t dtype,
                           int64_t row);

@@ -251,6 +251,24 @@ enum hob_decorator_flags {
     HOB_DECORATOR_NEEDS_STATE = 1
 };
 
+/*
+ * A call that is like an earlier one, so that no more has to be said of it; see
+ * again below.
+ */
+struct hob_again {
+    uint64_t kind;     /* as in struct hob_call_origin, and not 0 */
+    uint64_t index;    /* likewise */
+    const void *scope; /* likewise */
+    /* The state words of its tensors, lists laid flat: none is NULL. Another
+     * thread may fill a handle just now, so that its word has changed. */
+    void *const *words;
+    /* The handles of its results, which wait for the layer; they get their
+     * words afterwards. */
+    hob_tensor *const *rets;
+    uint32_t word_count;
+    uint32_t ret_count;
+};
+
 struct hob_decorator {
     uint32_t struct_size;
     uint32_t flags; /* enum hob_decorator_flags */
@@ -290,6 +308,15 @@ struct hob_decorator {
     /* Give the COUNT state words STATES back, of handles that die together, as
      * those of a scope do. NULL: state_release, one by one. */
     void (*states_release)(void *layer, void *const *states, uint32_t count);
+    /*
+     * CALL is one more of a kind of which call() has put one off: nonzero if
+     * it is put off as well; then the state words of its results are in
+     * OUT_WORDS. 0: nothing has happened, and call() is asked. NULL: it always
+     * is. It is not asked of ops that move an argument, draw random numbers or
+     * are recorded into a capture.
+     */
+    int32_t (*again)(void *layer, const struct hob_again *call,
+                     void **out_words);
 };
 
 /* ---- backward rules: autodiff's own and those of extensions ---- */
