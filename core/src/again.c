@@ -60,6 +60,20 @@ static int has_word(const hob_value *args, uint32_t arg_count, int32_t level)
     return 0;
 }
 
+/* The first level from LEVEL down whose layer may have something to do for the
+ * call; 0 is the base. */
+static int32_t busy_level(const struct hob__op *op, const hob_value *args,
+                          uint32_t arg_count,
+                          const struct hob__known_call *known, int32_t level)
+{
+    while (level > 0 && known->device->at[level]->needs_state &&
+           !op->is_extension &&
+           (!(known->levels >> (level - 1) & 1) ||
+            !has_word(args, arg_count, level)))
+        level--;
+    return level;
+}
+
 /* The level that would be asked for the call if its layer can put it off so;
  * else 0. */
 static inline int32_t asked_level(const hob_scope *scope,
@@ -72,10 +86,8 @@ static inline int32_t asked_level(const hob_scope *scope,
 
     if (level > scope->level)
         level = scope->level;
-    while (level > 0 && at[level]->needs_state && !op->is_extension &&
-           (!(known->levels >> (level - 1) & 1) ||
-            !has_word(args, arg_count, level)))
-        level--;
+    if (at[level]->needs_state)
+        level = busy_level(op, args, arg_count, known, level);
     return level > 0 && at[level]->decorator->again ? level : 0;
 }
 

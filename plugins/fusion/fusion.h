@@ -254,20 +254,6 @@ static inline void fu_garbage_empty(struct fu_garbage *garbage)
         fu_garbage_burn(garbage);
 }
 
-/*
- * A node of KIND, of call INDEX in SCOPE of the program; its values have one
- * handle each to come. Its inputs are the caller's to fill in: then it is
- * linked, or given back. NULL without memory.
- */
-struct fu_node *fu_node_new_locked(struct fu_layer *layer,
-                                   const struct fu_kind *kind,
-                                   const void *scope, uint64_t index);
-void fu_node_give_locked(struct fu_layer *layer, struct fu_node *node);
-/* NODE, of KIND, is pending now. It takes KIND, and the tensors among its
- * inputs. */
-void fu_node_link_locked(struct fu_layer *layer, struct fu_node *node,
-                         struct fu_kind *kind);
-
 /* A leaf with TENSOR, which it takes, for one handle that has its elements.
  * NULL without memory, and nothing is taken. */
 struct fu_value *fu_leaf_new_locked(struct fu_layer *layer, hob_tensor *tensor);
@@ -294,9 +280,6 @@ void fu_node_resume_locked(struct fu_layer *layer, struct fu_node *node,
 /* NODE, which is pending, counts as recorded in SCOPE from now on. */
 void fu_node_inherit_locked(struct fu_layer *layer, struct fu_node *node,
                             const void *scope);
-
-/* The list of the nodes that were recorded in SCOPE. */
-struct fu_node **fu_list_of(struct fu_layer *layer, const void *scope);
 
 /* ---- kinds.c ---- */
 
@@ -338,6 +321,12 @@ fu_kind_of_locked(struct fu_layer *layer, const struct hob_call *call,
     kind->refs++;
     return kind;
 }
+
+/* ---- judge.c ---- */
+
+/* What becomes of CALL: HOB_LAYER_DONE, it is recorded. */
+int32_t fu_judge(const struct fu_layer *layer, const struct hob_call *call,
+                 const struct hob_call_origin *origin);
 
 /* ---- record.c ---- */
 

@@ -2,7 +2,7 @@
 /*
  * graph.c - nodes: made of a call, linked, dropped.
  */
-#include "fusion.h"
+#include "node.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -44,25 +44,7 @@ static inline void throw_away(struct fu_garbage *garbage, hob_tensor *tensor)
         keep_for_later(garbage, tensor);
 }
 
-/* ---- the making of a node ---- */
-
-struct fu_node **fu_list_of(struct fu_layer *layer, const void *scope)
-{
-    uint64_t hash = (uintptr_t)scope * UINT64_C(0x9e3779b97f4a7c15);
-
-    return &layer->pending[(hash >> 32) % FU_LISTS];
-}
-
-static void link_pending(struct fu_layer *layer, struct fu_node *node)
-{
-    struct fu_node **list = fu_list_of(layer, node->scope);
-
-    node->next = *list;
-    node->link = list;
-    if (node->next)
-        node->next->link = &node->next;
-    *list = node;
-}
+/* ---- nodes ---- */
 
 void fu_node_unlink_locked(struct fu_node *node)
 {
@@ -71,55 +53,6 @@ void fu_node_unlink_locked(struct fu_node *node)
         node->next->link = node->link;
     node->next = NULL;
     node->link = NULL;
-}
-
-struct fu_node *fu_node_new_locked(struct fu_layer *layer,
-                                   const struct fu_kind *kind,
-                                   const void *scope, uint64_t index)
-{
-    const uint32_t count = kind->node.ret_count;
-    struct fu_node *node = fu_pool_take(&layer->pool, kind->node.bytes);
-
-    if (!node)
-        return NULL;
-    *node = kind->node;
-    node->index = index;
-    node->scope = scope;
-    node->values = (struct fu_value *)(void *)(node + 1);
-    node->inputs = (struct fu_input *)(void *)(node->values + count);
-    for (uint32_t i = 0; i < count; i++) {
-        node->values[i] = kind->values[i];
-        node->values[i].node = node;
-    }
-    return node;
-}
-
-void fu_node_give_locked(struct fu_layer *layer, struct fu_node *node)
-{
-    fu_pool_give(&layer->pool, node, node->bytes);
-}
-
-void fu_node_link_locked(struct fu_layer *layer, struct fu_node *node,
-                         struct fu_kind *kind)
-{
-    uint32_t depth = 1;
-
-    for (uint32_t i = 0; i < node->input_count; i++) {
-        struct fu_value *value = node->inputs[i].value;
-
-        if (!value)
-            continue;
-        value->users++;
-        value->node->refs++;
-        if (depth <= value->node->depth)
-            depth = value->node->depth + 1;
-    }
-    node->depth = depth;
-    node->order = ++layer->order;
-    node->kind = kind;
-    layer->held += node->held;
-    layer->counts.recorded++;
-    link_pending(layer, node);
 }
 
 struct fu_value *fu_leaf_new_locked(struct fu_layer *layer, hob_tensor *tensor)
@@ -227,7 +160,7 @@ void fu_node_resume_locked(struct fu_layer *layer, struct fu_node *node,
 {
     if (node->wanted) {
         node->state = FU_NODE_PENDING;
-        link_pending(layer, node);
+        fu_node_pend_locked(layer, node);
     } else {
         node->state = FU_NODE_DONE;
         fu_inputs_drop_locked(layer, node, garbage);
@@ -240,7 +173,7 @@ void fu_node_inherit_locked(struct fu_layer *layer, struct fu_node *node,
     fu_node_unlink_locked(node);
     node->scope = scope;
     node->is_inherited = 1;
-    link_pending(layer, node);
+    fu_node_pend_locked(layer, node);
 }
 
 /* One handle fewer waits for VALUE: what dies of it goes to the list DEAD. */

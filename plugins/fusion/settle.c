@@ -2,7 +2,7 @@
 /*
  * settle.c - handles that wait: one by one, or all of a scope.
  */
-#include "fusion.h"
+#include "node.h"
 
 #include <stdlib.h>
 
