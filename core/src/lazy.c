@@ -315,3 +315,12 @@ hob_status hob_eval(hob_tensor *const *tensors, uint32_t count,
         status = hob__tensor_check(tensors[i], error);
     return status;
 }
+
+void hob__eval(hob_tensor *const *tensors, uint32_t count)
+{
+    hob_error error = HOB_ERROR_INIT;
+
+    /* The tensors say what failed. */
+    if (hob_eval(tensors, count, &error))
+        hob_error_release(&error);
+}

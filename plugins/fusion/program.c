@@ -43,7 +43,7 @@ static int is_row_shape(const struct fu_group *group,
         item && item->frame.rank ? &item->frame : NULL;
     const uint32_t own = frame ? frame->rank : group->rank;
 
-    for (uint32_t i = 0; i < group->rank; i++) {
+    for (uint32_t i = 0; i < group->rank && group->rows; i++) {
         const uint32_t at = (frame ? frame->from[i] : i) + rank - own;
 
         if (fu_has_dim(group->rows, group->rank - 1 - i) && at < rank &&
@@ -70,12 +70,16 @@ static uint8_t add_input(const struct fu_group *group,
                          const struct fu_item *item, struct fu_program *p,
                          hob_tensor *tensor, int is_channels)
 {
-    struct hob_view copy = *hob_tensor_view(tensor), *view = &copy;
+    const struct hob_view *view = hob_tensor_view(tensor);
     const uint32_t count = p->program.input_count;
     struct fu_operand operand = {.tensor = tensor};
+    struct hob_view vector;
 
-    if (is_channels)
-        lay_along_channels(item, view);
+    if (is_channels) {
+        vector = *view;
+        lay_along_channels(item, &vector);
+        view = &vector;
+    }
     operand.start = spread(group, item, view->shape, view->strides, view->rank,
                            operand.strides);
     for (uint32_t i = 0; i < count; i++)
@@ -328,12 +332,14 @@ static void drop_dimension(struct fu_program *p, int64_t *shape, uint32_t *rank,
 {
     const size_t bytes = (*rank - 1 - at) * sizeof(int64_t);
 
+    --*rank;
+    if (!bytes)
+        return;
     memmove(shape + at, shape + at + 1, bytes);
     for (uint32_t i = 0; i < p->program.input_count; i++)
         memmove(p->ins[i].strides + at, p->ins[i].strides + at + 1, bytes);
     for (uint32_t i = 0; i < p->program.output_count; i++)
         memmove(p->outs[i].strides + at, p->outs[i].strides + at + 1, bytes);
-    --*rank;
 }
 
 static void reorder(int64_t *numbers, const uint8_t *from, uint32_t rank)
@@ -350,8 +356,10 @@ static uint32_t put_rows_last(const struct fu_group *group,
                               struct fu_program *p)
 {
     uint8_t from[HOB_MAX_RANK];
-    uint32_t count = 0, rows;
+    uint32_t count = 0, rows = 0;
 
+    if (!group->rows)
+        return 0;
     for (uint32_t is_row = 0; is_row < 2; is_row++) {
         rows = count;
         for (uint32_t i = 0; i < group->rank; i++)
