@@ -18,7 +18,7 @@
 
 enum { DEPTH, SEGMENT };
 
-/* The gradient of the sum of OUT to LEAF, owned by SCOPE. */
+/* The gradient of the sum of OUT to LEAF, owned by SCOPE, with its elements. */
 static hob_tensor *gradient(hob_scope *scope, hob_scope *inside,
                             hob_tensor *out, hob_tensor *leaf)
 {
@@ -29,6 +29,8 @@ static hob_tensor *gradient(hob_scope *scope, hob_scope *inside,
 
     if (!st)
         st = hob_grad(scope, leaf, grads, &grad, &error);
+    if (!st) /* or what is put off would end with its scope, never computed */
+        st = hob_eval(&grad, 1, &error);
     if (st)
         grad =
             hob_scope_host(scope)->scope_fail(scope, st, "%s", error.message);
@@ -250,6 +252,13 @@ static const struct bench_case cases[] = {
            8 + 8 * 2 + 4),
     LAYERS("64 layers, segments of 8, computed again",
            "autodiff{checkpoint=balanced}(flex)", 8, "True", 8 + 8 * 1 + 6),
+    LAYERS("64 layers, all kept, fusion", "autodiff(fusion(flex))", 0, "False",
+           64 * 2 + 4),
+    LAYERS("64 layers, computed again, fusion",
+           "autodiff{checkpoint=balanced}(fusion(flex))", 0, "False",
+           64 * 1 + 6),
+    LAYERS("64 layers, segments of 8, fusion", "autodiff(fusion(flex))", 8,
+           "True", 8 + 8 * 2 + 4),
     {.id = "C28",
      .name = "4 layers of 16, computed again",
      .in = {{F32, {16, 16}, -0.5, 0.5},

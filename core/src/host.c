@@ -293,6 +293,7 @@ void hob__host_init(hob_runtime *runtime)
     host->pattern = hob__pattern_get;
     host->foresee = hob__foresee;
     host->heir = hob__heir;
+    host->eval = hob__eval;
 }
 
 void hob__host_init_instance(hob_runtime *runtime,

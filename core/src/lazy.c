@@ -210,27 +210,14 @@ int32_t hob__is_held(const hob_tensor *tensor)
     return atomic_load_explicit(&tensor->refs, memory_order_relaxed) > 1;
 }
 
-/* Whether SCOPE, which this thread uses, owns TENSOR and has got it lately. A
- * scope of a program may own more than can be looked at for each tensor. */
-static int owns(const hob_scope *scope, const hob_tensor *tensor)
-{
-    enum { LATELY = 256 };
-    const uint32_t end = scope->owned_count;
-    const uint32_t first = end > LATELY ? end - LATELY : 0;
-    uint32_t index = end;
-
-    while (index > first && scope->owned[index - 1] != tensor)
-        index--;
-    return index > first;
-}
-
 const void *hob__heir(const void *closing, const hob_tensor *tensor)
 {
     const hob_scope *at = ((const hob_scope *)closing)->parent;
+    uint32_t index;
 
     if (hob__is_held(tensor))
         return NULL;
-    while (at && at->parent && !owns(at, tensor))
+    while (at && at->parent && !hob__scope_is_marked(at, tensor, &index))
         at = at->parent;
     return at && at->parent ? at : NULL;
 }
@@ -327,4 +314,13 @@ hob_status hob_eval(hob_tensor *const *tensors, uint32_t count,
     for (uint32_t i = 0; i < count && !status; i++)
         status = hob__tensor_check(tensors[i], error);
     return status;
+}
+
+void hob__eval(hob_tensor *const *tensors, uint32_t count)
+{
+    hob_error error = HOB_ERROR_INIT;
+
+    /* The tensors say what failed. */
+    if (hob_eval(tensors, count, &error))
+        hob_error_release(&error);
 }

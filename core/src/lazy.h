@@ -72,6 +72,7 @@ hob_tensor *hob__tensor_new(hob_device *device, const struct hob_meta *meta,
 int32_t hob__is_last(hob_tensor *const *tensors, uint32_t count);
 int32_t hob__is_held(const hob_tensor *tensor);
 const void *hob__heir(const void *closing, const hob_tensor *tensor);
+void hob__eval(hob_tensor *const *tensors, uint32_t count);
 hob_status hob__replay(hob_scope *scope, uint64_t index, uint32_t op,
                        const hob_value *args, uint32_t arg_count,
                        hob_tensor **out, uint32_t out_capacity,

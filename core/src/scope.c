@@ -39,12 +39,6 @@ static int is_owner(const hob_scope *scope, hob_tensor *tensor)
     return atomic_load_explicit(&tensor->owner, memory_order_relaxed) == scope;
 }
 
-static void set_owner(hob_tensor *tensor, hob_scope *scope, uint32_t index)
-{
-    atomic_store_explicit(&tensor->owner_index, index, memory_order_relaxed);
-    atomic_store_explicit(&tensor->owner, scope, memory_order_relaxed);
-}
-
 static void release_owned(hob_scope *scope)
 {
     hob_tensor *ends[HOB__ENDS];
@@ -55,7 +49,7 @@ static void release_owned(hob_scope *scope)
         hob_tensor *tensor = scope->owned[--scope->owned_count];
 
         if (is_owner(scope, tensor))
-            set_owner(tensor, NULL, 0);
+            hob__scope_mark(tensor, NULL, 0);
         if (hob__refs_drop(&tensor->refs))
             ends[count++] = tensor;
         if (count == HOB__ENDS || !scope->owned_count) {
@@ -101,12 +95,10 @@ hob_status hob__scope_adopt_more(hob_scope *scope, hob_tensor *tensor)
 
 void hob__scope_disown(hob_scope *scope, hob_tensor *tensor)
 {
-    uint32_t index =
-        atomic_load_explicit(&tensor->owner_index, memory_order_relaxed);
+    uint32_t index;
     hob_tensor *last;
 
-    if (!is_owner(scope, tensor) || index >= scope->owned_count ||
-        scope->owned[index] != tensor)
+    if (!hob__scope_is_marked(scope, tensor, &index))
         for (index = scope->owned_count; index--;)
             if (scope->owned[index] == tensor)
                 break;
@@ -115,9 +107,9 @@ void hob__scope_disown(hob_scope *scope, hob_tensor *tensor)
     last = scope->owned[--scope->owned_count];
     scope->owned[index] = last;
     if (is_owner(scope, last))
-        set_owner(last, scope, index);
+        hob__scope_mark(last, scope, index);
     if (is_owner(scope, tensor))
-        set_owner(tensor, NULL, 0);
+        hob__scope_mark(tensor, NULL, 0);
     hob__tensor_unref(tensor);
 }
 

@@ -51,16 +51,36 @@ struct hob_scope {
 HOB_MUST_CHECK hob_status hob__scope_adopt_more(hob_scope *scope,
                                                 hob_tensor *tensor);
 
+/* TENSOR says that SCOPE, which owns it, has it at INDEX of its list: the
+ * latest owner, as an earlier one is mostly inside of it and about to go. */
+static inline void hob__scope_mark(hob_tensor *tensor, hob_scope *scope,
+                                   uint32_t index)
+{
+    atomic_store_explicit(&tensor->owner_index, index, memory_order_relaxed);
+    atomic_store_explicit(&tensor->owner, scope, memory_order_relaxed);
+}
+
+/* Whether SCOPE, which this thread uses, owns TENSOR and is marked in it; then
+ * *OUT_INDEX is its place in the list. */
+static inline int hob__scope_is_marked(const hob_scope *scope,
+                                       const hob_tensor *tensor,
+                                       uint32_t *out_index)
+{
+    const uint32_t index =
+        atomic_load_explicit(&tensor->owner_index, memory_order_relaxed);
+
+    *out_index = index;
+    return atomic_load_explicit(&tensor->owner, memory_order_relaxed) ==
+               scope &&
+           index < scope->owned_count && scope->owned[index] == tensor;
+}
+
 /* Let SCOPE, whose list has room, own TENSOR. */
 static inline void hob__scope_put(hob_scope *scope, hob_tensor *tensor)
 {
     const uint32_t count = scope->owned_count++;
 
-    if (!atomic_load_explicit(&tensor->owner, memory_order_relaxed)) {
-        atomic_store_explicit(&tensor->owner_index, count,
-                              memory_order_relaxed);
-        atomic_store_explicit(&tensor->owner, scope, memory_order_relaxed);
-    }
+    hob__scope_mark(tensor, scope, count);
     scope->owned[count] = tensor;
 }
 

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "slab.h"
 
+#include "process.h"
+
 #include <sched.h>
 #include <stdlib.h>
 
@@ -17,17 +19,27 @@ enum { SANITIZED = 1 };
 enum { SANITIZED = 0 };
 #endif
 
-static void lock(atomic_flag *flag)
+/* Who had it before a fork is no more. What it guards can be used as it was
+ * left then: links are written one by one, and a batch or two may be lost. */
+static void lock(atomic_uint *flag)
 {
-    for (int spins = 0;
-         atomic_flag_test_and_set_explicit(flag, memory_order_acquire);)
+    const unsigned mine = 1 + hob__process_forks();
+
+    for (int spins = 0;;) {
+        unsigned held = atomic_load_explicit(flag, memory_order_relaxed);
+
+        if (held != mine &&
+            atomic_compare_exchange_weak_explicit(
+                flag, &held, mine, memory_order_acquire, memory_order_relaxed))
+            return;
         if (++spins > SPINS)
             sched_yield();
+    }
 }
 
-static void unlock(atomic_flag *flag)
+static void unlock(atomic_uint *flag)
 {
-    atomic_flag_clear_explicit(flag, memory_order_release);
+    atomic_store_explicit(flag, 0, memory_order_release);
 }
 
 /* ---- lanes ---- */
@@ -67,8 +79,8 @@ void hob__slab_init(struct hob__slab *slab, size_t size, int plain)
     for (size_t i = 0; i < HOB__SLAB_LANES; i++)
         lane_init(&slab->lanes[i]);
     lane_init(&slab->shared);
-    atomic_flag_clear(&slab->shared_lock);
-    atomic_flag_clear(&slab->depot_lock);
+    atomic_init(&slab->shared_lock, 0);
+    atomic_init(&slab->depot_lock, 0);
     slab->depot = NULL;
     atomic_init(&slab->chunks, NULL);
     slab->size = (size + LINE - 1) / LINE * LINE;

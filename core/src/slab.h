@@ -9,7 +9,8 @@
  * gives back. A thread that comes when all lanes have an owner shares one
  * more. The lane of a thread that has ended waits for one with the same id, as
  * the next thread mostly is. Memory goes back to the system when the slab is
- * released. In a debug runtime and under a sanitizer every object is its own
+ * released. In a fork the locks are free, whoever of the parent's threads had
+ * them. In a debug runtime and under a sanitizer every object is its own
  * malloc, so that a use after free is seen. Thread-safe.
  */
 #ifndef HOB__SLAB_H
@@ -34,8 +35,8 @@ struct hob__slab_lane {
 struct hob__slab {
     struct hob__slab_lane lanes[HOB__SLAB_LANES];
     struct hob__slab_lane shared; /* of who has none */
-    atomic_flag shared_lock;
-    atomic_flag depot_lock;
+    atomic_uint shared_lock;      /* 0, or 1 + the forks before who has it */
+    atomic_uint depot_lock;
     void
         *depot; /* batches; the second word of one's first object is the next */
     void *_Atomic chunks; /* what is to be freed at the end, linked */

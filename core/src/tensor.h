@@ -52,8 +52,8 @@ struct hob_tensor {
     atomic_uint levels;
     hob_device *device;         /* borrowed; NULL for an error tensor */
     atomic_uint_least64_t form; /* see form.h; 0: it was not asked for */
-    /* A scope that owns it, and its place there: hints, as scopes of several
-     * threads may own one tensor. Only that scope compares, none follows. */
+    /* The latest scope that owns it, and its place there: hints, as scopes of
+     * several threads may own one tensor. Scopes compare, none follows. */
     hob_scope *_Atomic owner;
     atomic_uint owner_index;
     atomic_uint parts;            /* of this object that have not ended */

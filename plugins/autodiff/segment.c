@@ -270,6 +270,42 @@ static hob_status run_again(struct ad_walk *walk, hob_scope *scope,
     return status;
 }
 
+/* Add the gradients of ENTRY to LIST, if there is one; how many there are. */
+static uint32_t list_grads(const struct ad_entry *entry, hob_tensor **list)
+{
+    uint32_t count = 0;
+
+    for (uint32_t i = 0; i < entry->node->ret_count; i++) {
+        if (!entry->grads[i])
+            continue;
+        if (list)
+            list[count] = entry->grads[i];
+        count++;
+    }
+    return count;
+}
+
+/* Where ops are put off, what is recorded of the walk so far keeps all that was
+ * computed again: it is to be gone before more is. Together, so that each runs
+ * in its turn; without memory for the list it all goes on as it is. */
+static void compute_waiting(const struct ad_walk *walk,
+                            const struct ad_entry *entry)
+{
+    uint32_t count = list_grads(entry, NULL);
+    hob_tensor **list;
+
+    for (size_t i = 0; i < walk->heap_count; i++)
+        count += list_grads(walk->heap[i], NULL);
+    list = calloc(count + 1u, sizeof(*list));
+    if (!list)
+        return;
+    count = list_grads(entry, list);
+    for (size_t i = 0; i < walk->heap_count; i++)
+        count += list_grads(walk->heap[i], list + count);
+    walk->layer->host->eval(list, count);
+    free(list);
+}
+
 hob_status ad_segment_again(struct ad_walk *walk, const struct ad_entry *entry)
 {
     const struct hob_host *host = walk->layer->host;
@@ -283,6 +319,7 @@ hob_status ad_segment_again(struct ad_walk *walk, const struct ad_entry *entry)
     if (!lists)
         return ad_message(host, walk->out_message, HOB_ERR_MEMORY,
                           "no memory to run a segment again");
+    compute_waiting(walk, entry);
     scope = host->scope_enter(walk->scope, &frame, walk->layer->level);
     status = run_again(walk, scope, entry, lists);
     host->scope_leave(scope);

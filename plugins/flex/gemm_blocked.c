@@ -404,10 +404,17 @@ static void shrink_tasks(struct blocked *job)
     }
 }
 
+static int is_alone(const struct flex_device *device)
+{
+    return device->threads == 1 ||
+           device->host->thread_count(device->host) == 1;
+}
+
 /* Cut C into tasks: large ones for the caches' sake, but several. A task's
  * block of A stays in the L2, through which its panels of B pass. */
-static void plan_tasks(struct blocked *job, uint64_t l2_bytes)
+static void plan_tasks(struct blocked *job, const struct flex_device *device)
 {
+    const uint64_t l2_bytes = device->l2_bytes;
     const double panel_flops =
         2.0 * (double)job->height * job->kernels->width * (double)job->gemm->k;
     /* Rows that follow each other are one run for the epilogue, which takes
@@ -441,9 +448,11 @@ static void plan_tasks(struct blocked *job, uint64_t l2_bytes)
     job->task_b = flex_divide_up(job->panels_b,
                                  flex_divide_up(job->panels_b, job->task_b));
     job->tasks_b = flex_divide_up(job->panels_b, job->task_b);
-    /* B is fetched meanwhile if it is not in the L2 anyway. */
+    /* B is fetched meanwhile if it is not in the L2 anyway. Among threads, what
+     * another one wrote last would come twice: to be read, then to be written
+     * (a step of Adam took 5 to 10 % longer). */
     job->fetches_reads =
-        job->gemm->reads[0] && job->tasks_b == 1 &&
+        job->gemm->reads[0] && job->tasks_b == 1 && is_alone(device) &&
         (uint64_t)(job->panels_b * job->panel_b_bytes) <= l2_bytes / 4;
 }
 
@@ -519,7 +528,7 @@ hob_status flex_gemm_blocked(struct flex_device *device,
     int64_t bytes_a, bytes_b, blocks, total_bytes;
 
     plan_panels(&job);
-    plan_tasks(&job, device->l2_bytes);
+    plan_tasks(&job, device);
     /* Cannot overflow: no larger than twice the operands plus a panel. */
     bytes_a = (job.panels_a - job.direct_a) * job.panel_a_bytes;
     bytes_b = (job.panels_b - job.direct_b) * job.panel_b_bytes;

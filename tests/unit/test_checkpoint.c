@@ -23,6 +23,7 @@ static hob_device *saving;   /* autodiff(flex) */
 static hob_device *balanced; /* the same, recomputing */
 static hob_device *twice;    /* autodiff(autodiff(flex)) */
 static hob_device *lazy;     /* fusion(autodiff(flex)) */
+static hob_device *over;     /* autodiff(fusion(flex)) */
 static hob_scope *scope;
 static hob_error error;
 static int given, released; /* contexts */
@@ -42,6 +43,8 @@ static void setup(void)
         hob_device_open(runtime, "autodiff(autodiff(flex))", &twice, &error));
     ck_assert_hob_ok(
         hob_device_open(runtime, "fusion(autodiff(flex))", &lazy, &error));
+    ck_assert_hob_ok(
+        hob_device_open(runtime, "autodiff(fusion(flex))", &over, &error));
     scope = hob_scope_open(runtime);
     given = released = 0;
 }
@@ -49,6 +52,7 @@ static void setup(void)
 static void teardown(void)
 {
     hob_scope_close(scope);
+    hob_device_unref(over);
     hob_device_unref(lazy);
     hob_device_unref(twice);
     hob_device_unref(balanced);
@@ -540,6 +544,66 @@ START_TEST(test_checkpoint_takes_memory_by_the_square_root)
 }
 END_TEST
 
+enum { SEGMENT = 8 };
+
+static hob_status products(hob_scope *in, void *context,
+                           hob_tensor *const *inputs, uint32_t count,
+                           hob_tensor **out, uint32_t out_count)
+{
+    hob_tensor *h = inputs[0], *kept = NULL;
+
+    (void)context;
+    (void)count;
+    (void)out_count;
+    for (int i = 0; i < SEGMENT; i++) {
+        hob_scope *own = hob_scope_child(in);
+
+        hob_assign(in, &kept, hob_matmul(own, h, inputs[1]));
+        h = kept;
+        hob_scope_close(own);
+    }
+    out[0] = h;
+    return HOB_OK;
+}
+
+/* What is put off of one segment's gradients keeps what it was computed again
+ * for: not while the next one runs again. Of each layer that is what goes in,
+ * and the gradient, until the products for the weight's are there. */
+START_TEST(test_checkpoint_over_a_layer_that_puts_off)
+{
+    const uint64_t one = sizeof(float) * ROWS * COLUMNS;
+    struct hob_memory_stats stats = HOB_MEMORY_STATS_INIT;
+    hob_tensor *w = hob_mul_scalar(
+        scope,
+        hob_ones(scope, (int64_t[]){COLUMNS, COLUMNS}, 2, over, HOB_DTYPE_F32),
+        hob_f64(1.0 / COLUMNS));
+    hob_tensor *x =
+        hob_ones(scope, (int64_t[]){ROWS, COLUMNS}, 2, over, HOB_DTYPE_F32);
+    hob_tensor *inputs[2] = {x, hob_require_grad(scope, w)}, *kept = NULL;
+    hob_grads *grads;
+    double got[COLUMNS * COLUMNS];
+
+    for (int done = 0; done < DEEP; done += SEGMENT) {
+        hob_scope *part = hob_scope_child(scope);
+
+        hob_assign(scope, &kept, run(part, products, NULL, inputs, 2));
+        inputs[0] = kept;
+        hob_scope_close(part);
+    }
+    ck_assert_hob_ok(hob_device_reset_peak(over, &error));
+    grads = backward(hob_sum(scope, inputs[0]), 0);
+    ck_assert_hob_ok(hob_grad(scope, inputs[1], grads, &kept, &error));
+    hob_grads_free(grads);
+    ck_assert_hob_ok(
+        hob_read_f64(kept, got, (uint64_t)(COLUMNS * COLUMNS), &error));
+    for (int i = 0; i < COLUMNS * COLUMNS; i++)
+        ck_assert_double_eq_tol(got[i], DEEP * ROWS, 1e-3 * DEEP * ROWS);
+    ck_assert_hob_ok(hob_device_memory(over, &stats, &error));
+    ck_assert_uint_le(stats.peak_bytes,
+                      (DEEP / SEGMENT + 2 * SEGMENT + 6) * one);
+}
+END_TEST
+
 /* ---- life ---- */
 
 START_TEST(test_checkpoint_graph_is_consumed_or_retained)
@@ -958,6 +1022,7 @@ int main(void)
     tcase_add_test(tc, test_checkpoint_without_inputs);
     tcase_add_test(tc, test_checkpoint_constant_result);
     tcase_add_test(tc, test_checkpoint_takes_memory_by_the_square_root);
+    tcase_add_test(tc, test_checkpoint_over_a_layer_that_puts_off);
     tcase_add_loop_test(tc, test_checkpoint_graph_is_consumed_or_retained, 0,
                         2);
     tcase_add_loop_test(tc, test_checkpoint_unused_graphs_are_freed, 0, 2);

@@ -160,6 +160,27 @@ START_TEST(test_fusion_computes_what_outlives_its_scope)
 }
 END_TEST
 
+/* What a scope leaves to one that is inside another waits for that one's end,
+ * however much that has got since. */
+START_TEST(test_fusion_leaves_to_the_scope_around)
+{
+    hob_scope *step = hob_scope_child(scope), *inside = hob_scope_child(step);
+    hob_tensor *x = ramp(scope, lazy), *kept;
+    uint64_t before;
+
+    kept = hob_keep(step, hob_add(inside, x, x));
+    for (int i = 0; i < COUNT; i++)
+        (void)hob_zeros(step, NULL, 0, plain, HOB_DTYPE_F32);
+    before = blocks();
+    hob_scope_close(inside);
+    ck_assert_uint_eq(blocks(), before);
+    (void)hob_keep(scope, kept);
+    hob_scope_close(step);
+    ck_assert_uint_gt(blocks(), before);
+    check_ramp(kept, 2, 0);
+}
+END_TEST
+
 START_TEST(test_fusion_computes_at_sync_and_eval)
 {
     hob_error error = HOB_ERROR_INIT;
@@ -675,6 +696,7 @@ int main(void)
     tcase_set_timeout(tc, 60);
     tcase_add_test(tc, test_fusion_computes_what_is_read_and_no_more);
     tcase_add_test(tc, test_fusion_computes_what_outlives_its_scope);
+    tcase_add_test(tc, test_fusion_leaves_to_the_scope_around);
     tcase_add_test(tc, test_fusion_computes_at_sync_and_eval);
     tcase_add_test(tc, test_fusion_updates_in_place);
     tcase_add_test(tc, test_fusion_has_one_handle_of_an_input);

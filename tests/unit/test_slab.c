@@ -2,11 +2,14 @@
 /*
  * Objects of one size: used again, counted, and exchanged between threads.
  */
+#include "process.h"
 #include "slab.h"
 
 #include "hob_check.h"
 
 #include <pthread.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 enum { SIZE = 200, THREADS = 4, SLOTS = 64, STEPS = 50000 };
 
@@ -38,6 +41,42 @@ START_TEST(test_slab_objects_are_apart_and_used_again)
         ck_assert_ptr_eq(last, objects[COUNT - 1]);
         hob__slab_give(&slab, last);
     }
+    hob__slab_release(&slab);
+}
+END_TEST
+
+/* A fork may come while another thread has a lock, which nobody gives back in
+ * the child. */
+START_TEST(test_slab_locks_are_free_in_a_fork)
+{
+    enum { COUNT = 10 * HOB__SLAB_BATCH };
+    struct hob__slab slab;
+    void *objects[COUNT];
+    int status;
+    pid_t child;
+
+    hob__process_watch_forks();
+    hob__slab_init(&slab, SIZE, 0);
+    for (int i = 0; i < COUNT; i++)
+        objects[i] = hob__slab_take(&slab);
+    atomic_store(&slab.depot_lock, 1 + hob__process_forks());
+    atomic_store(&slab.shared_lock, 1 + hob__process_forks());
+    child = fork();
+    ck_assert_int_ge(child, 0);
+    if (!child) {
+        alarm(10);
+        for (int i = 0; i < COUNT; i++)
+            hob__slab_give(&slab, objects[i]);
+        for (int i = 0; i < COUNT; i++)
+            objects[i] = hob__slab_take(&slab);
+        _exit(hob__slab_live(&slab) != COUNT);
+    }
+    ck_assert_int_eq(waitpid(child, &status, 0), child);
+    ck_assert(WIFEXITED(status) && !WEXITSTATUS(status));
+    atomic_store(&slab.depot_lock, 0);
+    atomic_store(&slab.shared_lock, 0);
+    for (int i = 0; i < COUNT; i++)
+        hob__slab_give(&slab, objects[i]);
     hob__slab_release(&slab);
 }
 END_TEST
@@ -163,6 +202,7 @@ int main(void)
 
     tcase_set_timeout(tc, 60);
     tcase_add_loop_test(tc, test_slab_objects_are_apart_and_used_again, 0, 2);
+    tcase_add_test(tc, test_slab_locks_are_free_in_a_fork);
     tcase_add_loop_test(tc, test_slab_serves_several_threads, 0, 2);
     tcase_add_loop_test(tc, test_slab_serves_more_threads_than_lanes, 0, 2);
     suite_add_tcase(suite, tc);

@@ -253,9 +253,16 @@ struct hob_host {
                           const hob_value *args, uint32_t arg_count,
                           const struct hob_meta *metas, struct hob_meta *out);
     /* The scope around CLOSING, which is being closed, that alone holds TENSOR
-     * from then on; NULL if there is none, none that is inside another one and
-     * so ends with a step of the program, or if that has got much since. */
+     * from then on and was the last to get it; NULL if there is none, or none
+     * that is inside another one and so ends with a step of the program. */
     const void *(*heir)(const void *closing, const hob_tensor *tensor);
+
+    /* --- for decorators above such ones --- */
+
+    /* Have computed what the COUNT handles TENSORS wait for, for the sake of
+     * what it keeps in memory. What fails becomes an error tensor, as it would
+     * later. */
+    void (*eval)(hob_tensor *const *tensors, uint32_t count);
 };
 
 /* The table of SCOPE. */

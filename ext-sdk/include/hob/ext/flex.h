@@ -43,7 +43,7 @@ typedef void (*flex_epilogue_fn)(void *context, void *block, int64_t first_row,
  * Where there is an epilogue and beta is 0, c may be NULL: nobody wants it, and
  * each block lies in memory of the product's own until its epilogue returns.
  * What the epilogue reads besides may be named in reads, up to a NULL: arrays
- * of m x n elements, row-major without gaps, of which the product fetches what
+ * of m x n elements, row-major without gaps, of which the product may fetch what
  * a block will need while it is made. Nothing else follows from it.
  */
 struct flex_gemm {
