@@ -18,7 +18,7 @@
 
 enum { DEPTH, SEGMENT };
 
-/* The gradient of the sum of OUT to LEAF, owned by SCOPE. */
+/* The gradient of the sum of OUT to LEAF, owned by SCOPE, with its elements. */
 static hob_tensor *gradient(hob_scope *scope, hob_scope *inside,
                             hob_tensor *out, hob_tensor *leaf)
 {
@@ -29,6 +29,8 @@ static hob_tensor *gradient(hob_scope *scope, hob_scope *inside,
 
     if (!st)
         st = hob_grad(scope, leaf, grads, &grad, &error);
+    if (!st) /* or what is put off would end with its scope, never computed */
+        st = hob_eval(&grad, 1, &error);
     if (st)
         grad =
             hob_scope_host(scope)->scope_fail(scope, st, "%s", error.message);
