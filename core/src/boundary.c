@@ -246,7 +246,7 @@ hob_status hob__call(hob_scope *scope, uint32_t id, const hob_value *args,
     op = &registry->ops[id];
     if (hob__known_find(scope->runtime, op, args, arg_count, &results,
                         &known) &&
-        known.device->depth && !plain_capacity &&
+        known.device->has_again && !plain_capacity &&
         op->signature.result_count <= out_capacity &&
         hob__again(scope, op, args, arg_count, &known, &results, out)) {
         *out_count = op->signature.result_count;

@@ -201,6 +201,8 @@ static hob_status fill_device(hob_device *device, hob_device *below,
     device->unlisted = manifest->decorator.unlisted;
     device->needs_state = device->decorator && (device->decorator->flags &
                                                 HOB_DECORATOR_NEEDS_STATE) != 0;
+    device->has_again =
+        device->decorator && (device->decorator->again || below->has_again);
     status = open_instance(device, device->selector, instance, error);
     if (status)
         device->instance = NULL;

@@ -33,6 +33,7 @@ struct hob_device {
     uint32_t ordinal;
     uint32_t unlisted;    /* enum hob__unlisted of a decorator */
     int32_t needs_state;  /* it has HOB_DECORATOR_NEEDS_STATE */
+    int32_t has_again;    /* it or a layer below has the member again */
     const char *selector; /* "flex", "autodiff" */
     const char *family;   /* of a base, or NULL */
     /* How each op runs at this layer, filled on first use; by op number. */
