@@ -160,7 +160,7 @@ void fu_publish(struct fu_layer *layer, struct fu_node *node, hob_tensor **rets)
     fu_garbage_empty(&garbage);
 }
 
-/* Tell who watches that NODE ran as it is. */
+/* Tell who watches LAYER that NODE ran as it is. */
 static void tell(const struct fu_layer *layer, const struct fu_node *node,
                  hob_tensor *const *rets)
 {
@@ -171,8 +171,6 @@ static void tell(const struct fu_layer *layer, const struct fu_node *node,
         .input_count = node->input_count,
     };
 
-    if (!layer->watch)
-        return;
     for (uint32_t i = 0; i < node->ret_count; i++)
         if (rets[i])
             event.written_bytes += (uint64_t)hob_tensor_count(rets[i]) *
@@ -192,7 +190,8 @@ static hob_status run_one(struct fu_layer *layer, struct fu_node *node)
             return HOB_ERR_MEMORY;
     }
     fu_replay(layer, node, rets);
-    tell(layer, node, rets);
+    if (layer->watch)
+        tell(layer, node, rets);
     fu_publish(layer, node, rets);
     for (uint32_t i = 0; i < count; i++)
         layer->host->tensor_unref(rets[i]);
