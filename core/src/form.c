@@ -14,7 +14,7 @@ uint64_t hob__form_of(struct hob__known *known, const struct hob_meta *meta)
     struct hob__known_maker maker = {
         .at = words, .end = words + sizeof(words) / sizeof(words[0])};
     struct hob__known_slot *slot;
-    uint64_t form;
+    uint64_t form, number;
 
     hob__known_put(&maker, MARK | meta->dtype | (uint64_t)meta->rank << 8);
     hob__known_put(&maker, meta->scheme);
@@ -31,8 +31,9 @@ uint64_t hob__form_of(struct hob__known *known, const struct hob_meta *meta)
         if (hob__known_is_still(slot, version))
             return form;
     }
-    form = hob__known_number(known) << NUMBER_AT | FORM;
-    slot = hob__known_choose(known, maker.hash, form);
+    number = hob__known_number(known);
+    form = number << NUMBER_AT | FORM;
+    slot = hob__known_choose(known, maker.hash, number);
     *maker.at++ = form;
     hob__known_write(slot, words, (uint32_t)(maker.at - words));
     return form;

@@ -25,8 +25,7 @@ enum hob__served {
     HOB__SERVED_NOT
 };
 
-/* What is known of a call. The fields up to DEVICE_PARAM are 0 if nothing is.
- */
+/* What is known of a call; if nothing is, all is 0 up to DEVICE_PARAM. */
 struct hob__known_call {
     hob_device *device; /* that it is on */
     uint64_t kind;      /* see struct hob_call_origin */
