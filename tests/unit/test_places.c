@@ -444,7 +444,7 @@ static const struct transform {
 
 enum { TRANSFORMS = sizeof(transforms) / sizeof(transforms[0]) };
 
-enum { LONGEST = 4200 };
+enum { LONGEST = 8192 };
 
 /* The cosines and sines of n places around a circle. */
 static double cosines[LONGEST], sines[LONGEST];
