@@ -35,7 +35,8 @@ static const struct cube_program program = {
     .shared = {{"ones", "ACCUM", "GROUP_SIZE"},
                {"threes", "ACCUM", "3 * GROUP_SIZE"},
                {"rows_of", "ACCUM", "FEW * GROUP_SIZE"}},
-    .constants = {"ROWS", "KEEP", "WIDE", "FEW", "CENTRED", "WEIGHTED"},
+    .constants = {"ROWS", "KEEP", "WIDE", "FEW", "CENTRED", "WEIGHTED",
+                  "WHOLE"},
     .symbols = {"ACCUM"},
     .flags = CUBE_SUBGROUPS | CUBE_MATHS,
 };
@@ -126,6 +127,8 @@ static hob_status launch(const struct norm *norm,
         &job, (int32_t)cube_power_from(norm->keep * norm->wide, FEW_MOST));
     cube_job_constant(&job, norm->is_centred);
     cube_job_constant(&job, weight != NULL);
+    cube_job_constant(&job, norm->columns ==
+                                (int64_t)norm->keep * norm->lanes * norm->wide);
     cube_job_symbol(&job, norm->dtype == HOB_DTYPE_F64 ? "double" : "float");
     return cube_job_run(&job, norm->parts);
 }
