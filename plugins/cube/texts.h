@@ -40,6 +40,7 @@ extern const char cube_text_columns[];
 extern const char cube_text_conv[];
 extern const char cube_text_conv_direct[];
 extern const char cube_text_conv_few[];
+extern const char cube_text_conv_windows[];
 extern const char cube_text_cross_entropy[];
 extern const char cube_text_fft[];
 extern const char cube_text_fft_roots[];

@@ -8,6 +8,7 @@
  *     q64,96    a tensor quantized by the scheme in turn
  *     =2        an integer; ~0.5 a float; ?  an attribute that is not there
  *     >         results follow; *  one that the kernel allocates
+ *     !         first: only where the op is asked for
  */
 #include "compile_calls.h"
 #include "hob_check.h"
@@ -34,6 +35,9 @@ static const struct {
     {"matmul", "t1280,64 t64,1280 > x1280,1280", HOB_MASK_FLOAT},
     {"matmul", "t1280,63 t63,1280 > x1280,1280", HOB_MASK_FLOAT},
     {"matmul", "x4,1,40,64 x3,64,40 > x4,3,40,40", HOB_MASK_FLOAT},
+    /* windows that are written out where subgroups multiply matrices */
+    {"conv2d", "!x2,40,8,8 x48,40,3,3 x48 ? ? ? =1 > x2,48,6,6",
+     HOB_MASK_FLOAT},
     {"full", "? =3 ? ? > x40,33", HOB_MASK_NUM},
     {"arange", "=0 =100 =1 ? ? > x100", HOB_MASK_NUM},
     {"arange", "=0 =9000000000 =90000000 ? ? > x100", HOB_MASK_NUM},
@@ -58,6 +62,8 @@ static const struct {
     {"sort_with_indices", "x40,100 =0 =1 ? > x40,100 i40,100", HOB_MASK_NUM},
     {"sort_with_indices", "x3,5000 =1 =1 ? > x3,5000 l3,5000", HOB_MASK_NUM},
     {"layer_norm_backward", "x40,300 x300 x40,300 ~0.1 > x40,300 x300 x300",
+     HOB_MASK_FLOAT},
+    {"layer_norm_backward", "x40,512 x512 x40,512 ~0.1 > x40,512 x512 x512",
      HOB_MASK_FLOAT},
     {"rms_norm_backward", "x9,5000 ? x9,5000 ~0.1 > x9,5000 x5000",
      HOB_MASK_FLOAT},
@@ -179,7 +185,7 @@ static void fill(struct turn *turn, const char *at)
             turn->tensors++;
             fake_call_value(&turn->fake, hob_f64(strtod(at, &end)));
             at = end;
-        } else if (letter != ' ') {
+        } else if (letter != ' ' && letter != '!') {
             at = read_shape(at, &rank, shape);
             (is_result ? add_result : add_tensor)(turn, letter, rank, shape);
         }
@@ -230,7 +236,7 @@ void compile_calls_run(struct cube_device *device, struct fake_host *host,
         const uint32_t formats =
             strchr(calls[i].call, 'q') ? HOB_QUANT_VALUE_COUNT_ : 2;
 
-        if (only && strcmp(calls[i].op, only) != 0)
+        if (only ? strcmp(calls[i].op, only) != 0 : *calls[i].call == '!')
             continue;
         ck_assert_msg(entry != NULL, "no entry of %s", calls[i].op);
         *asks = name;

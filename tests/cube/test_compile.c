@@ -457,6 +457,8 @@ static void run_matrices(void)
         HOB_DTYPE_BIT(HOB_DTYPE_F16) | HOB_DTYPE_BIT(HOB_DTYPE_BF16);
     compile_calls_run(&recorder.device, &recorder.host, "matmul",
                       &recorder.asks);
+    compile_calls_run(&recorder.device, &recorder.host, "conv2d",
+                      &recorder.asks);
 }
 
 /* What a device that rounds to f16 by itself, and to bf16 by sums, gets. */

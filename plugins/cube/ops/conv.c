@@ -19,6 +19,7 @@
 #include "../splits.h"
 #include "../texts.h"
 #include "conv_few.h"
+#include "conv_windows.h"
 
 enum {
     TILE_K = 16, /* at most */
@@ -307,10 +308,14 @@ static hob_status conv2d(void *device, struct hob_call *call)
     const int64_t plane = size[2] * size[3];
     struct product p = {.a = weight, .b = x, .bias = hob_arg_view(call, 2)};
     struct cube_conv g;
+    hob_status st;
 
     if (hob_view_count(out) == 0)
         return HOB_OK;
     cube_conv_init(&g, call);
+    st = cube_conv_windows(device, call, &g);
+    if (st != HOB_ERR_UNSUPPORTED)
+        return st;
     p.groups = g.groups;
     p.m = weight->shape[0] / g.groups;
     set(p.k_sizes, weight->shape[1], weight->shape[2], weight->shape[3]);
@@ -345,10 +350,14 @@ static hob_status conv2d_weight_backward(void *device, struct hob_call *call)
     const int64_t taps = size[2] * size[3];
     struct product p = {.a = grad, .b = x, .b_along_k = 1};
     struct cube_conv g;
+    hob_status st;
 
     if (hob_view_count(out) == 0)
         return HOB_OK;
     cube_conv_init(&g, call);
+    st = cube_conv_windows_weight(device, call, &g);
+    if (st != HOB_ERR_UNSUPPORTED)
+        return st;
     p.groups = g.groups;
     p.m = size[0] / g.groups;
     set(p.k_sizes, grad->shape[0], grad->shape[2], grad->shape[3]);
@@ -432,6 +441,8 @@ static hob_status conv2d_x_backward(void *device, struct hob_call *call)
         return HOB_OK;
     cube_conv_init(&g, call);
     st = cube_conv_few(device, call, &g);
+    if (st == HOB_ERR_UNSUPPORTED)
+        st = cube_conv_windows_x(device, call, &g);
     if (st != HOB_ERR_UNSUPPORTED)
         return st;
     st = HOB_OK;
