@@ -2,10 +2,9 @@
 /*
  * conv_windows.c - see conv_windows.h.
  *
- *                   left                           right
- *   forward         weight [out, in taps]          windows of x [in taps,
- * places] x_backward      weight [in, out taps]          windows of the
- * gradient weight_backward gradient [out, image places]   windows of x, turned
+ * forward: weight [out, in taps] by windows of x [in taps, places];
+ * x_backward: weight [in, out taps] by windows of the gradient;
+ * weight_backward: gradient [out, image places] by windows of x, turned;
  *
  * of which the former two are products for each image. What another layout has
  * to be made for is small but for the gradient, which is read once.
