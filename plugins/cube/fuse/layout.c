@@ -221,6 +221,7 @@ static void set_elements(struct fuse_layout *layout,
     set_hows(layout, plan, wide);
     if (!has_vectors(class, operands))
         set_hows(layout, plan, 1);
+    class->has_rest = layout->count % class->wide != 0;
     class->group_size = FUSE_GROUP;
     set_slots(layout, operands);
     class->rank = class->slots ? (uint8_t)layout->space.rank : 0;

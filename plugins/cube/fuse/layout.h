@@ -34,6 +34,7 @@ struct fuse_class {
     uint8_t is_wide;  /* INDEX has 64 bits */
     uint8_t is_along; /* neighbours of a group are in one row */
     uint8_t keep;     /* vectors of a row that a lane keeps; 0: it does not */
+    uint8_t has_rest; /* elements after the last whole vector; not of rows */
     uint16_t lanes;   /* of a row */
     uint16_t group_size;
 };

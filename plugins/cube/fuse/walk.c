@@ -94,7 +94,9 @@ static void add_offsets(struct fuse_emitter *emitter)
                   "        at[s] += i * strides[s * RANK];\n}\n");
 }
 
-/* one(): element i, wherever its operands lie. */
+/* one(): element i, wherever its operands lie: what is after the last vector.
+ * Compilers take as long for it as for a vector, so it is there where it runs.
+ */
 static void add_one(struct fuse_emitter *emitter)
 {
     const struct fuse_plan *plan = emitter->plan;
@@ -317,7 +319,8 @@ void fuse_emit_walk(struct fuse_emitter *emitter)
         add_chain(emitter, "quick_chain");
     }
     add_offsets(emitter);
-    add_one(emitter);
+    if (class->has_rest)
+        add_one(emitter);
     add_several(emitter);
     /* What is left is compared, not where the next step ends: that may be no
      * INDEX any more. */
@@ -326,14 +329,17 @@ void fuse_emit_walk(struct fuse_emitter *emitter)
               "    INDEX step = INDEX(GROUP_COUNT) * (GROUP_SIZE * WIDE);\n"
               "    INDEX i = (INDEX(GROUP_X) * GROUP_SIZE + LOCAL_X) * WIDE;\n"
               "    INDEX left = count - i;\n\n"
-              "    while (left > INDEX(0)) {\n"
-              "        if (left >= INDEX(WIDE))\n"
-              "            several(i);\n"
-              "        else\n"
-              "            LOOP for (int k = 0; INDEX(k) < left; k++)\n"
-              "                one(i + INDEX(k));\n"
-              "        left -= step;\n"
-              "        if (left > INDEX(0))\n"
-              "            i += step;\n"
-              "    }\n}\n");
+              "    while (left > INDEX(0)) {\n");
+    cube_text_add(
+        text, class->has_rest
+                  ? "        if (left >= INDEX(WIDE))\n"
+                    "            several(i);\n"
+                    "        else\n"
+                    "            LOOP for (int k = 0; INDEX(k) < left; k++)\n"
+                    "                one(i + INDEX(k));\n"
+                  : "        several(i);\n");
+    cube_text_add(text, "        left -= step;\n"
+                        "        if (left > INDEX(0))\n"
+                        "            i += step;\n"
+                        "    }\n}\n");
 }
