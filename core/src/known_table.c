@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "known_table.h"
 
+#include "process.h"
+
 #include <stdlib.h>
 
 void hob__known_init(struct hob__known *known)
@@ -15,17 +17,25 @@ void hob__known_release(struct hob__known *known)
     known->slots = NULL;
 }
 
-/* Lock SLOT for writing; 0 if another thread has. *OUT_VERSION is for
- * let_go(). */
+/* A version that is odd has the number of forks of its process above this. */
+enum { FORKS_AT = 48 };
+#define COUNT_MASK ((UINT64_C(1) << FORKS_AT) - 1)
+
+/* Lock SLOT for writing; 0 if another thread has. Who had it before a fork is
+ * no more. *OUT_VERSION is for let_go(). */
 static int lock(struct hob__known_slot *slot, uint64_t *out_version)
 {
+    const uint64_t forks = (uint64_t)hob__process_forks() << FORKS_AT;
     uint64_t version =
         atomic_load_explicit(&slot->version, memory_order_relaxed);
+    const uint64_t count = version & COUNT_MASK;
 
-    *out_version = version;
-    return !(version & 1) && atomic_compare_exchange_strong_explicit(
-                                 &slot->version, &version, version + 1,
-                                 memory_order_acq_rel, memory_order_relaxed);
+    if ((version & 1) && (version & ~COUNT_MASK) == forks)
+        return 0;
+    *out_version = count & ~UINT64_C(1);
+    return atomic_compare_exchange_strong_explicit(
+        &slot->version, &version, forks | count | 1, memory_order_acq_rel,
+        memory_order_relaxed);
 }
 
 static void let_go(struct hob__known_slot *slot, uint64_t version)

@@ -5,6 +5,7 @@
  */
 #include "known.h"
 
+#include "process.h"
 #include "runtime.h"
 #include "tensor.h"
 
@@ -14,6 +15,10 @@
 #include "test_device.h"
 
 #include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 enum { THREADS = 4, SHAPES = 3000 };
 
@@ -283,6 +288,36 @@ START_TEST(test_known_calls_bind_what_they_are_given)
 }
 END_TEST
 
+/* A thread that was writing when its process forked is not in the child. */
+START_TEST(test_known_tables_outlive_forks)
+{
+    struct hob__known_slot *slots = runtime->known.slots;
+    int status = 0;
+    pid_t child;
+
+    for (uint32_t i = 0; i < HOB__KNOWN_SLOTS; i += 7)
+        atomic_fetch_or(&slots[i].version,
+                        (uint64_t)hob__process_forks() << 48 | 1);
+    fflush(NULL);
+    child = fork();
+    ck_assert_int_ge(child, 0);
+    if (!child) {
+        signal(SIGALRM, SIG_DFL); /* that of check kills its parent too */
+        alarm(5);
+        hob__known_forget(&runtime->known);
+        for (uint32_t i = 0; i < HOB__KNOWN_SLOTS; i++)
+            if (atomic_load(&slots[i].version) & 1)
+                _exit(1);
+        _exit(0);
+    }
+    ck_assert_int_eq(waitpid(child, &status, 0), child);
+    ck_assert(WIFEXITED(status));
+    ck_assert_int_eq(WEXITSTATUS(status), 0);
+    for (uint32_t i = 0; i < HOB__KNOWN_SLOTS; i += 7)
+        atomic_store(&slots[i].version, 2);
+}
+END_TEST
+
 /* Far more calls than there is room for. */
 static void *call_many(void *context)
 {
@@ -335,6 +370,7 @@ int main(void)
     tcase_add_test(tc, test_known_calls_of_long_lists);
     tcase_add_test(tc, test_known_calls_bind_what_they_are_given);
     tcase_add_test(tc, test_known_calls_of_several_threads);
+    tcase_add_test(tc, test_known_tables_outlive_forks);
     suite_add_tcase(suite, tc);
     return hob_check_main(suite);
 }
