@@ -248,7 +248,6 @@ hob_status cube_conv_windows(struct cube_device *device, struct hob_call *call,
         return st;
     across = *bias;
     across.rank = 3;
-    across.strides[0] = bias->strides[0];
     across.shape[1] = across.shape[2] = 1;
     across.strides[1] = across.strides[2] = 0;
     return cube_map_run(device, call, &add, out,
