@@ -303,30 +303,12 @@ static void wait_for_compilers(hob_scope *scope, hob_device *device)
         fused->set_waits(instance, 1);
 }
 
-int main(int argc, char **argv)
+static int measure_all(hob_scope *root, hob_device *const devices[2], int argc,
+                       char **argv)
 {
     static const hob_dtype dtypes[] = {HOB_DTYPE_F32, HOB_DTYPE_BF16};
-    struct hob_runtime_options options = HOB_RUNTIME_OPTIONS_INIT;
-    hob_error error = HOB_ERROR_INIT;
-    hob_device *devices[2] = {NULL, NULL};
-    hob_runtime *runtime = NULL;
-    hob_scope *root;
-    char spec[128];
     int failed = 0;
 
-    if (argc < 2) {
-        fprintf(stderr, "usage: groups DEVICE [PART-OF-A-CASE'S-NAME...]\n");
-        return 2;
-    }
-    options.policy = HOB_POLICY_REPORT;
-    snprintf(spec, sizeof(spec), "fusion(%s)", argv[1]);
-    if (hob_runtime_open(&options, &runtime, &error) ||
-        hob_device_open(runtime, argv[1], &devices[0], &error) ||
-        hob_device_open(runtime, spec, &devices[1], &error)) {
-        fprintf(stderr, "groups: %s\n", error.message);
-        return 1;
-    }
-    root = hob_scope_open(runtime);
     wait_for_compilers(root, devices[1]);
     for (int g = 0; g < GROUPS; g++)
         for (int d = 0; d < 2; d++)
@@ -334,8 +316,11 @@ int main(int argc, char **argv)
                 if (timing_is_asked_for(groups[g].name, argc, argv))
                     failed |= measure(root, devices, &groups[g], shapes[s],
                                       dtypes[d]);
-    hob_scope_close(root);
-    hob_device_unref(devices[0]);
-    hob_device_unref(devices[1]);
-    return hob_runtime_close(runtime, NULL) != HOB_OK || failed;
+    return failed;
+}
+
+int main(int argc, char **argv)
+{
+    return timing_with_fusion("groups DEVICE [PART-OF-A-CASE'S-NAME...]", argc,
+                              argv, measure_all);
 }

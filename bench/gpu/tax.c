@@ -131,34 +131,19 @@ static int measure(hob_scope *root, hob_device *const *devices,
     return 0;
 }
 
-int main(int argc, char **argv)
+static int measure_all(hob_scope *root, hob_device *const devices[2], int argc,
+                       char **argv)
 {
-    struct hob_runtime_options options = HOB_RUNTIME_OPTIONS_INIT;
-    hob_error error = HOB_ERROR_INIT;
-    hob_device *devices[2] = {NULL, NULL};
-    hob_runtime *runtime = NULL;
-    hob_scope *root;
-    char spec[128];
     int failed = 0;
 
-    if (argc < 2) {
-        fprintf(stderr, "usage: tax DEVICE [PART-OF-AN-OP'S-NAME...]\n");
-        return 2;
-    }
-    options.policy = HOB_POLICY_REPORT;
-    snprintf(spec, sizeof(spec), "fusion(%s)", argv[1]);
-    if (hob_runtime_open(&options, &runtime, &error) ||
-        hob_device_open(runtime, argv[1], &devices[0], &error) ||
-        hob_device_open(runtime, spec, &devices[1], &error)) {
-        fprintf(stderr, "tax: %s\n", error.message);
-        return 1;
-    }
-    root = hob_scope_open(runtime);
     for (int i = 0; i < OPS; i++)
         if (timing_is_asked_for(ops[i].name, argc, argv))
             failed |= measure(root, devices, &ops[i]);
-    hob_scope_close(root);
-    hob_device_unref(devices[0]);
-    hob_device_unref(devices[1]);
-    return hob_runtime_close(runtime, NULL) != HOB_OK || failed;
+    return failed;
+}
+
+int main(int argc, char **argv)
+{
+    return timing_with_fusion("tax DEVICE [PART-OF-AN-OP'S-NAME...]", argc,
+                              argv, measure_all);
 }

@@ -104,3 +104,36 @@ int timing_is_asked_for(const char *name, int argc, char **argv)
             return 1;
     return argc < 3;
 }
+
+int timing_with_fusion(const char *usage, int argc, char **argv,
+                       int (*run)(hob_scope *root, hob_device *const devices[2],
+                                  int argc, char **argv))
+{
+    struct hob_runtime_options options = HOB_RUNTIME_OPTIONS_INIT;
+    hob_error error = HOB_ERROR_INIT;
+    hob_device *devices[2] = {NULL, NULL};
+    hob_runtime *runtime = NULL;
+    hob_scope *root;
+    char spec[128];
+    int failed;
+
+    if (argc < 2) {
+        fprintf(stderr, "usage: %s\n", usage);
+        return 2;
+    }
+    options.policy = HOB_POLICY_REPORT;
+    snprintf(spec, sizeof(spec), "fusion(%s)", argv[1]);
+    if (hob_runtime_open(&options, &runtime, &error) ||
+        hob_device_open(runtime, argv[1], &devices[0], &error) ||
+        hob_device_open(runtime, spec, &devices[1], &error)) {
+        fprintf(stderr, "%.*s: %s\n", (int)strcspn(usage, " "), usage,
+                error.message);
+        return 1;
+    }
+    root = hob_scope_open(runtime);
+    failed = run(root, devices, argc, argv);
+    hob_scope_close(root);
+    hob_device_unref(devices[0]);
+    hob_device_unref(devices[1]);
+    return hob_runtime_close(runtime, NULL) != HOB_OK || failed;
+}

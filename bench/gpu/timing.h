@@ -28,4 +28,13 @@ double timing_difference(hob_tensor *const results[2]);
 /* Whether NAME has one of ARGV's words from 2 on in it, or there are none. */
 int timing_is_asked_for(const char *name, int argc, char **argv);
 
+/*
+ * What main() returns of a program that is called as USAGE says and compares
+ * DEVICES: the one that ARGV names, as it is and under fusion. RUN is given a
+ * scope of both, and returns nonzero if something failed.
+ */
+int timing_with_fusion(const char *usage, int argc, char **argv,
+                       int (*run)(hob_scope *root, hob_device *const devices[2],
+                                  int argc, char **argv));
+
 #endif
