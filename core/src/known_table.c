@@ -17,15 +17,14 @@ void hob__known_release(struct hob__known *known)
     known->slots = NULL;
 }
 
-/* A version that is odd has the number of forks of its process above this. */
-enum { FORKS_AT = 48 };
-#define COUNT_MASK ((UINT64_C(1) << FORKS_AT) - 1)
+#define COUNT_MASK ((UINT64_C(1) << HOB__KNOWN_FORKS_AT) - 1)
 
 /* Lock SLOT for writing; 0 if another thread has. Who had it before a fork is
  * no more. *OUT_VERSION is for let_go(). */
 static int lock(struct hob__known_slot *slot, uint64_t *out_version)
 {
-    const uint64_t forks = (uint64_t)hob__process_forks() << FORKS_AT;
+    const uint64_t forks = (uint64_t)hob__process_forks()
+                           << HOB__KNOWN_FORKS_AT;
     uint64_t version =
         atomic_load_explicit(&slot->version, memory_order_relaxed);
     const uint64_t count = version & COUNT_MASK;

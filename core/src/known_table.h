@@ -19,7 +19,9 @@
 enum {
     HOB__KNOWN_WORDS = 47,
     HOB__KNOWN_BITS = 10, /* of the number of slots */
-    HOB__KNOWN_SLOTS = 1 << HOB__KNOWN_BITS
+    HOB__KNOWN_SLOTS = 1 << HOB__KNOWN_BITS,
+    /* An odd version has the number of forks of its process above this bit. */
+    HOB__KNOWN_FORKS_AT = 48
 };
 
 struct hob__known_slot {

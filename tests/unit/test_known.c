@@ -296,8 +296,9 @@ START_TEST(test_known_tables_outlive_forks)
     pid_t child;
 
     for (uint32_t i = 0; i < HOB__KNOWN_SLOTS; i += 7)
-        atomic_fetch_or(&slots[i].version,
-                        (uint64_t)hob__process_forks() << 48 | 1);
+        atomic_fetch_or(&slots[i].version, (uint64_t)hob__process_forks()
+                                                   << HOB__KNOWN_FORKS_AT |
+                                               1);
     fflush(NULL);
     child = fork();
     ck_assert_int_ge(child, 0);
