@@ -89,11 +89,13 @@ void cvk_device_reset_peak(void *opened)
 void cvk_device_trim(void *opened)
 {
     struct cvk_device *device = opened;
+    struct cvk_chunk *detached = cvk_memory_detach(&device->memory);
 
-    /* What is free may still be in use by work that was asked for before. On a
-     * lost device nothing is. */
+    /* Work that was asked for before may still use them: also what another
+     * thread asks for and lets go of meanwhile, had they not been taken out
+     * first. On a lost device nothing does. */
     (void)!cvk_queue_wait_all(&device->queue, 0);
-    cvk_memory_trim(&device->memory);
+    cvk_memory_close(&device->memory, detached);
 }
 
 /* ---- the runtime ---- */

@@ -38,6 +38,8 @@ struct fake_vulkan {
     uint32_t fail_at;    /* its call number that does, from 1 on; 0: none */
     VkResult fail_result;
     int is_slow; /* batches run only when they are waited for */
+    void (*meanwhile)(void); /* what another thread does while the next wait
+                                lasts */
     /* --- read by tests --- */
     uint32_t calls;      /* of FAILING so far */
     int64_t live;        /* objects and blocks of memory */
