@@ -116,6 +116,18 @@ static hob_status runtime_launch(struct cube_device *opened, void *kernel,
     return cvk_queue_launch(&device->queue, kernel, launch, out_message);
 }
 
+static hob_status runtime_flags(struct cube_device *opened, uint32_t **out_host,
+                                void **out_data)
+{
+    cvk_queue_flags(&((struct cvk_device *)opened)->queue, out_host, out_data);
+    return HOB_OK;
+}
+
+static hob_status runtime_wait(struct cube_device *opened)
+{
+    return cvk_queue_wait_all(&((struct cvk_device *)opened)->queue, 1);
+}
+
 const struct cube_runtime cvk_runtime = {
     .selector = "cube-vulkan",
     .language = CUBE_GLSL,
@@ -128,7 +140,8 @@ const struct cube_runtime cvk_runtime = {
     .free = cvk_device_free,
     .upload = cvk_device_upload,
     .download = cvk_device_download,
-    .wait = cvk_device_sync,
+    .flags = runtime_flags,
+    .wait = runtime_wait,
 };
 
 /* ---- opening ---- */

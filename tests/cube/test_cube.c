@@ -9,6 +9,7 @@
 
 #include <cube/cache.h>
 #include <cube/cube.h>
+#include <cube/names.h>
 #include <cube/spirv.h>
 #include <hob/ext/message.h>
 
@@ -22,6 +23,41 @@
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
+
+/* ---- names of ops ---- */
+
+START_TEST(test_cube_names)
+{
+    struct cube_names names;
+    char name[CUBE_NAMES + 9], last[8];
+
+    cube_names_clear(&names);
+    ck_assert_str_eq(names.text, "");
+    cube_names_add(&names, "add");
+    ck_assert_str_eq(names.text, "add");
+    cube_names_add(&names, "mul");
+    ck_assert_str_eq(names.text, "add, mul");
+    /* However many they are, the newest are there. */
+    for (int i = 0; i < 200; i++) {
+        snprintf(last, sizeof(last), "op%d", i);
+        cube_names_add(&names, last);
+        ck_assert_uint_eq(names.used, strlen(names.text));
+        ck_assert_uint_lt(names.used, CUBE_NAMES);
+        ck_assert_str_eq(names.text + names.used - strlen(last), last);
+    }
+    ck_assert_ptr_nonnull(strstr(names.text, "op180, op181, "));
+    /* A name that is longer than the room is cut. */
+    memset(name, 'x', sizeof(name) - 1);
+    name[sizeof(name) - 1] = '\0';
+    for (int i = 0; i < 3; i++) {
+        cube_names_add(&names, name);
+        ck_assert_uint_eq(names.used, strlen(names.text));
+        ck_assert_ptr_nonnull(strstr(names.text, "xxxxxxxx"));
+    }
+    cube_names_clear(&names);
+    ck_assert_str_eq(names.text, "");
+}
+END_TEST
 
 /* ---- SHA-256 ---- */
 
@@ -919,6 +955,7 @@ int main(void)
 
     tcase_add_loop_test(plain, test_cube_sha256, 0,
                         sizeof(digests) / sizeof(digests[0]));
+    tcase_add_test(plain, test_cube_names);
     tcase_add_test(plain, test_cube_layout);
     tcase_add_test(plain, test_cube_source_text);
     tcase_add_test(plain, test_cube_tiles_keep_loops);
