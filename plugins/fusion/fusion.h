@@ -370,6 +370,8 @@ struct fu_kernel;
  */
 struct fu_kernel *fu_kernel_get(struct fu_kernels *kernels,
                                 const struct hob_fused_program *program);
+/* A kernel in use is used again, without being looked for. */
+void fu_kernel_again(struct fu_kernels *kernels);
 /* How many programs were compiled, and found again. */
 void fu_kernels_count(struct fu_kernels *kernels, uint64_t *out_programs,
                       uint64_t *out_hits);
