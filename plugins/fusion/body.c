@@ -316,11 +316,8 @@ static int add_number(struct fu_program *p, const struct fu_node *node,
 {
     if (!step->scalar_count)
         return 0;
-    if (p->program.scalar_count == HOB_FUSED_MAX_SCALARS)
-        return 1;
     step->scalar = p->program.scalar_count;
-    p->scalars[p->program.scalar_count++] = *find_number(node);
-    return 0;
+    return fu_add_number(p, node, find_number(node));
 }
 
 /* Of a value that is a step's of P if MARK is in REG, else an input. */

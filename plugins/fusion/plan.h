@@ -65,6 +65,8 @@ struct fu_item {
     uint16_t match; /* of the window, from 1, whose member it is; 0: of none */
 };
 
+struct fu_program;
+
 struct fu_group {
     uint64_t reach[FU_WORDS]; /* the groups that it depends on, all of them */
     int64_t shape[HOB_MAX_RANK];
@@ -84,6 +86,8 @@ struct fu_group {
     uint16_t product; /* item, from 1: a product that its program finishes */
     uint16_t key_count;
     const void *keys[HOB_FUSED_MAX_INPUTS]; /* what it reads: values, data */
+    /* What it was last run as: after its product has run, and with that. */
+    struct fu_program *programs[2];
 };
 
 /* A registered optimisation for some nodes of the window. */
@@ -194,9 +198,13 @@ int fu_update_run(struct fu_window *window, uint32_t index);
  * if that was not possible, and nothing has happened. */
 int fu_group_run(struct fu_window *window, uint32_t index);
 
-/* Run the product of group INDEX as the op that it is; it is no member then.
- * In evaluate.c. */
-hob_status fu_run_product(struct fu_window *window, uint32_t index);
+/* Run the product of group INDEX as the op that it is. In evaluate.c. */
+hob_status fu_run_product(const struct fu_window *window, uint32_t index);
+
+/* ---- lasting.c ---- */
+
+/* Give back the programs of WINDOW's groups, and these. */
+void fu_programs_drop(struct fu_window *window);
 
 /* The members of group INDEX have run, and gave COUNT of MADE that got memory;
  * those that stay are pending when the evaluation is over. */

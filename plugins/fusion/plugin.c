@@ -37,13 +37,13 @@ static void layer_close(void *opaque)
 {
     struct fu_layer *layer = (struct fu_layer *)opaque;
 
-    fu_kernels_free(layer->kernels);
-    while (layer->windows) {
+    while (layer->windows) { /* they use kernels */
         struct fu_window *window = layer->windows;
 
         layer->windows = window->next;
         fu_window_free(window);
     }
+    fu_kernels_free(layer->kernels);
     free(layer->patterns);
     fu_kinds_release(layer);
     fu_pool_release(&layer->pool);
