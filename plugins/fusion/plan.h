@@ -77,7 +77,7 @@ struct fu_group {
     uint8_t rank;
     uint8_t rows;     /* dimensions that make up a row, of its reductions */
     uint8_t is_apart; /* these are not the last ones */
-    uint8_t is_part;  /* some members are computed in part */
+    uint8_t has_views; /* as members: no part of it is a group */
     uint8_t is_fused; /* its members may be steps of one program */
     uint8_t is_gone;  /* joined with another */
     uint16_t first, last;
