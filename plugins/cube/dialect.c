@@ -398,6 +398,8 @@ static void add_portable_text(struct cube_text *text,
     add_param_names(text, program);
     if (program->flags & CUBE_SPACES)
         add_file(text, target, cube_text_space);
+    if (program->flags & CUBE_LISTS)
+        add_file(text, target, cube_text_list);
     if (program->flags & CUBE_FUNCTIONS) {
         cube_text_add(text, "#define T VALUE(a)\n#define KIND_T KIND_a\n"
                             "#define BITS_T BITS_a\n");

@@ -65,9 +65,10 @@ enum cube_program_flags {
                             MATRIX_DTYPE; limits.matrices has it */
     CUBE_TILES = 512,    /* UNROLL lays out a tile: LOOP where the limits say
                             keeps_loops */
-    CUBE_CLUSTERS = 1024 /* its constant CLUSTER says how many groups run
-                            together, at most limits.cluster; a launch has a
-                            multiple of it */
+    CUBE_CLUSTERS = 1024, /* its constant CLUSTER says how many groups run
+                             together, at most limits.cluster; a launch has a
+                             multiple of it */
+    CUBE_LISTS = 2048     /* find_item and LISTED, see kernels/list.cube */
 };
 
 /* What a program's text is. */

@@ -46,6 +46,7 @@ extern const char cube_text_fft[];
 extern const char cube_text_fft_roots[];
 extern const char cube_text_fill[];
 extern const char cube_text_group_norm[];
+extern const char cube_text_list[];
 extern const char cube_text_map[];
 extern const char cube_text_mask[];
 extern const char cube_text_matmul[];

@@ -212,6 +212,13 @@ static hob_status run_members(const struct fu_window *window, uint32_t index)
     return status;
 }
 
+/* Whether group INDEX was one of a list that ran. */
+static int has_run(const struct fu_window *window, uint32_t index)
+{
+    return window->items[window->groups[index].first].node->state ==
+           FU_NODE_DONE;
+}
+
 hob_status fu_run_product(const struct fu_window *window, uint32_t index)
 {
     const uint32_t at = window->groups[index].product - 1u;
@@ -275,7 +282,9 @@ static hob_status run_window(struct fu_window *window,
     for (uint32_t i = 0; i < window->order_count && !status; i++) {
         const uint32_t index = window->order[i];
 
-        if (!fu_group_run(window, index))
+        if (window->groups[index].list)
+            fu_list_run(window, i);
+        if (has_run(window, index) || !fu_group_run(window, index))
             continue;
         if (window->groups[index].is_fused) /* they read tensors */
             status = run_constants(window, 1);

@@ -136,6 +136,13 @@ int fu_part_waiting(struct fu_window *window);
 /* The PLACES of the groups, by their numbers: the item after which each runs. */
 void fu_choose_places(const struct fu_window *window, uint16_t *places);
 
+/* ---- list.c ---- */
+
+/* Let steps of an optimizer that can run at once have one place in PLACES. */
+void fu_place_lists(const struct fu_window *window, uint16_t *places);
+/* Mark those that came to be neighbours in the order. */
+void fu_mark_lists(struct fu_window *window);
+
 /* ---- order.c ---- */
 
 /* Put the groups of WINDOW into the order in which they run. */

@@ -67,8 +67,8 @@ static void emit_all(struct fu_window *window, uint64_t *done, uint32_t group)
 }
 
 /* As far as their members allow, groups run where their last one was recorded:
- * a program's own order is good to caches and memory. Some run earlier: see
- * early.c. */
+ * a program's own order is good to caches and memory. Some run earlier, see
+ * early.c, and some together, see list.c. */
 void fu_put_in_order(struct fu_window *window)
 {
     uint64_t done[FU_WORDS] = {0};
@@ -76,6 +76,7 @@ void fu_put_in_order(struct fu_window *window)
 
     memset(first, 0xff, sizeof(first));
     fu_choose_places(window, places);
+    fu_place_lists(window, places);
     window->order_count = 0;
     for (uint32_t i = window->group_count; i-- > 0;) {
         if (window->groups[i].is_gone) {
@@ -93,4 +94,5 @@ void fu_put_in_order(struct fu_window *window)
         for (uint32_t k = first[i]; k < FU_WINDOW; k = next[k])
             emit_all(window, done, k);
     }
+    fu_mark_lists(window);
 }

@@ -80,6 +80,8 @@ struct fu_group {
     uint8_t has_views; /* as members: no part of it is a group */
     uint8_t is_fused; /* its members may be steps of one program */
     uint8_t is_gone;  /* joined with another */
+    uint8_t list;     /* groups from this one on, in order, that run at once;
+                         0: it is not the first of such */
     uint16_t first, last;
     uint16_t count;
     uint16_t match;   /* whose op takes the place of its members; 0: none's */
@@ -195,6 +197,12 @@ int fu_is_update(uint32_t op);
 /* Run group INDEX, an optimizer's step and the product that is its gradient, as
  * fu_group_run(). */
 int fu_update_run(struct fu_window *window, uint32_t index);
+
+/* ---- list.c ---- */
+
+/* Run the groups at AT of the order that run at once. What did not run can be
+ * run one by one. */
+void fu_list_run(struct fu_window *window, uint32_t at);
 
 /* ---- group.c ---- */
 

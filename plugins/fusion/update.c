@@ -4,24 +4,19 @@
  * base can, parts of the product go into the step as they are made, and it
  * never gets memory.
  */
-#include "groups.h"
+#include "update.h"
 
 #include <hob/ops.h>
 
 #include <stdio.h>
 #include <string.h>
 
-/* An update: which of its arguments is the gradient, and of which argument each
- * result is the new one. sgd_step is none, as it is steps of a group. */
-static const struct update {
-    uint32_t op;
-    uint8_t gradient;
-    uint8_t old[3];
-} updates[] = {
+static const struct fu_update_op updates[] = {
     {HOB_OP_ADAM_STEP, 1, {0, 2, 3}},
+    {HOB_OP_SGD_STEP, 1, {0}},
 };
 
-static const struct update *find_update(uint32_t op)
+static const struct fu_update_op *find_update(uint32_t op)
 {
     for (size_t i = 0; i < sizeof(updates) / sizeof(updates[0]); i++)
         if (updates[i].op == op)
@@ -36,10 +31,15 @@ int fu_is_update(uint32_t op)
 
 /* ---- planning ---- */
 
+const struct fu_update_op *fu_update_of(const struct fu_item *item)
+{
+    return item->match ? NULL : find_update(item->node->op);
+}
+
+/* sgd_step is none here: it is steps of a group, which finishes the product. */
 static int is_update(const struct fu_item *item)
 {
-    return item->class == FU_OTHER && !item->match &&
-           find_update(item->node->op);
+    return fu_update_of(item) && item->node->op != HOB_OP_SGD_STEP;
 }
 
 /* The arguments that lie as the product does: in the order of the op's tensor
@@ -81,32 +81,16 @@ int fu_attach_to_update(struct fu_window *window, uint32_t at)
 
 /* ---- running ---- */
 
-/* What a run is made of. */
-struct run {
-    const struct update *is;
-    struct fu_item *product, *item;
-    struct hob_fused_update update;
-    const struct hob_view *views[HOB_MAX_PARAMS];
-    const struct hob_view *outs[3];
-    hob_tensor *old[3];  /* borrowed: what result k is the new one of */
-    hob_tensor *made[3]; /* our reference */
-    uint32_t in_place;
-    uint64_t read_bytes, written_bytes;
-};
-
 static uint64_t bytes_of(const struct hob_view *view)
 {
     return (uint64_t)hob_view_count(view) * hob_dtype_size(view->dtype);
 }
 
-/* Find the arguments: nonzero if one of them is a failure, or lies as the base
- * cannot have it. */
-static int find_arguments(const struct fu_layer *layer, struct run *run)
+/* Find the factors of PRODUCT: nonzero if one of them is a failure. */
+static int find_factors(const struct fu_layer *layer,
+                        const struct fu_node *product, struct fu_update *run)
 {
-    const struct fu_node *node = run->item->node;
-    const struct fu_node *product = run->product->node;
     const struct hob_view *sides[2];
-    uint32_t input = 0;
 
     for (uint32_t i = 0; i < 2; i++) {
         hob_tensor *tensor = fu_tensor_of(&product->inputs[i]);
@@ -118,6 +102,16 @@ static int find_arguments(const struct fu_layer *layer, struct run *run)
     }
     run->update.lhs = sides[0];
     run->update.rhs = sides[1];
+    return 0;
+}
+
+/* Find the arguments, the gradient unless it is a product. */
+static int find_arguments(const struct fu_layer *layer, struct fu_update *run,
+                          int is_product)
+{
+    const struct fu_node *node = run->item->node;
+    uint32_t input = 0;
+
     for (uint32_t i = 0; i < node->arg_count; i++) {
         hob_tensor *tensor;
 
@@ -125,7 +119,7 @@ static int find_arguments(const struct fu_layer *layer, struct run *run)
         if (node->args[i].tag != HOB_TAG_TENSOR)
             continue;
         tensor = fu_tensor_of(&node->inputs[input++]);
-        if (i == run->is->gradient)
+        if (i == run->is->gradient && is_product)
             continue;
         if (!tensor || layer->host->tensor_is_error(tensor))
             return 1;
@@ -142,6 +136,34 @@ static int find_arguments(const struct fu_layer *layer, struct run *run)
     return 0;
 }
 
+int fu_update_find(const struct fu_window *window, uint32_t index,
+                   struct fu_update *run)
+{
+    const struct fu_group *group = &window->groups[index];
+    const struct fu_item *product =
+        group->product ? &window->items[group->product - 1] : NULL;
+    const struct fu_node *node;
+
+    run->group = index;
+    run->item = &window->items[group->first];
+    if (run->item == product)
+        run->item = &window->items[product->next];
+    node = run->item->node;
+    run->is = find_update(node->op);
+    run->update = (struct hob_fused_update){.struct_size = sizeof(run->update),
+                                            .op = node->op,
+                                            .gradient = run->is->gradient,
+                                            .arg_count = node->arg_count,
+                                            .args = node->args,
+                                            .views = run->views,
+                                            .outs = run->outs};
+    memset(run->made, 0, sizeof(run->made));
+    run->in_place = 0;
+    run->read_bytes = run->written_bytes = 0;
+    return (product && find_factors(window->layer, product->node, run)) ||
+           find_arguments(window->layer, run, product != NULL);
+}
+
 /* Whether the node alone has what INPUT of it reads, and nobody else the
  * memory. */
 static int is_last(const struct fu_layer *layer, const struct fu_input *input)
@@ -151,9 +173,7 @@ static int is_last(const struct fu_layer *layer, const struct fu_input *input)
     return fu_is_last_reader_locked(input) && layer->host->is_last(&tensor, 1);
 }
 
-/* Make the results, over what they are the new ones of where that is not needed
- * any more. */
-static int allocate(struct fu_layer *layer, struct run *run)
+int fu_update_allocate(struct fu_layer *layer, struct fu_update *run)
 {
     const struct fu_node *node = run->item->node;
 
@@ -179,89 +199,98 @@ static int allocate(struct fu_layer *layer, struct run *run)
     return 0;
 }
 
-static void tell(const struct fu_layer *layer, const struct run *run,
-                 uint64_t saved)
+static void tell(const struct fu_layer *layer, struct fu_update *const *runs,
+                 uint32_t count, const char *prefix,
+                 struct hob_fusion_event *event)
 {
-    const struct fu_node *node = run->item->node;
-    const char *op = layer->host->op_name(layer->host, node->op);
-    struct hob_fusion_value values[3];
+    struct hob_fusion_value values[3 * HOB_FUSED_MAX_UPDATES];
     char name[64];
-    struct hob_fusion_event event = {.struct_size = sizeof(event),
-                                     .is_group = 1,
-                                     .name = name,
-                                     .op_count = 2,
-                                     .input_count = node->input_count + 1,
-                                     .value_count = node->ret_count,
-                                     .in_place = run->in_place,
-                                     .values = values,
-                                     .read_bytes = run->read_bytes,
-                                     .written_bytes = run->written_bytes,
-                                     .saved_bytes = saved};
 
     if (!layer->watch)
         return;
-    snprintf(name, sizeof(name), "matmul+%s", op);
-    for (uint32_t k = 0; k < node->ret_count; k++)
-        values[k] = (struct hob_fusion_value){
-            .op = op,
-            .call = node->index,
-            .bytes = bytes_of(run->outs[k]),
-            .why = node->is_asked ? HOB_FUSION_ASKED : HOB_FUSION_READ};
-    layer->watch(layer->watch_context, &event);
+    for (uint32_t i = 0; i < count; i++) {
+        const struct fu_node *node = runs[i]->item->node;
+
+        for (uint32_t k = 0; k < node->ret_count; k++)
+            values[event->value_count++] = (struct hob_fusion_value){
+                .op = layer->host->op_name(layer->host, node->op),
+                .call = node->index,
+                .bytes = bytes_of(runs[i]->outs[k]),
+                .why = node->is_asked ? HOB_FUSION_ASKED : HOB_FUSION_READ};
+    }
+    snprintf(name, sizeof(name), "%s%s", prefix, values[0].op);
+    event->struct_size = sizeof(*event);
+    event->is_group = 1;
+    event->name = name;
+    event->values = values;
+    layer->watch(layer->watch_context, event);
 }
 
-/* The results are there; the product never is. */
-static void publish(struct fu_window *window, uint32_t index,
-                    const struct run *run)
+static void publish(struct fu_window *window, const struct fu_update *run)
 {
-    struct fu_layer *layer = window->layer;
-    struct hob_fusion_stats *counts = &layer->counts;
     const struct fu_node *node = run->item->node;
-    const uint64_t saved =
-        2 * fu_bytes(fu_see_value(&run->product->node->values[0]));
     struct fu_made made[3];
 
     for (uint32_t k = 0; k < node->ret_count; k++)
         made[k] = (struct fu_made){&node->values[k], run->made[k]};
-    tell(layer, run, saved);
-    fu_lock(&layer->lock);
-    counts->groups++;
-    counts->grouped += 2;
-    counts->stored += node->ret_count;
-    counts->in_place += run->in_place;
-    counts->read_bytes += run->read_bytes;
-    counts->written_bytes += run->written_bytes;
-    counts->saved_bytes += saved;
-    fu_unlock(&layer->lock);
-    fu_members_publish(window, index, made, node->ret_count);
+    fu_members_publish(window, run->group, made, node->ret_count);
 }
 
+void fu_updates_publish(struct fu_window *window, struct fu_update *const *runs,
+                        uint32_t count)
+{
+    struct fu_layer *layer = window->layer;
+    struct hob_fusion_stats *counts = &layer->counts;
+    const uint16_t product = window->groups[runs[0]->group].product;
+    struct hob_fusion_event event = {.op_count = product ? 2 : count,
+                                     .input_count = product != 0};
+    uint32_t stored = 0;
+
+    for (uint32_t i = 0; i < count; i++) {
+        /* What is not of a parameter's shape is the same for all. */
+        event.input_count += i ? runs[i]->item->node->ret_count + 1
+                               : runs[i]->item->node->input_count;
+        event.in_place += runs[i]->in_place;
+        event.read_bytes += runs[i]->read_bytes;
+        event.written_bytes += runs[i]->written_bytes;
+        stored += runs[i]->item->node->ret_count;
+    }
+    if (product)
+        event.saved_bytes =
+            2 *
+            fu_bytes(fu_see_value(&window->items[product - 1].node->values[0]));
+    tell(layer, runs, count, product ? "matmul+" : "", &event);
+    fu_lock(&layer->lock);
+    counts->groups++;
+    counts->grouped += event.op_count;
+    counts->stored += stored;
+    counts->in_place += event.in_place;
+    counts->read_bytes += event.read_bytes;
+    counts->written_bytes += event.written_bytes;
+    counts->saved_bytes += event.saved_bytes;
+    fu_unlock(&layer->lock);
+    for (uint32_t i = 0; i < count; i++)
+        publish(window, runs[i]);
+}
+
+void fu_update_release(const struct fu_layer *layer, struct fu_update *run)
+{
+    for (uint32_t k = 0; k < run->item->node->ret_count; k++)
+        layer->host->tensor_unref(run->made[k]);
+}
+
+/* The results are there; the product never is. */
 int fu_update_run(struct fu_window *window, uint32_t index)
 {
     struct fu_layer *layer = window->layer;
-    const struct fu_group *group = &window->groups[index];
-    const uint16_t product = (uint16_t)(group->product - 1);
-    struct run run = {.product = &window->items[product],
-                      .item = &window->items[group->first]};
-    const struct fu_node *node;
-    int declined;
+    struct fu_update run, *const runs = &run;
+    const int declined =
+        fu_update_find(window, index, &run) ||
+        fu_update_allocate(layer, &run) ||
+        layer->fused->run_update(layer->fused_instance, &run.update);
 
-    if (run.item == run.product)
-        run.item = &window->items[run.product->next];
-    node = run.item->node;
-    run.is = find_update(node->op);
-    run.update.struct_size = sizeof(run.update);
-    run.update.op = node->op;
-    run.update.gradient = run.is->gradient;
-    run.update.arg_count = node->arg_count;
-    run.update.args = node->args;
-    run.update.views = run.views;
-    run.update.outs = run.outs;
-    declined = find_arguments(layer, &run) || allocate(layer, &run) ||
-               layer->fused->run_update(layer->fused_instance, &run.update);
     if (!declined)
-        publish(window, index, &run);
-    for (uint32_t k = 0; k < node->ret_count; k++)
-        layer->host->tensor_unref(run.made[k]);
+        fu_updates_publish(window, &runs, 1);
+    fu_update_release(layer, &run);
     return declined;
 }

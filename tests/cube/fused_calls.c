@@ -50,6 +50,69 @@ static void run_norms(struct fused_case *c, const struct fused_side *side,
     }
 }
 
+static struct hob_view vector_at(uintptr_t address, uint32_t dtype,
+                                 int64_t count)
+{
+    struct hob_view view = {.dtype = (uint8_t)dtype,
+                            .rank = 1,
+                            .flags = HOB_VIEW_CONTIGUOUS,
+                            .shape = {count},
+                            .strides = {1}};
+
+    view.data = (void *)address;
+    return view;
+}
+
+/* Lists of steps, in place and not, of Adam also with NOW. */
+static void run_updates(struct cube_device *device,
+                        void (*set_asks)(void *context, const char *name),
+                        void *context)
+{
+    enum { STEPS = 5, PLACES = 7, ARGS = 11 };
+    static const hob_dtype dtypes[] = {HOB_DTYPE_F32, HOB_DTYPE_F64,
+                                       HOB_DTYPE_F16, HOB_DTYPE_BF16};
+    static const uint8_t news[2][2][3] = {{{0, 2, 3}, {4, 5, 6}}, {{0}, {4}}};
+
+    for (int i = 0; i < 24; i++) {
+        const int is_sgd = i >= 16, keeps = i / 4 % 2, has_now = i / 8 == 1;
+        const struct hob_view now = vector_at(0x1000, HOB_DTYPE_F32, 2);
+        const hob_value args[ARGS] = {
+            [2] = hob_f64(0.1),  [3] = hob_f64(0),   [4] = hob_i64(1),
+            [5] = hob_f64(0.1),  [6] = hob_f64(0.9), [7] = hob_f64(0.99),
+            [8] = hob_f64(1e-8), [9] = hob_f64(0)};
+        struct hob_view views[STEPS][PLACES];
+        const struct hob_view *in[STEPS][ARGS] = {{NULL}}, *out[STEPS][3];
+        struct hob_fused_update updates[STEPS];
+        const struct hob_fused_update *list[STEPS];
+        char name[64];
+
+        snprintf(name, sizeof(name), "list-%d", i);
+        set_asks(context, name);
+        for (int k = 0; k < STEPS; k++) {
+            for (int p = 0; p < PLACES; p++)
+                views[k][p] =
+                    vector_at(0x10000 * (uintptr_t)(1 + k * PLACES + p),
+                              dtypes[i % 4], 1000 + k);
+            for (int p = 0; p < (is_sgd ? 2 : 4); p++)
+                in[k][p] = &views[k][p];
+            in[k][10] = has_now ? &now : NULL;
+            for (int p = 0; p < 3; p++)
+                out[k][p] = &views[k][news[is_sgd][keeps][p]];
+            updates[k] = (struct hob_fused_update){
+                .struct_size = sizeof(updates[k]),
+                .op = is_sgd ? HOB_OP_SGD_STEP : HOB_OP_ADAM_STEP,
+                .gradient = 1,
+                .arg_count = is_sgd ? 4 : ARGS,
+                .args = args,
+                .views = in[k],
+                .outs = out[k]};
+            list[k] = &updates[k];
+        }
+        ck_assert_int_eq(cube_fused_compute.run_updates(device, list, STEPS),
+                         HOB_OK);
+    }
+}
+
 void fused_calls_run(struct cube_device *device,
                      void (*set_asks)(void *context, const char *name),
                      void *context)
@@ -77,4 +140,5 @@ void fused_calls_run(struct cube_device *device,
         }
     run_norms(c, &side, set_asks, context);
     free(c);
+    run_updates(device, set_asks, context);
 }

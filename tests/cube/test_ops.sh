@@ -14,4 +14,4 @@ if [ "${1-}" != --all ]; then
 fi
 run_programs test_bodies test_bodies_nn test_bodies_nd test_bodies_decompose \
     test_traps test_autodiff test_autodiff_rules test_long_rows test_places \
-    test_relay test_rounding test_scan
+    test_relay test_rounding test_scan test_fusion_lists

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "fuse.h"
 
-#include "../cube.h"
+#include "../ops/optim.h"
 #include "describe.h"
 #include "product.h"
 #include "steps.h"
@@ -142,7 +142,8 @@ static uint32_t body_cost(void *instance, uint32_t op, uint32_t dtype,
     .struct_size = sizeof(struct hob_fused_compute),                           \
     .version = HOB_FUSED_COMPUTE_VERSION, .supports = supports,                \
     .compile = compile, .release = release, .run = run,                        \
-    .set_waits = set_waits, .stats = stats, .body_cost = body_cost
+    .set_waits = set_waits, .stats = stats, .body_cost = body_cost,            \
+    .run_updates = cube_updates_run
 
 const struct hob_fused_compute cube_fused_compute = {COMMON};
 const struct hob_fused_compute cube_fused_products = {COMMON, .run_product =

@@ -2,7 +2,7 @@
 /*
  * optim.c - adam_step in one pass over its seven streams, sgd_step over three.
  */
-#include "../cube.h"
+#include "optim.h"
 
 #include "../texts.h"
 
@@ -88,27 +88,7 @@ static void space_init(struct cube_space *space, const struct hob_call *call,
     }
 }
 
-static void add_rates(struct cube_job *job, const struct hob_call *call,
-                      int has_now)
-{
-    const double count = (double)cube_arg_i64(call, 4);
-    const double lr = cube_arg_f64(call, 5);
-    const double beta1 = cube_arg_f64(call, 6);
-    const double beta2 = cube_arg_f64(call, 7);
-    const double decay = cube_arg_f64(call, 9);
-
-    cube_job_f64(job, has_now ? decay : 1 - lr * decay);
-    cube_job_f64(job, has_now ? log(beta1) : lr / (1 - pow(beta1, count)));
-    cube_job_f64(job, beta1);
-    cube_job_f64(job, 1 - beta1);
-    cube_job_f64(job, beta2);
-    cube_job_f64(job, 1 - beta2);
-    cube_job_f64(job, has_now ? log(beta2) : 1 / sqrt(1 - pow(beta2, count)));
-    cube_job_f64(job, cube_arg_f64(call, 8));
-}
-
-/* The tensor NOW, if there is one. */
-static void add_now(struct cube_job *job, const struct hob_view *now)
+void cube_adam_now(struct cube_job *job, const struct hob_view *now)
 {
     const int64_t stride = now ? now->strides[0] : 0;
 
@@ -120,6 +100,29 @@ static void add_now(struct cube_job *job, const struct hob_view *now)
                         now->dtype, cube_magnitude(stride) + 1);
     else
         cube_job_absent(job);
+}
+
+void cube_adam_rates(struct cube_job *job, const hob_value *args,
+                     const struct hob_view *now)
+{
+    const double count = (double)args[4].u.i64;
+    const double lr = args[5].u.f64;
+    const double beta1 = args[6].u.f64;
+    const double beta2 = args[7].u.f64;
+    const double decay = args[9].u.f64;
+
+    cube_job_f64(job, now ? decay : 1 - lr * decay);
+    cube_job_f64(job, now ? log(beta1) : lr / (1 - pow(beta1, count)));
+    cube_job_f64(job, beta1);
+    cube_job_f64(job, 1 - beta1);
+    cube_job_f64(job, beta2);
+    cube_job_f64(job, 1 - beta2);
+    cube_job_f64(job, now ? log(beta2) : 1 / sqrt(1 - pow(beta2, count)));
+    cube_job_f64(job, args[8].u.f64);
+    if (now) {
+        cube_job_i64(job, now->strides[0] < 0 ? -now->strides[0] : 0);
+        cube_job_i64(job, now->strides[0] > 0 ? now->strides[0] : 0);
+    }
 }
 
 static void pass_begin(struct pass *pass, struct cube_device *device,
@@ -167,12 +170,8 @@ static hob_status adam_step(void *device, struct hob_call *call)
     struct pass pass;
 
     pass_begin(&pass, device, call, &adam_program, 4);
-    add_now(&pass.job, now);
-    add_rates(&pass.job, call, now != NULL);
-    if (now) {
-        cube_job_i64(&pass.job, now->strides[0] < 0 ? -now->strides[0] : 0);
-        cube_job_i64(&pass.job, now->strides[0] > 0 ? now->strides[0] : 0);
-    }
+    cube_adam_now(&pass.job, now);
+    cube_adam_rates(&pass.job, call->args, now);
     cube_job_constant(&pass.job, now ? 2 : 0);
     return pass_run(&pass);
 }

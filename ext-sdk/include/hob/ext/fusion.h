@@ -66,6 +66,9 @@ enum {
     HOB_FUSED_MAX_SCALARS = 64
 };
 
+/* The most that run at once. */
+enum { HOB_FUSED_MAX_UPDATES = 32 };
+
 /* An operand that a step does without. */
 enum { HOB_FUSED_NONE = 0xff };
 
@@ -176,7 +179,8 @@ struct hob_fused_update {
     uint32_t gradient;
     uint32_t arg_count;
     const hob_value *args;               /* of the op; of tensors VIEWS tells */
-    const struct hob_view *const *views; /* as many; NULL: none, or GRADIENT */
+    const struct hob_view *const *views; /* as many; NULL: none, or a GRADIENT
+                                            that is a product */
     const struct hob_view *lhs, *rhs;
     const struct hob_view *const *outs; /* the op's results */
 };
@@ -264,6 +268,17 @@ struct hob_fused_compute {
     /* Nonzero: run_product needs no memory for the product. */
     uint32_t product_passes;
     uint32_t reserved;
+    /*
+     * COUNT UPDATES, at most HOB_FUSED_MAX_UPDATES, at once: of one op, with
+     * elements of one dtype and the same numbers; a tensor that is not of the
+     * parameter's shape is the same too. Their gradients are among VIEWS, LHS
+     * and RHS NULL. None reads or writes what another one writes. What the ops
+     * give one by one, bit for bit. Fails as run_update does, or where the
+     * device does no more work. NULL: always HOB_ERR_UNSUPPORTED.
+     */
+    hob_status (*run_updates)(void *instance,
+                              const struct hob_fused_update *const *updates,
+                              uint32_t count);
 };
 
 /* Step INDEX of PROGRAM, whose steps may be larger than this header says. */
