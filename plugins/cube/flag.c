@@ -11,6 +11,7 @@ hob_status cube_flag_begin(struct cube_flag *flag, struct cube_device *device,
     hob_status st = HOB_OK;
 
     flag->data = NULL;
+    flag->is_idle = 0;
     if (runtime->flag_later)
         st = runtime->flag_later(device, call->op_name, &flag->data);
     flag->is_later = flag->data != NULL;
@@ -27,6 +28,18 @@ hob_status cube_flag_begin(struct cube_flag *flag, struct cube_device *device,
     return cube_fail(device, call, st, NULL);
 }
 
+hob_status cube_flag_begin_idle(struct cube_flag *flag,
+                                struct cube_device *device,
+                                struct hob_call *call)
+{
+    hob_status st =
+        device->runtime->alloc(device, sizeof(uint32_t), &flag->data);
+
+    flag->is_later = 0;
+    flag->is_idle = 1;
+    return st ? cube_fail(device, call, st, NULL) : HOB_OK;
+}
+
 hob_status cube_flag_end(struct cube_flag *flag, struct cube_device *device,
                          struct hob_call *call, hob_status st,
                          uint32_t *out_value)
@@ -36,7 +49,7 @@ hob_status cube_flag_end(struct cube_flag *flag, struct cube_device *device,
     *out_value = CUBE_FLAG_NONE;
     if (flag->is_later)
         return st;
-    if (!st) {
+    if (!st && !flag->is_idle) {
         st = runtime->download(device, out_value, flag->data,
                                sizeof(*out_value));
         if (st)

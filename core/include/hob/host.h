@@ -263,6 +263,14 @@ struct hob_host {
      * what it keeps in memory. What fails becomes an error tensor, as it would
      * later. */
     void (*eval)(hob_tensor *const *tensors, uint32_t count);
+
+    /* --- for backends whose memory is not the host's --- */
+
+    /* Whether it is known, without reading it, between which integers all
+     * elements of argument INDEX of CALL are, a tensor: OUT_RANGE[0] to [1].
+     * So indices may need no look for bad ones. Zero: nothing is known. */
+    int32_t (*arg_range)(const struct hob_call *call, uint32_t index,
+                         int64_t out_range[2]);
 };
 
 /* The table of SCOPE. */
