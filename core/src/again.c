@@ -150,6 +150,8 @@ int hob__again(hob_scope *scope, const struct hob__op *op,
         !find_words(args, arg_count, level, words, &again.word_count) ||
         !make_handles(known->device, level, results, count, rets))
         return 0;
+    again.struct_size = sizeof(again);
+    again.reserved = 0;
     again.kind = known->kind;
     again.index = scope->calls + 1;
     again.scope = hob__scope_of_program(scope);

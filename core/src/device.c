@@ -8,6 +8,7 @@
 #include "error.h"
 #include "lazy.h"
 #include "runtime.h"
+#include "sized.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -441,7 +442,7 @@ hob_status hob_device_memory(hob_device *device, struct hob_memory_stats *out,
 {
     const hob_device *base = device->at[0];
     struct hob_memory_stats stats = HOB_MEMORY_STATS_INIT;
-    uint32_t size = out->struct_size;
+    const uint32_t size = out->struct_size;
 
     if (size < offsetof(struct hob_memory_stats, in_use_bytes))
         return hob_error_set(error, HOB_ERR_ARGUMENT,
@@ -452,10 +453,7 @@ hob_status hob_device_memory(hob_device *device, struct hob_memory_stats *out,
         return hob_error_set(error, HOB_ERR_UNSUPPORTED,
                              "%s keeps no account of its memory", base->name);
     base->backend->memory_stats(base->instance, &stats);
-    /* The caller may know less of it than we do, or more. */
-    memset(out, 0, size);
-    memcpy(out, &stats, size < sizeof(stats) ? size : sizeof(stats));
-    out->struct_size = size;
+    hob__give_sized(out, &stats, sizeof(stats));
     return HOB_OK;
 }
 

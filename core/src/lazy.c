@@ -5,9 +5,12 @@
 #include "error.h"
 #include "runtime.h"
 #include "scope.h"
+#include "sized.h"
 
 #include <hob/ext/fusion.h>
 
+#include <inttypes.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -161,12 +164,19 @@ hob_status hob__fill(hob_tensor *tensor, int32_t level, void *state,
 
 void hob__call_origin(const struct hob_call *call, struct hob_call_origin *out)
 {
-    out->kind = call->core->kind;
-    out->index = call->core->index;
-    out->fuse =
-        hob__route_get(call->device->at[call->level], call->core->op)->fuse;
-    out->reserved = 0;
-    out->scope = hob__scope_of_program(call->scope);
+    const uint32_t size = out->struct_size;
+    const struct hob_call_origin origin = {
+        .struct_size = size,
+        .fuse =
+            hob__route_get(call->device->at[call->level], call->core->op)->fuse,
+        .scope = hob__scope_of_program(call->scope),
+        .index = call->core->index,
+        .kind = call->core->kind};
+
+    if (size < sizeof(origin))
+        memcpy(out, &origin, size);
+    else
+        *out = origin;
 }
 
 hob_tensor *hob__tensor_new(hob_device *device, const struct hob_meta *meta,
@@ -254,7 +264,6 @@ find_inspect(hob_device *device, void **out_layer, hob_error *error)
 hob_status hob_fusion_report(hob_device *device, struct hob_fusion_stats *out,
                              hob_error *error)
 {
-    const uint32_t size = out->struct_size;
     struct hob_fusion_stats report = HOB_FUSION_STATS_INIT;
     void *layer;
     const struct hob_fusion_inspect *inspect =
@@ -262,9 +271,13 @@ hob_status hob_fusion_report(hob_device *device, struct hob_fusion_stats *out,
 
     if (!inspect)
         return HOB_ERR_DEVICE;
+    if (out->struct_size < offsetof(struct hob_fusion_stats, recorded))
+        return hob_error_set(error, HOB_ERR_ARGUMENT,
+                             "report of %s: struct_size is %" PRIu32
+                             "; begin with HOB_FUSION_STATS_INIT",
+                             device->name, out->struct_size);
     inspect->report(layer, &report);
-    report.struct_size = size;
-    memcpy(out, &report, size < sizeof(report) ? size : sizeof(report));
+    hob__give_sized(out, &report, sizeof(report));
     return HOB_OK;
 }
 

@@ -12,17 +12,19 @@ static const char validation_layer[] = "VK_LAYER_KHRONOS_validation";
 
 static int has_layer(const struct cvk_world *world)
 {
-    VkLayerProperties layers[64];
-    uint32_t count = 64;
-    VkResult result =
-        world->loader.EnumerateInstanceLayerProperties(&count, layers);
+    VkLayerProperties *layers = NULL;
+    uint32_t count = 0;
+    int is_there = 0;
 
-    if (result != VK_SUCCESS && result != VK_INCOMPLETE)
-        return 0;
-    for (uint32_t i = 0; i < count; i++)
-        if (strcmp(layers[i].layerName, validation_layer) == 0)
-            return 1;
-    return 0;
+    if (world->loader.EnumerateInstanceLayerProperties(&count, NULL) ==
+        VK_SUCCESS)
+        layers = calloc(count, sizeof(*layers));
+    if (layers &&
+        world->loader.EnumerateInstanceLayerProperties(&count, layers) >= 0)
+        for (uint32_t i = 0; i < count && !is_there; i++)
+            is_there = strcmp(layers[i].layerName, validation_layer) == 0;
+    free(layers);
+    return is_there;
 }
 
 static int create(struct cvk_world *world, int is_validating)

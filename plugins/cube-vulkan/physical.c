@@ -3,14 +3,14 @@
 
 #include <stddef.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum {
     /* A launch has at most as many groups: they are counted with an int. */
     MAX_GROUPS = 0x7fffffff,
     /* More would only make command buffers larger. */
-    MAX_PUSH_BYTES = 256,
-    MAX_EXTENSIONS = 512
+    MAX_PUSH_BYTES = 256
 };
 
 static const VkSubgroupFeatureFlags subgroup_needs =
@@ -89,18 +89,32 @@ static void need(struct cvk_physical *out, VkBool32 has, const char *name)
         lack(out, name);
 }
 
-/* Which of the extensions that matter there are. */
+/* The extensions of OUT, until free(), and how many; NULL: none are known. */
+static VkExtensionProperties *
+find_extensions(const struct cvk_instance_api *api,
+                const struct cvk_physical *out, uint32_t *out_count)
+{
+    VkExtensionProperties *extensions = NULL;
+
+    if (api->EnumerateDeviceExtensionProperties(out->handle, NULL, out_count,
+                                                NULL) == VK_SUCCESS)
+        extensions = calloc(*out_count, sizeof(*extensions));
+    if (extensions && api->EnumerateDeviceExtensionProperties(
+                          out->handle, NULL, out_count, extensions) < 0) {
+        free(extensions);
+        return NULL;
+    }
+    return extensions;
+}
+
+/* Which of the extensions that matter there are: none has to be. */
 static void read_extensions(const struct cvk_instance_api *api,
                             struct cvk_physical *out)
 {
-    VkExtensionProperties extensions[MAX_EXTENSIONS];
-    uint32_t count = MAX_EXTENSIONS;
-    VkResult result = api->EnumerateDeviceExtensionProperties(
-        out->handle, NULL, &count, extensions);
+    uint32_t count = 0;
+    VkExtensionProperties *extensions = find_extensions(api, out, &count);
 
-    if (result != VK_SUCCESS && result != VK_INCOMPLETE)
-        count = 0;
-    for (uint32_t i = 0; i < count; i++) {
+    for (uint32_t i = 0; i < count && extensions; i++) {
         const char *name = extensions[i].extensionName;
 
         if (!strcmp(name, VK_EXT_SUBGROUP_SIZE_CONTROL_EXTENSION_NAME))
@@ -109,6 +123,7 @@ static void read_extensions(const struct cvk_instance_api *api,
             out->has_sm_count = 1;
         cvk_matrices_note(&out->matrix_extensions, name);
     }
+    free(extensions);
 }
 
 static void read_features(const struct cvk_instance_api *api,

@@ -50,9 +50,11 @@ enum {
     FUSED_LINKS = 512, /* of all chains */
     FUSED_NO_VALUE = 0xffff,
     FUSED_NO_PASS = 0xff,
-    /* Bytes of a thread's arena, if no row needs more; of them those that
-     * blocks are cut for. */
+    /* Bytes of a thread's arena at most, if no row needs more; of them those
+     * that lie on its stack, which may be as small as musl's, 128 KiB; and
+     * those that blocks are cut for. */
     FUSED_ARENA = 1 << 17,
+    FUSED_OWN = 1 << 15,
     FUSED_NEAR = 20 << 10,
     FUSED_BLOCK_LEAST = 64,
     FUSED_PIECE = 1 << 17, /* of a thread at least, in elements of an add */
@@ -377,8 +379,8 @@ struct fused_thread {
     char *part[HOB_FUSED_MAX_INPUTS]; /* what skips, from element part_at on */
     int64_t part_at;
     void *at[FUSED_VALUES]; /* each value's elements of this block */
-    char *arena;            /* scratch, where JOB has a larger one */
-    _Alignas(FLEX_ALIGN) char own[FUSED_ARENA];
+    char *arena;            /* scratch, where JOB has one larger than OWN */
+    _Alignas(FLEX_ALIGN) char own[FUSED_OWN];
 };
 
 /* Begin with room for values of rows at ROWS; NULL: in the arena. Without

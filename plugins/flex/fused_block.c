@@ -93,7 +93,7 @@ hob_status fused_thread_begin(struct fused_thread *thread,
     thread->job = job;
     thread->partials = NULL;
     thread->arena = thread->own;
-    if (job->arena > FUSED_ARENA)
+    if (job->arena > FUSED_OWN)
         thread->arena = flex_scratch_take(job->device, job->arena);
     if (!thread->arena) {
         __atomic_store_n(&job->failed, 1, __ATOMIC_RELAXED);

@@ -153,18 +153,18 @@ static hob_status init_blocks(struct fused_job *job)
     job->kept_pitch = flex_round_up(job->kept_pitch, FUSED_BLOCK_LEAST);
     kept = plan->kept_bytes * (uint64_t)job->kept_pitch;
     job->kept_at = (uint64_t)job->slot_bytes * (uint64_t)job->block;
-    job->arena = FUSED_ARENA;
+    job->arena = job->kept_at + rows_bytes;
     /* Whole rows may be longer, as long as they stay near. */
-    if (job->kept_at + rows_bytes > FUSED_ARENA && plan->is_along)
-        job->arena = (uint64_t)flex_round_up(
-            (int64_t)(job->kept_at + rows_bytes), FLEX_ALIGN);
-    if (job->kept_at + rows_bytes > job->arena ||
-        job->arena > fused_most_arena(job->device))
+    if (job->arena > (plan->is_along ? fused_most_arena(job->device)
+                                     : (uint64_t)FUSED_ARENA))
         return HOB_ERR_UNSUPPORTED;
-    job->rows_at = job->arena - rows_bytes;
     job->kept_bytes = 0;
-    if (job->way == FUSED_BY_ALL || job->kept_at + kept > job->rows_at)
+    if (job->way == FUSED_BY_ALL || job->arena + kept > FUSED_ARENA)
         job->kept_bytes = kept;
+    else
+        job->arena += kept;
+    job->arena = (uint64_t)flex_round_up((int64_t)job->arena, FLEX_ALIGN);
+    job->rows_at = job->arena - rows_bytes;
     /* Filled slots are for values of rows too. */
     job->limit = flex_least(job->block, job->n ? job->count : job->rows);
     return HOB_OK;

@@ -55,6 +55,8 @@ struct blocked {
     int64_t tasks_b;            /* tasks side by side */
     int fetches_reads;          /* of the epilogue: tasks are whole rows */
     int64_t first_k, last_k;    /* of the pass */
+    struct flex_device *device;
+    int32_t failed; /* set from any thread: no memory */
     char *packed_a, *packed_b;
     int64_t a_stride;                     /* elements between packed rows */
     int64_t panel_a_bytes, panel_b_bytes; /* of one panel, one block deep */
@@ -379,11 +381,21 @@ static void run_task(const struct blocked *job, int64_t task, char *own)
 static void task_range(void *context, int64_t first, int64_t last,
                        uint32_t worker)
 {
-    _Alignas(FLEX_ALIGN) char own[OWN_BYTES];
+    struct blocked *job = context;
+    char *own = NULL;
 
     (void)worker;
+    if (!job->gemm->c) {
+        own = flex_scratch_take(job->device, OWN_BYTES);
+        if (!own) {
+            __atomic_store_n(&job->failed, 1, __ATOMIC_RELAXED);
+            return;
+        }
+    }
     for (int64_t i = first; i < last; i++)
-        run_task(context, i, own);
+        run_task(job, i, own);
+    if (own)
+        flex_scratch_give(job->device, own, OWN_BYTES);
 }
 
 /* Let the block of a task have room in OWN_BYTES: one tile always has. */
@@ -522,6 +534,7 @@ hob_status flex_gemm_blocked(struct flex_device *device,
 {
     struct blocked job = {
         .gemm = gemm,
+        .device = device,
         .kernels = &device->blas->kernels[flex_gemm_type_of(gemm->dtype)]};
     _Alignas(FLEX_ALIGN) char stack[STACK_BYTES];
     char *scratch = stack;
@@ -551,5 +564,5 @@ hob_status flex_gemm_blocked(struct flex_device *device,
     } while (job.first_k < gemm->k);
     if (scratch != stack)
         flex_scratch_give(device, scratch, (uint64_t)total_bytes);
-    return HOB_OK;
+    return job.failed ? HOB_ERR_MEMORY : HOB_OK;
 }

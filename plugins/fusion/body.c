@@ -129,57 +129,59 @@ static const hob_value *find_number(const struct fu_node *node)
     return NULL;
 }
 
-/* Let ITEM, a group_norm, say what its rows are: the channels of a group with
- * all their places. Returns how many elements each has. */
-static int64_t find_groups(struct fu_item *item)
+/* What an op goes along. */
+struct rows {
+    uint8_t dims;   /* as rows of struct fu_item */
+    int64_t parts;  /* the same */
+    int64_t length; /* elements of each; 0: there are none */
+};
+
+/* Those of NODE, a group_norm: the channels of a group with all their
+ * places. */
+static struct rows find_groups(const struct fu_node *node)
 {
-    const struct fu_value *value = &item->node->values[0];
-    const int64_t groups = item->node->args[1].u.i64;
+    const struct fu_value *value = &node->values[0];
+    const int64_t groups = node->args[1].u.i64;
     const int64_t channels = value->shape[1];
-    int64_t row = channels / groups;
+    struct rows rows = {.length = channels / groups};
 
     if (groups < channels)
-        item->rows = (uint8_t)(1u << (value->rank - 2));
+        rows.dims = (uint8_t)(1u << (value->rank - 2));
     if (groups > 1 && groups < channels) {
-        if (value->rank == HOB_MAX_RANK)
-            return 0; /* there is no room for one more */
-        item->parts = groups;
+        if (value->rank == HOB_MAX_RANK) /* there is no room for one more */
+            return (struct rows){.length = 0};
+        rows.parts = groups;
     }
     for (uint32_t i = 2; i < value->rank; i++) {
-        row *= value->shape[i];
+        rows.length *= value->shape[i];
         if (value->shape[i] != 1)
-            item->rows |= (uint8_t)(1u << (value->rank - 1 - i));
+            rows.dims |= (uint8_t)(1u << (value->rank - 1 - i));
     }
-    return row;
+    return rows;
 }
 
-/* The same of one that goes along the last dimension; 0: it does not. */
-static int64_t find_last(struct fu_item *item)
+/* The same of one that goes along the last dimension. */
+static struct rows find_last(const struct fu_node *node)
 {
-    const struct fu_node *node = item->node;
     const struct fu_value *value = &node->values[0];
     const int64_t last = (int64_t)value->rank - 1;
+    struct rows rows = {.dims = 1};
 
     for (uint32_t i = 0; i < node->arg_count; i++)
         if (node->args[i].tag == HOB_TAG_I64 && node->args[i].u.i64 != last &&
             node->args[i].u.i64 != -1)
-            return 0;
-    item->rows = 1;
-    return value->rank ? value->shape[last] : 0;
+            return rows;
+    rows.length = value->rank ? value->shape[last] : 0;
+    return rows;
 }
 
-/* The elements of a row of ITEM, which says what that is; 0: it goes along
- * none, or over tensors of several dtypes. */
-static int64_t find_row(struct fu_item *item)
+/* The rows of NODE: none either if its tensors are of several dtypes. */
+static struct rows find_rows(const struct fu_node *node)
 {
-    const struct fu_node *node = item->node;
-    int64_t row;
-
     for (uint32_t i = 0; i < node->input_count; i++)
         if (fu_see(&node->inputs[i]).dtype != node->values[0].dtype)
-            return 0;
-    row = node->op == HOB_OP_GROUP_NORM ? find_groups(item) : find_last(item);
-    return row < 2 ? 0 : row;
+            return (struct rows){.length = 0};
+    return node->op == HOB_OP_GROUP_NORM ? find_groups(node) : find_last(node);
 }
 
 /* ---- the body ---- */
@@ -279,19 +281,21 @@ static int is_whole(const struct fu_layer *layer, struct fu_item *item)
 
 int fu_classify_body(const struct fu_layer *layer, struct fu_item *item)
 {
+    struct rows rows;
     uint32_t percent;
-    int64_t row;
 
     if (!find_body(item->node->op))
         return 0;
-    row = find_row(item);
-    if (!row)
+    rows = find_rows(item->node);
+    if (rows.length < 2)
         return 0;
-    percent = percent_of(layer, item->node, row);
+    percent = percent_of(layer, item->node, rows.length);
     if (percent == HOB_FUSED_NEVER ||
         !(percent == HOB_FUSED_WHOLE ? is_whole(layer, item)
                                      : is_body(layer, item, percent)))
         return 0;
+    item->rows = rows.dims;
+    item->parts = rows.parts;
     item->class = FU_BODY;
     return 1;
 }

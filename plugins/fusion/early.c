@@ -10,7 +10,7 @@
  */
 #include "groups.h"
 
-#include <string.h>
+#include <stdlib.h>
 
 enum { MOST_ROOTS = 2048 };
 
@@ -28,7 +28,7 @@ struct root {
 struct roots {
     const struct fu_window *window;
     uint32_t size; /* a power of two */
-    struct root at[MOST_ROOTS];
+    struct root *at;
 };
 
 static const struct fu_input *root_of(const struct fu_window *window,
@@ -84,7 +84,7 @@ static void read_by(const struct fu_window *window, struct root *root,
     }
 }
 
-/* Who reads what; 0: there is too much of it. */
+/* Who reads what, until free(); 0: there is too much of it, or no memory. */
 static int find_roots(struct roots *roots)
 {
     const struct fu_window *window = roots->window;
@@ -95,7 +95,9 @@ static int find_roots(struct roots *roots)
     for (roots->size = 1; roots->size <= 2 * inputs; roots->size *= 2)
         if (roots->size == MOST_ROOTS)
             return 0;
-    memset(roots->at, 0, roots->size * sizeof(roots->at[0]));
+    roots->at = calloc(roots->size, sizeof(roots->at[0]));
+    if (!roots->at)
+        return 0;
     for (uint32_t i = 0; i < window->count; i++) {
         const struct fu_item *item = &window->items[i];
 
@@ -185,4 +187,5 @@ void fu_choose_places(const struct fu_window *window, uint16_t *places)
     for (uint32_t i = 0; i < window->group_count; i++)
         if (!window->groups[i].is_gone)
             places[i] = place_of(&roots, i);
+    free(roots.at);
 }

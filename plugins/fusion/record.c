@@ -390,7 +390,7 @@ int32_t fu_call(void *instance, struct hob_call *call,
                 const struct hob_op_impl *impl, hob_status *out_status)
 {
     struct fu_layer *layer = (struct fu_layer *)instance;
-    struct hob_call_origin origin;
+    struct hob_call_origin origin = {.struct_size = sizeof(origin)};
     int32_t verdict;
 
     (void)impl; /* an extension's own rule would be impl->layer */

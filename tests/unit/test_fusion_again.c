@@ -32,14 +32,30 @@ static int32_t count_again(void *layer, const struct hob_again *call,
     return done;
 }
 
+/* A layer made when the origin of a call had no number gets no more of it than
+ * it has room for. */
+static void ask_as_older(const struct hob_call *call)
+{
+    struct hob_call_origin origin;
+
+    memset(&origin, 0xa5, sizeof(origin));
+    origin.struct_size = offsetof(struct hob_call_origin, kind);
+    hob__call_origin(call, &origin);
+    ck_assert_uint_eq(origin.struct_size,
+                      offsetof(struct hob_call_origin, kind));
+    ck_assert_uint_ne(origin.index, UINT64_C(0xa5a5a5a5a5a5a5a5));
+    ck_assert_uint_eq(origin.kind, UINT64_C(0xa5a5a5a5a5a5a5a5));
+}
+
 /* The number of the latest call that the layer was asked for. */
 static uint64_t kind;
 
 static int32_t note_kind(void *layer, struct hob_call *call,
                          const struct hob_op_impl *impl, hob_status *out_status)
 {
-    struct hob_call_origin origin;
+    struct hob_call_origin origin = {.struct_size = sizeof(origin)};
 
+    ask_as_older(call);
     hob__call_origin(call, &origin);
     kind = origin.kind;
     return real.call(layer, call, impl, out_status);

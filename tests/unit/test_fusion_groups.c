@@ -10,6 +10,7 @@
 #include <hob/hob.h>
 
 #include <math.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -202,6 +203,31 @@ START_TEST(test_fusion_programs_are_found_again)
 }
 END_TEST
 
+/* Programs of other versions know more of a report than we do, or less. */
+START_TEST(test_fusion_report_has_the_size_that_is_asked)
+{
+    struct {
+        struct hob_fusion_stats stats;
+        uint64_t more;
+    } larger = {.more = 1};
+    struct hob_fusion_stats shorter;
+    hob_error error = HOB_ERROR_INIT;
+
+    larger.stats.struct_size = sizeof(larger);
+    ck_assert_hob_ok(hob_fusion_report(f.lazy, &larger.stats, &error));
+    ck_assert_uint_eq(larger.stats.struct_size, sizeof(larger));
+    ck_assert_uint_eq(larger.more, 0);
+    memset(&shorter, 0x5a, sizeof(shorter));
+    shorter.struct_size = offsetof(struct hob_fusion_stats, groups);
+    ck_assert_hob_ok(hob_fusion_report(f.lazy, &shorter, &error));
+    ck_assert_uint_eq(shorter.recorded, larger.stats.recorded);
+    ck_assert_uint_eq(shorter.groups, UINT64_C(0x5a5a5a5a5a5a5a5a));
+    shorter.struct_size = 0;
+    ck_assert_hob_fails(hob_fusion_report(f.lazy, &shorter, &error),
+                        HOB_ERR_ARGUMENT, "HOB_FUSION_STATS_INIT");
+}
+END_TEST
+
 /* a and b go through ops that are no group's, and meet crosswise: no group may
  * need what needs itself, also where one has taken in another. */
 START_TEST(test_fusion_groups_form_no_circle)
@@ -312,6 +338,7 @@ int main(void)
     tcase_add_test(tc, test_fusion_computes_nothing_more_than_twice);
     tcase_add_test(tc, test_fusion_writes_over_what_is_dead);
     tcase_add_test(tc, test_fusion_programs_are_found_again);
+    tcase_add_test(tc, test_fusion_report_has_the_size_that_is_asked);
     tcase_add_test(tc, test_fusion_groups_form_no_circle);
     tcase_add_test(tc, test_fusion_splits_many_values);
     tcase_add_test(tc, test_fusion_splits_many_numbers);

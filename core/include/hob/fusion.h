@@ -123,8 +123,9 @@ struct hob_fusion_stats {
             0, 0, 0, 0, 0, 0, 0, 0                                             \
     }
 
-/* Fill OUT for the topmost fusion of DEVICE. Fails with HOB_ERR_DEVICE if there
- * is none. */
+/* Fill OUT, which begins as HOB_FUSION_STATS_INIT, for the topmost fusion of
+ * DEVICE. Fails with HOB_ERR_DEVICE if there is none, HOB_ERR_ARGUMENT if
+ * struct_size is not set. */
 HOB_API HOB_MUST_CHECK hob_status hob_fusion_report(
     hob_device *device, struct hob_fusion_stats *out, hob_error *error);
 

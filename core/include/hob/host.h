@@ -56,11 +56,11 @@ enum hob_fuse {
 
 /* Where a call comes from, see host->call_origin. */
 struct hob_call_origin {
-    const void *scope; /* the program's scope that it was made in; NULL inside
-                          of host->scope_begin */
-    uint64_t index;    /* of the call in its scope, for messages */
-    uint32_t fuse;     /* enum hob_fuse: of the op at the call's layer */
-    uint32_t reserved;
+    uint32_t struct_size; /* set by who asks */
+    uint32_t fuse;        /* enum hob_fuse: of the op at the call's layer */
+    const void *scope;    /* the program's scope that it was made in; NULL
+                             inside of host->scope_begin */
+    uint64_t index;       /* of the call in its scope, for messages */
     /* Calls that have the same are alike: in their op, their device, their
      * attributes, and the dtypes and shapes of tensors and results. 0: nothing
      * is known of it. Not every call that is like another has its number. */
@@ -196,6 +196,7 @@ struct hob_host {
 
     /* --- for decorators that put work off: those with the member settle --- */
 
+    /* struct_size of OUT is set: no more than that is written to. */
     void (*call_origin)(const struct hob_call *call,
                         struct hob_call_origin *out);
     /*

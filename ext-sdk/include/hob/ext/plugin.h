@@ -256,6 +256,8 @@ enum hob_decorator_flags {
  * again below.
  */
 struct hob_again {
+    uint32_t struct_size;
+    uint32_t reserved;
     uint64_t kind;     /* as in struct hob_call_origin, and not 0 */
     uint64_t index;    /* likewise */
     const void *scope; /* likewise */
