@@ -35,8 +35,8 @@ static uint64_t range_in(uint32_t dtype, int64_t low, int64_t high)
 
     if (!(bit & HOB_MASK_INT))
         return HOB__RANGE_UNKNOWN;
-    if (bit & HOB_MASK_UNSIGNED ? low < 0 : size < 4 &&
-                                            low < -(1 << (8 * size - 1)))
+    if (bit & HOB_MASK_UNSIGNED ? low < 0
+                                : size < 4 && low < -(1 << (8 * size - 1)))
         return HOB__RANGE_UNKNOWN;
     if (size < 4 && high >> (8 * size - !(bit & HOB_MASK_UNSIGNED)))
         return HOB__RANGE_UNKNOWN;
@@ -110,13 +110,12 @@ static uint64_t range_of_tensor(const hob_tensor *tensor)
 }
 
 int32_t hob__arg_range(const struct hob_call *call, uint32_t index,
-                       int64_t out_range[2])
+                       int64_t *out_low, int64_t *out_high)
 {
     const hob_value *arg = &call->args[index];
 
     return index < call->arg_count && arg->tag == HOB_TAG_TENSOR &&
-           range_read(range_of_tensor(arg->u.tensor), &out_range[0],
-                      &out_range[1]);
+           range_read(range_of_tensor(arg->u.tensor), out_low, out_high);
 }
 
 /* ---- of what is made ---- */
@@ -133,10 +132,10 @@ static void say(struct hob_call *call, uint32_t index, int64_t low,
 /* The elements of the first result are some of the first argument's. */
 static void some_of_first(struct hob_call *call)
 {
-    int64_t range[2];
+    int64_t low, high;
 
-    if (hob__arg_range(call, 0, range))
-        say(call, 0, range[0], range[1]);
+    if (hob__arg_range(call, 0, &low, &high))
+        say(call, 0, low, high);
 }
 
 static void some_of_list(struct hob_call *call)
@@ -145,14 +144,14 @@ static void some_of_list(struct hob_call *call)
     int64_t low = INT64_MAX, high = INT64_MIN;
 
     for (uint32_t i = 0; i < list->count; i++) {
-        int64_t one[2];
+        int64_t least, greatest;
 
         if (!hob_tensor_count(list->u.tensors[i]))
             continue;
-        if (!range_read(range_of_tensor(list->u.tensors[i]), &one[0], &one[1]))
+        if (!range_read(range_of_tensor(list->u.tensors[i]), &least, &greatest))
             return;
-        low = one[0] < low ? one[0] : low;
-        high = one[1] > high ? one[1] : high;
+        low = least < low ? least : low;
+        high = greatest > high ? greatest : high;
     }
     say(call, 0, low, high);
 }

@@ -27,6 +27,6 @@ hob__range_fn hob__range_rule(uint32_t op);
 
 /* host->arg_range */
 int32_t hob__arg_range(const struct hob_call *call, uint32_t index,
-                       int64_t out_range[2]);
+                       int64_t *out_low, int64_t *out_high);
 
 #endif

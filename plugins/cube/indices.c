@@ -101,18 +101,17 @@ static hob_status launch(struct cube_device *device, struct hob_call *call,
  * dimension of SIZE. */
 static int are_known(const struct hob_call *call, uint32_t arg, int64_t size)
 {
-    int64_t range[2];
+    int64_t low, high;
 
-    return call->host->arg_range(call, arg, range) && range[0] >= 0 &&
-           range[1] < size;
+    return call->host->arg_range(call, arg, &low, &high) && low >= 0 &&
+           high < size;
 }
 
 hob_status cube_indices_flag(struct cube_flag *flag, struct cube_device *device,
                              struct hob_call *call, uint32_t arg, int64_t size)
 {
-    return are_known(call, arg, size)
-               ? cube_flag_begin_idle(flag, device, call)
-               : cube_flag_begin(flag, device, call);
+    return are_known(call, arg, size) ? cube_flag_begin_idle(flag, device, call)
+                                      : cube_flag_begin(flag, device, call);
 }
 
 hob_status cube_indices_begin(struct cube_flag *flag,

@@ -67,7 +67,7 @@ static int ask(hob_tensor *tensor, int64_t out[2])
     memset(&call, 0, sizeof(call));
     call.args = &arg;
     call.arg_count = 1;
-    return hob__arg_range(&call, 0, out);
+    return hob__arg_range(&call, 0, &out[0], &out[1]);
 }
 
 #define KNOWN(tensor, low, high)                                               \
@@ -168,8 +168,8 @@ START_TEST(test_range_of_what_is_picked_and_placed)
                                            &values, &places));
     UNKNOWN(values);
     KNOWN(places, 0, 4);
-    ck_assert_hob_ok(hob_sort_with_indices(scope, x, 0, 1, HOB_DTYPE_I32,
-                                           &values, &places));
+    ck_assert_hob_ok(
+        hob_sort_with_indices(scope, x, 0, 1, HOB_DTYPE_I32, &values, &places));
     KNOWN(values, 3, 9);
     KNOWN(hob_full(scope, &five, 1, hob_f64(-6), device, HOB_DTYPE_I32), -6,
           -6);
@@ -230,8 +230,8 @@ static hob_tensor *any_op(hob_tensor *x, hob_tensor *y)
     case 6:
         return hob_argsort(scope, x, dim, 0, HOB_DTYPE_I32);
     case 7:
-        return hob_gather(scope, x,
-                          hob_remainder_scalar(scope, y, hob_i64(3)), dim);
+        return hob_gather(scope, x, hob_remainder_scalar(scope, y, hob_i64(3)),
+                          dim);
     case 8:
         return hob_select(scope, x, integers((int32_t[]){2, 0, 2}, 3), 0);
     case 9:
@@ -242,12 +242,12 @@ static hob_tensor *any_op(hob_tensor *x, hob_tensor *y)
         return hob_remainder_scalar(scope, hob_move(scope, x),
                                     hob_i64(rand() % 9 - 4 ? 5 : -7));
     case 12:
-        return hob_reshape(
-            scope,
-            hob_slice(scope, hob_repeat_dim(scope, x, 0, 2),
-                      (const int64_t[]){1, 0}, 2, (const int64_t[]){4, 4}, 2,
-                      (const int64_t[]){1, 1}, 2),
-            shape, 2);
+        return hob_reshape(scope,
+                           hob_slice(scope, hob_repeat_dim(scope, x, 0, 2),
+                                     (const int64_t[]){1, 0}, 2,
+                                     (const int64_t[]){4, 4}, 2,
+                                     (const int64_t[]){1, 1}, 2),
+                           shape, 2);
     default:
         return hob_where(scope, hob_greater(scope, x, y), x, y);
     }
@@ -279,8 +279,8 @@ START_TEST(test_range_is_true_of_random_programs)
     for (int step = 0; step < STEPS; step++) {
         const int to = rand() % POOL;
         int from = rand() % POOL;
-        hob_tensor *made = any_op(pool[to], pool[from == to ? (to + 1) % POOL
-                                                            : from]);
+        hob_tensor *made =
+            any_op(pool[to], pool[from == to ? (to + 1) % POOL : from]);
 
         ck_assert_hob_ok(hob_scope_error(scope, &error));
         pool[to] = made;

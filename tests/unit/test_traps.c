@@ -490,8 +490,9 @@ START_TEST(test_traps_indices_that_change_in_place)
     FAILS(HOB_ERR_RANGE, hob_select(f.scope, x, at, 0));
     at = hob_sub_scalar(f.scope, VECTOR(I64, 3, 0), hob_i64(1));
     FAILS(HOB_ERR_RANGE, hob_gather(f.scope, x, at, 0));
-    at = hob_argmax(f.scope, TENSOR(F32, (LIST(2, 5)), 0, 1, 2, 3, 4, 4, 3, 2,
-                                    1, 0), 1, I32);
+    at = hob_argmax(f.scope,
+                    TENSOR(F32, (LIST(2, 5)), 0, 1, 2, 3, 4, 4, 3, 2, 1, 0), 1,
+                    I32);
     FAILS(HOB_ERR_RANGE,
           hob_select(f.scope, x, hob_reshape(f.scope, at, LIST(2)), 0));
     at = hob_clamp(f.scope, VECTOR(I32, -9, 2, 70), hob_i64(0), hob_i64(3));

@@ -267,11 +267,11 @@ struct hob_host {
 
     /* --- for backends whose memory is not the host's --- */
 
-    /* Whether it is known, without reading it, between which integers all
-     * elements of argument INDEX of CALL are, a tensor: OUT_RANGE[0] to [1].
-     * So indices may need no look for bad ones. Zero: nothing is known. */
+    /* Nonzero if it is known, without reading it, that no element of argument
+     * INDEX of CALL, a tensor of integers, is below *OUT_LOW or above
+     * *OUT_HIGH: so indices may need no look for bad ones. */
     int32_t (*arg_range)(const struct hob_call *call, uint32_t index,
-                         int64_t out_range[2]);
+                         int64_t *out_low, int64_t *out_high);
 };
 
 /* The table of SCOPE. */
