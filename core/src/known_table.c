@@ -17,29 +17,26 @@ void hob__known_release(struct hob__known *known)
     known->slots = NULL;
 }
 
-#define COUNT_MASK ((UINT64_C(1) << HOB__KNOWN_FORKS_AT) - 1)
-
-/* Lock SLOT for writing; 0 if another thread has. Who had it before a fork is
- * no more. *OUT_VERSION is for let_go(). */
+/* Lock SLOT for writing; 0 if another thread has. *OUT_VERSION is for
+ * let_go(). */
 static int lock(struct hob__known_slot *slot, uint64_t *out_version)
 {
-    const uint64_t forks = (uint64_t)hob__process_forks()
-                           << HOB__KNOWN_FORKS_AT;
+    const uint64_t mine = (uint64_t)hob__process_mark() << HOB__KNOWN_MARK_AT;
     uint64_t version =
         atomic_load_explicit(&slot->version, memory_order_relaxed);
-    const uint64_t count = version & COUNT_MASK;
+    const uint64_t count = version & ((UINT64_C(1) << HOB__KNOWN_MARK_AT) - 1);
 
-    if ((version & 1) && (version & ~COUNT_MASK) == forks)
+    if ((version ^ count) == mine)
         return 0;
-    *out_version = count & ~UINT64_C(1);
+    *out_version = count;
     return atomic_compare_exchange_strong_explicit(
-        &slot->version, &version, forks | count | 1, memory_order_acq_rel,
+        &slot->version, &version, mine | count, memory_order_acq_rel,
         memory_order_relaxed);
 }
 
 static void let_go(struct hob__known_slot *slot, uint64_t version)
 {
-    atomic_store_explicit(&slot->version, version + 2, memory_order_release);
+    atomic_store_explicit(&slot->version, version + 1, memory_order_release);
 }
 
 void hob__known_forget(struct hob__known *known)

@@ -20,12 +20,13 @@ enum {
     HOB__KNOWN_WORDS = 47,
     HOB__KNOWN_BITS = 10, /* of the number of slots */
     HOB__KNOWN_SLOTS = 1 << HOB__KNOWN_BITS,
-    /* An odd version has the number of forks of its process above this bit. */
-    HOB__KNOWN_FORKS_AT = 48
+    HOB__KNOWN_MARK_AT = 48 /* bit of a version */
 };
 
 struct hob__known_slot {
-    atomic_uint_least64_t version; /* odd: it is being written; 0: unused */
+    /* How often it was written, and above that hob__process_mark() of who
+     * writes; 0: unused. */
+    atomic_uint_least64_t version;
     /* The key, then what is kept. */
     atomic_uint_least64_t words[HOB__KNOWN_WORDS];
 };
@@ -111,7 +112,7 @@ static inline int hob__known_begins(const struct hob__known_slot *slot,
     while (word < end && hob__known_read(&at) == *word)
         word++;
     *out_at = at;
-    return word == end && !(*out_version & 1);
+    return word == end && !(*out_version >> HOB__KNOWN_MARK_AT);
 }
 
 static inline int hob__known_is_still(const struct hob__known_slot *slot,

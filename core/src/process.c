@@ -78,6 +78,11 @@ uint32_t hob__process_forks(void)
     return atomic_load_explicit(&forks, memory_order_relaxed);
 }
 
+uint32_t hob__process_mark(void)
+{
+    return 1 + hob__process_forks() % UINT16_MAX;
+}
+
 uint32_t hob__process_serial(void)
 {
     return atomic_fetch_add(&last_serial, 1) + 1;

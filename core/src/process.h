@@ -21,6 +21,11 @@ void *hob__process_shared(const char *key, void *(*make)(void));
  * one load, so that every op can ask whether it runs in a child (LOAD-5). */
 uint32_t hob__process_forks(void);
 
+/* What a word is while a thread of this process has locked it: 16 bits, never
+ * 0. Another such value is left from before a fork, by a thread that is no
+ * more, so who finds it may take the lock. */
+uint32_t hob__process_mark(void);
+
 /* Begin to count forks; any number of times, from any thread. */
 void hob__process_watch_forks(void);
 

@@ -19,11 +19,11 @@ enum { SANITIZED = 1 };
 enum { SANITIZED = 0 };
 #endif
 
-/* Who had it before a fork is no more. What it guards can be used as it was
- * left then: links are written one by one, and a batch or two may be lost. */
+/* What it guards can be used as a thread that is no more has left it: links
+ * are written one by one, and a batch or two may be lost. */
 static void lock(atomic_uint *flag)
 {
-    const unsigned mine = 1 + hob__process_forks();
+    const unsigned mine = hob__process_mark();
 
     for (int spins = 0;;) {
         unsigned held = atomic_load_explicit(flag, memory_order_relaxed);

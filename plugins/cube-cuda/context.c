@@ -71,7 +71,7 @@ static void lose(struct ccu_device *device, const char *what, int result)
         snprintf(device->lost, sizeof(device->lost),
                  "%s is lost: %s: %s; since the last wait it was asked for %s",
                  device->name, what, text,
-                 device->ops[0] ? device->ops : "no op");
+                 device->ops.used ? device->ops.text : "no op");
         /* From here on the text stays as it is. */
         atomic_store(&device->is_lost, 1);
     }
@@ -104,23 +104,13 @@ hob_status ccu_check_lost(struct ccu_device *device, char **out_message)
 /* Remember that OP_NAME's work is asked for. */
 static void note_op(struct ccu_device *device, const char *op_name)
 {
-    size_t used;
-
     atomic_fetch_add(&device->asking, 1);
     atomic_fetch_add(&device->asked, 1);
     if (op_name == atomic_load(&device->op_name))
         return;
     pthread_mutex_lock(&device->lock);
     device->op_name = op_name;
-    used = strlen(device->ops);
-    if (used > sizeof(device->ops) - 64) {
-        /* The newest matter most. */
-        memmove(device->ops, device->ops + sizeof(device->ops) / 2,
-                used - sizeof(device->ops) / 2 + 1);
-        used = strlen(device->ops);
-    }
-    snprintf(device->ops + used, sizeof(device->ops) - used, "%s%s",
-             used ? ", " : "", op_name);
+    cube_names_add(&device->ops, op_name);
     pthread_mutex_unlock(&device->lock);
 }
 
@@ -178,7 +168,7 @@ hob_status ccu_wait(struct ccu_device *device, char **out_message)
      * has counted by now, or finds no name that is its own. */
     atomic_store(&device->op_name, NULL);
     if (is_quiet && asked == atomic_load(&device->asked))
-        device->ops[0] = '\0';
+        cube_names_clear(&device->ops);
     pthread_mutex_unlock(&device->lock);
     return HOB_OK;
 }

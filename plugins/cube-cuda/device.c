@@ -139,6 +139,8 @@ static void destroy(struct ccu_device *device)
         ccu_compiler_release(device);
         ccu_recorder_release(device);
         ccu_staging_release(&device->staging);
+        if (device->flags)
+            (void)device->driver->host_free(device->flags);
         if (device->memory.device)
             ccu_memory_release(&device->memory);
         if (device->stream)

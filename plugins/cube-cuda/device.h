@@ -18,10 +18,9 @@
 #include "staging.h"
 
 #include <cube/kernels.h>
+#include <cube/names.h>
 #include <cube/runtime.h>
 #include <hob/ext/message.h>
-
-enum { CCU_OPS = 256 /* room for the names of ops */ };
 
 struct ccu_device {
     struct cube_device cube; /* first: a pointer to it is one to the whole */
@@ -44,10 +43,11 @@ struct ccu_device {
     const char *_Atomic op_name; /* of the last launch; only compared */
     _Atomic uint64_t asked;      /* launches so far */
     _Atomic uint32_t asking;     /* threads that launch just now */
-    struct ccu_graph *checked; /* graphs with checks of elements */
-    char ops[CCU_OPS];   /* names of the ops since the last wait */
-    char lost[2 * CCU_REASON]; /* why */
-    char name[40];             /* as in "cube-cuda:0" */
+    struct ccu_graph *checked;   /* graphs with checks of elements */
+    uint32_t *_Atomic flags;     /* pinned; made on first need */
+    struct cube_names ops;       /* since the last wait */
+    char lost[2 * CCU_REASON];   /* why */
+    char name[40];               /* as in "cube-cuda:0" */
     char identity[128];
 };
 
@@ -87,6 +87,11 @@ hob_status ccu_say_result(struct ccu_device *device, char **out_message,
                           const char *what, int result);
 /* Wait for all work. */
 hob_status ccu_wait(struct ccu_device *device, char **out_message);
+
+/* As in struct cube_runtime. */
+hob_status ccu_flags(struct cube_device *device, uint32_t **out_host,
+                     void **out_data);
+hob_status ccu_runtime_wait(struct cube_device *device);
 
 /* ---- as in struct hob_backend ---- */
 

@@ -4,7 +4,10 @@
  */
 #include "device.h"
 
+#include <cube/flag.h>
+
 #include <inttypes.h>
+#include <string.h>
 
 /* The driver has no more: give back what is free and try again. */
 static int take_again(struct ccu_device *device, uint64_t bytes,
@@ -126,6 +129,46 @@ hob_status ccu_device_sync(void *opened)
         status = ccu_wait(device, NULL);
     if (!status)
         status = ccu_look_at_checks(device);
+    ccu_leave(device, is_pushed);
+    return status;
+}
+
+/* ---- flags ---- */
+
+hob_status ccu_flags(struct cube_device *opened, uint32_t **out_host,
+                     void **out_data)
+{
+    struct ccu_device *device = (struct ccu_device *)opened;
+    uint32_t *flags = atomic_load(&device->flags);
+    void *memory = NULL;
+    int is_pushed, result = CCU_OK;
+
+    if (!flags) {
+        is_pushed = ccu_enter(device);
+        pthread_mutex_lock(&device->lock);
+        flags = atomic_load(&device->flags);
+        if (!flags)
+            result = device->driver->host_alloc(&memory, CUBE_FLAG_BYTES, 0);
+        if (!flags && !result) {
+            flags = memset(memory, 0xff, CUBE_FLAG_BYTES);
+            atomic_store(&device->flags, flags);
+        }
+        pthread_mutex_unlock(&device->lock);
+        ccu_leave(device, is_pushed);
+    }
+    *out_host = flags;
+    *out_data = flags;
+    return ccu_check(device, "pinned memory for checks", result, NULL);
+}
+
+hob_status ccu_runtime_wait(struct cube_device *opened)
+{
+    struct ccu_device *device = (struct ccu_device *)opened;
+    const int is_pushed = ccu_enter(device);
+    hob_status status = ccu_check_lost(device, NULL);
+
+    if (!status)
+        status = ccu_wait(device, NULL);
     ccu_leave(device, is_pushed);
     return status;
 }

@@ -89,11 +89,13 @@ void cvk_device_reset_peak(void *opened)
 void cvk_device_trim(void *opened)
 {
     struct cvk_device *device = opened;
+    struct cvk_chunk *detached = cvk_memory_detach(&device->memory);
 
-    /* What is free may still be in use by work that was asked for before. On a
-     * lost device nothing is. */
+    /* Work that was asked for before may still use them: also what another
+     * thread asks for and lets go of meanwhile, had they not been taken out
+     * first. On a lost device nothing does. */
     (void)!cvk_queue_wait_all(&device->queue, 0);
-    cvk_memory_trim(&device->memory);
+    cvk_memory_close(&device->memory, detached);
 }
 
 /* ---- the runtime ---- */
@@ -114,6 +116,18 @@ static hob_status runtime_launch(struct cube_device *opened, void *kernel,
     return cvk_queue_launch(&device->queue, kernel, launch, out_message);
 }
 
+static hob_status runtime_flags(struct cube_device *opened, uint32_t **out_host,
+                                void **out_data)
+{
+    cvk_queue_flags(&((struct cvk_device *)opened)->queue, out_host, out_data);
+    return HOB_OK;
+}
+
+static hob_status runtime_wait(struct cube_device *opened)
+{
+    return cvk_queue_wait_all(&((struct cvk_device *)opened)->queue, 1);
+}
+
 const struct cube_runtime cvk_runtime = {
     .selector = "cube-vulkan",
     .language = CUBE_GLSL,
@@ -126,7 +140,8 @@ const struct cube_runtime cvk_runtime = {
     .free = cvk_device_free,
     .upload = cvk_device_upload,
     .download = cvk_device_download,
-    .wait = cvk_device_sync,
+    .flags = runtime_flags,
+    .wait = runtime_wait,
 };
 
 /* ---- opening ---- */

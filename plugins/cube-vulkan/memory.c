@@ -276,9 +276,12 @@ static VkResult make_buffer(struct cvk_device *device, uint64_t bytes,
                  VK_BUFFER_USAGE_SHADER_DEVICE_ADDRESS_BIT,
         .sharingMode = VK_SHARING_MODE_EXCLUSIVE,
     };
+    VkResult result =
+        device->api.CreateBuffer(device->handle, &info, NULL, out);
 
-    *out = VK_NULL_HANDLE;
-    return device->api.CreateBuffer(device->handle, &info, NULL, out);
+    if (result)
+        *out = VK_NULL_HANDLE;
+    return result;
 }
 
 uint32_t cvk_chunk_types(struct cvk_device *device, VkResult *out_result)
@@ -319,8 +322,10 @@ VkResult cvk_chunk_open(struct cvk_device *device, uint64_t bytes,
     api->GetBufferMemoryRequirements(device->handle, chunk->buffer, &needs);
     info.allocationSize = needs.size;
     result = api->AllocateMemory(device->handle, &info, NULL, &chunk->memory);
-    if (result)
+    if (result) {
+        chunk->memory = VK_NULL_HANDLE;
         goto fail;
+    }
     result =
         api->BindBufferMemory(device->handle, chunk->buffer, chunk->memory, 0);
     if (result)
@@ -461,6 +466,17 @@ hob_status cvk_memory_init(struct cvk_memory *memory, struct cvk_device *device,
     return HOB_OK;
 }
 
+void cvk_memory_close(struct cvk_memory *memory, struct cvk_chunk *detached)
+{
+    while (detached) {
+        struct cvk_chunk *next = detached->next;
+
+        cvk_chunk_close(memory->device, detached);
+        host_of(memory)->mem_free(host_of(memory), detached);
+        detached = next;
+    }
+}
+
 void cvk_memory_release(struct cvk_memory *memory)
 {
     const struct hob_host *host;
@@ -468,13 +484,7 @@ void cvk_memory_release(struct cvk_memory *memory)
     if (!memory->device)
         return;
     host = host_of(memory);
-    while (memory->chunks) {
-        struct cvk_chunk *chunk = memory->chunks;
-
-        memory->chunks = chunk->next;
-        cvk_chunk_close(memory->device, chunk);
-        host->mem_free(host, chunk);
-    }
+    cvk_memory_close(memory, memory->chunks);
     while (memory->slabs) {
         struct cvk_slab *slab = memory->slabs;
 
@@ -559,10 +569,9 @@ void cvk_memory_give(struct cvk_memory *memory, void *data)
     pthread_mutex_unlock(&memory->lock);
 }
 
-void cvk_memory_trim(struct cvk_memory *memory)
+struct cvk_chunk *cvk_memory_detach(struct cvk_memory *memory)
 {
-    const struct hob_host *host = host_of(memory);
-    struct cvk_chunk **at = &memory->chunks;
+    struct cvk_chunk **at = &memory->chunks, *detached = NULL;
 
     pthread_mutex_lock(&memory->lock);
     while (*at) {
@@ -576,10 +585,11 @@ void cvk_memory_trim(struct cvk_memory *memory)
         list_take(memory, chunk->first);
         give_node(memory, chunk->first);
         memory->stats.reserved_bytes -= chunk->bytes;
-        cvk_chunk_close(memory->device, chunk);
-        host->mem_free(host, chunk);
+        chunk->next = detached;
+        detached = chunk;
     }
     pthread_mutex_unlock(&memory->lock);
+    return detached;
 }
 
 int cvk_memory_find(struct cvk_memory *memory, const void *data, uint64_t bytes,

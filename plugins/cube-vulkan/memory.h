@@ -78,8 +78,10 @@ hob_status cvk_memory_take(struct cvk_memory *memory, uint64_t bytes,
                            void **out_data);
 /* DATA is what take gave, or NULL. */
 void cvk_memory_give(struct cvk_memory *memory, void *data);
-/* Chunks without a piece in use go back to the driver. All work is done. */
-void cvk_memory_trim(struct cvk_memory *memory);
+/* Take out the chunks without a piece in use: nothing that begins from now on
+ * uses them. When all that began before is done they go back to the driver. */
+struct cvk_chunk *cvk_memory_detach(struct cvk_memory *memory);
+void cvk_memory_close(struct cvk_memory *memory, struct cvk_chunk *detached);
 /* Find BYTES bytes from DATA on; 0 where they are not all in one chunk. */
 int cvk_memory_find(struct cvk_memory *memory, const void *data, uint64_t bytes,
                     struct cvk_place *out);

@@ -3,17 +3,22 @@
 
 #include "device.h"
 
+#include <cube/flag.h>
 #include <hob/ext/message.h>
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 enum {
+    ARENA_BYTES = CVK_BATCHES * CVK_BATCH_BYTES, /* flags are behind it */
     /* An idle device gets its first launches in groups of so many. */
     FIRST_LAUNCHES = 4,
     /* Whether it has become idle is looked at after so many. */
-    LOOK_LAUNCHES = 16
+    LOOK_LAUNCHES = 16,
+    /* Who waits looks so long before it sleeps. */
+    LOOK_NS = 200000
 };
 
 static const VkPipelineStageFlags work_stages =
@@ -58,7 +63,7 @@ static hob_status lose_locked(struct cvk_queue *queue, const char *call,
              " launches (%s); nothing runs on it before it is opened anew",
              queue->device->name, queue->device->physical->name, call,
              cvk_result_name(result), batch->launches,
-             batch->ops[0] ? batch->ops : "none");
+             batch->ops.used ? batch->ops.text : "none");
     if (host->log_write)
         host->log_write(host, 3, "%s", queue->lost);
     return say_lost(queue, out_message);
@@ -81,6 +86,31 @@ static hob_status look_locked(struct cvk_queue *queue, char **out_message)
     return HOB_OK;
 }
 
+/* Whether batch NUMBER is done within LOOK_NS, SUBMITTED being the last one
+ * that was handed over: to be woken by the driver takes longer than most
+ * batches do. A device that is a processor has better use for the time. */
+static int is_soon_done(const struct cvk_queue *queue, uint64_t number,
+                        uint64_t submitted)
+{
+    struct timespec now;
+    uint64_t value, end = 0, at;
+
+    if (queue->device->physical->type == VK_PHYSICAL_DEVICE_TYPE_CPU)
+        return 0;
+    do {
+        if (api_of(queue)->GetSemaphoreCounterValue(queue->device->handle,
+                                                    queue->timeline, &value))
+            return 0;
+        if (value >= number && value <= submitted)
+            return 1;
+        clock_gettime(CLOCK_MONOTONIC, &now);
+        at =
+            (uint64_t)now.tv_sec * UINT64_C(1000000000) + (uint64_t)now.tv_nsec;
+        end = end ? end : at + LOOK_NS;
+    } while (at < end);
+    return 0;
+}
+
 /* Wait for batch NUMBER, which is handed over. The lock is not held
  * meanwhile. */
 static hob_status wait_unlocking(struct cvk_queue *queue, uint64_t number,
@@ -92,15 +122,17 @@ static hob_status wait_unlocking(struct cvk_queue *queue, uint64_t number,
         .pSemaphores = &queue->timeline,
         .pValues = &number,
     };
-    VkResult result;
+    const uint64_t submitted = queue->submitted;
+    VkResult result = VK_SUCCESS;
 
     if (queue->is_lost)
         return say_lost(queue, out_message);
     if (queue->completed >= number)
         return HOB_OK;
     pthread_mutex_unlock(&queue->lock);
-    result =
-        api_of(queue)->WaitSemaphores(queue->device->handle, &info, UINT64_MAX);
+    if (!is_soon_done(queue, number, submitted))
+        result = api_of(queue)->WaitSemaphores(queue->device->handle, &info,
+                                               UINT64_MAX);
     pthread_mutex_lock(&queue->lock);
     if (queue->is_lost)
         return say_lost(queue, out_message);
@@ -146,7 +178,7 @@ static hob_status begin_locked(struct cvk_queue *queue, char **out_message)
     batch->bytes_used = 0;
     batch->launches = 0;
     batch->op_name = NULL;
-    batch->ops[0] = '\0';
+    cube_names_clear(&batch->ops);
     queue->is_recording = 1;
     return HOB_OK;
 }
@@ -233,14 +265,11 @@ static hob_status arena_locked(struct cvk_queue *queue, const void *data,
 /* Note OP_NAME, for the message if the batch fails. */
 static void note_op(struct cvk_batch *batch, const char *op_name)
 {
-    size_t used = strlen(batch->ops);
-    size_t room = sizeof(batch->ops) - used;
-
     batch->launches++;
-    if (op_name == batch->op_name || !op_name || room < strlen(op_name) + 3)
+    if (op_name == batch->op_name || !op_name)
         return;
     batch->op_name = op_name;
-    snprintf(batch->ops + used, room, "%s%s", used ? ", " : "", op_name);
+    cube_names_add(&batch->ops, op_name);
 }
 
 /* What LAUNCH touches. More ranges than there is room for become two, around
@@ -391,6 +420,13 @@ hob_status cvk_queue_copy_small(struct cvk_queue *queue,
     return status;
 }
 
+void cvk_queue_flags(const struct cvk_queue *queue, uint32_t **out_host,
+                     void **out_data)
+{
+    *out_host = (uint32_t *)(void *)(queue->arena.map + ARENA_BYTES);
+    *out_data = (void *)(uintptr_t)(queue->arena.address + ARENA_BYTES);
+}
+
 /* ---- waiting ---- */
 
 hob_status cvk_queue_submit(struct cvk_queue *queue, uint64_t number)
@@ -525,10 +561,14 @@ static VkResult open_arena(struct cvk_device *device, struct cvk_chunk *out)
 
     if (result)
         return result;
-    return cvk_chunk_open(device, (uint64_t)CVK_BATCHES * CVK_BATCH_BYTES,
-                          cvk_memory_type(device, types, seen,
-                                          VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT),
-                          1, out);
+    result =
+        cvk_chunk_open(device, ARENA_BYTES + CUBE_FLAG_BYTES,
+                       cvk_memory_type(device, types, seen,
+                                       VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT),
+                       1, out);
+    if (!result)
+        memset(out->map + ARENA_BYTES, 0xff, CUBE_FLAG_BYTES);
+    return result;
 }
 
 hob_status cvk_queue_init(struct cvk_queue *queue, struct cvk_device *device,

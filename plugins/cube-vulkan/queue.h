@@ -23,6 +23,8 @@
 #include "loader.h"
 #include "memory.h"
 
+#include <cube/names.h>
+
 #include <hob/ext/plugin.h>
 
 #include <pthread.h>
@@ -34,7 +36,6 @@ struct cube_launch;
 enum {
     CVK_BATCHES = 8,             /* at most that many are under way */
     CVK_BATCH_LAUNCHES = 100,    /* of one batch at most */
-    CVK_BATCH_OPS = 256,         /* room for the names of its ops */
     CVK_BATCH_BYTES = 256 << 10, /* of its own memory */
     CVK_SMALL_BYTES = 64 << 10   /* uploads up to that go through it */
 };
@@ -45,8 +46,8 @@ struct cvk_batch {
     uint64_t bytes_used; /* of its memory */
     uint32_t launches;
     uint32_t reserved;
-    const char *op_name;     /* of the last launch; only compared */
-    char ops[CVK_BATCH_OPS]; /* names of its ops, for messages */
+    const char *op_name;   /* of the last launch; only compared */
+    struct cube_names ops; /* for messages */
 };
 
 struct cvk_queue {
@@ -61,7 +62,7 @@ struct cvk_queue {
     uint64_t shown;     /* the host may read what batches up to it wrote */
     struct cvk_hazards hazards;
     struct cvk_batch batches[CVK_BATCHES]; /* number N in N % CVK_BATCHES */
-    struct cvk_chunk arena;                /* their memory */
+    struct cvk_chunk arena;                /* their memory, and flags */
     uint32_t is_lost;
     char lost[2 * CVK_REASON]; /* why */
 };
@@ -94,6 +95,10 @@ hob_status cvk_queue_copy(struct cvk_queue *queue, const struct cvk_end *to,
 hob_status cvk_queue_copy_small(struct cvk_queue *queue,
                                 const struct cvk_end *to, const void *host_data,
                                 uint64_t bytes);
+
+/* The flags of cube/flag.h, for the host and for the device. */
+void cvk_queue_flags(const struct cvk_queue *queue, uint32_t **out_host,
+                     void **out_data);
 
 /* ---- waiting ---- */
 

@@ -16,6 +16,7 @@ void cube_job_init(struct cube_job *job, struct cube_device *device,
     job->number_count = 0;
     job->constant_count = 0;
     job->symbol_count = 0;
+    job->each = 1;
 }
 
 /* ---- buffers ---- */
@@ -204,6 +205,8 @@ hob_status cube_job_launch(struct cube_job *job,
                                  .params = block,
                                  .places = places};
 
+    if (groups > CUBE_OVER / job->each)
+        groups = CUBE_OVER / job->each;
     launch.groups = groups < device->limits.groups ? (uint32_t)groups
                                                    : device->limits.groups;
     assert(kernel->layout.bytes <= sizeof(block));

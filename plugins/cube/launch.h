@@ -26,6 +26,10 @@ enum { CUBE_MAX_NUMBERS = 384 };
 /* The group size of kernels that have no reason for another one. */
 enum { CUBE_GROUP_SIZE = 256 };
 
+/* By so much a kernel steps over the end of what it counts at most: by one step
+ * of all groups. */
+enum { CUBE_OVER = 1 << 24 };
+
 struct cube_job {
     struct cube_device *device;
     struct hob_call *call; /* for messages; NULL where cube_job_launch tells */
@@ -38,6 +42,7 @@ struct cube_job {
     uint32_t number_count;
     uint32_t constant_count;
     uint32_t symbol_count;
+    uint32_t each; /* numbers that a group goes on by, times GROUP_COUNT */
 };
 
 void cube_job_init(struct cube_job *job, struct cube_device *device,
@@ -93,14 +98,21 @@ static inline void cube_job_symbol(struct cube_job *job, const char *word)
 /* Numbers that the kernel counts with, besides offsets, reach up to COUNT. */
 static inline void cube_job_reach(struct cube_job *job, int64_t count)
 {
-    /* A kernel steps over the end by one step of all groups at most. */
-    if (count > INT32_MAX - (1 << 24))
+    if (count > INT32_MAX - CUBE_OVER)
         job->variant.is_wide = 1;
+}
+
+/* The kernel takes EACH numbers a group and goes on by as many for each: say so
+ * where they are more than 1 and GROUPS below are not of cube_groups(). */
+static inline void cube_job_each(struct cube_job *job, uint32_t each)
+{
+    job->each = each;
 }
 
 /*
  * Launch GROUPS workgroups of job->variant.group_size, at most as many as the
- * device takes; 0 groups are no work. Failures are put on the call.
+ * device takes and CUBE_OVER allows; 0 groups are no work. Failures are put on
+ * the call.
  */
 hob_status cube_job_run(struct cube_job *job, int64_t groups);
 

@@ -16,6 +16,8 @@
 #include <hob/ext/cube.h>
 #include <hob/ext/plugin.h>
 
+#include <stdatomic.h>
+
 struct cube_kernels; /* compiled kernels in memory, kernels.h */
 struct cube_device;
 
@@ -122,7 +124,13 @@ struct cube_runtime {
                          uint64_t bytes);
     hob_status (*download)(void *device, void *host_data, const void *data,
                            uint64_t bytes);
-    hob_status (*wait)(void *device);
+    /* CUBE_FLAG_BYTES of memory that the host reaches too, at *OUT_HOST, for
+     * flags (flag.h), all CUBE_FLAG_NONE at first: the same each time, made on
+     * first need. */
+    hob_status (*flags)(struct cube_device *device, uint32_t **out_host,
+                        void **out_data);
+    /* For earlier work; the host then sees what it wrote to flags. */
+    hob_status (*wait)(struct cube_device *device);
 
     /* As in struct hob_cube_compute; what is asked for has been checked. NULL:
      * there is no library. */
@@ -151,6 +159,7 @@ struct cube_device {
     const char *cache_dir; /* of compiled kernels; NULL: the usual place */
     uint32_t cache_limit;  /* of all of them, in MiB; 0: none */
     uint32_t reserved;
+    _Atomic uint64_t flags_taken; /* a bit for each flag (flag.h) */
 };
 
 #endif

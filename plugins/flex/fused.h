@@ -301,6 +301,7 @@ struct fused_job_output {
     uint8_t is_dense;
     uint8_t is_direct; /* computed where it lies, if that is contiguous */
     uint8_t is_past;   /* goes past the caches */
+    uint8_t is_far;    /* nor is what it will lie over near */
     uint8_t dtype;
     flex_cast_fn store; /* of halves */
 };

@@ -158,6 +158,8 @@ static void init_outputs(struct fused_job *job,
                          plan->values[planned->value].kind == FUSED_SLOT &&
                          !(over & planned->later) &&
                          (!out->is_past || planned->is_chained);
+        out->is_far = out->is_dense && !out->is_past && !over &&
+                      !planned->is_row && bytes > job->device->l2_bytes;
     }
 }
 

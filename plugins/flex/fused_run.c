@@ -97,6 +97,23 @@ static void elements_piece(void *context, int64_t first, int64_t last,
 
 /* ---- rows ---- */
 
+/* Bring near where N elements from FIRST on will be stored, while other things
+ * are done with what they follow from: of stores alone few wait at a time. */
+static void expect_outputs(const struct fused_job *job, int64_t first,
+                           int64_t n)
+{
+    enum { MOST = 16 << 10 }; /* bytes: more would push out what is near */
+
+    for (uint32_t i = 0; i < job->plan->output_count; i++) {
+        const struct flex_loop *loop = &job->out[i].loop;
+        const int64_t size = loop->size;
+
+        if (job->out[i].is_far && n * size <= MOST)
+            flex_move_kernels(job->device)
+                ->expect(loop->data + first * size, n * size);
+    }
+}
+
 /* COUNT rows from FIRST on, in one block. */
 static void run_group(struct fused_thread *thread, int64_t first, int64_t count)
 {
@@ -109,6 +126,7 @@ static void run_group(struct fused_thread *thread, int64_t first, int64_t count)
 
     for (uint32_t p = 0; p < plan->pass_count; p++)
         inputs |= plan->passes[p].inputs;
+    expect_outputs(job, at, n);
     if (n)
         fused_fetch(thread, inputs, at, n);
     for (uint32_t p = 0; p < plan->pass_count; p++) {

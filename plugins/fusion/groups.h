@@ -41,6 +41,8 @@ const void *fu_key_of(const struct fu_input *input);
 void fu_place(struct fu_window *window, struct fu_item *item);
 /* The same for a member of a match: they make up one group. */
 void fu_place_matched(struct fu_window *window, struct fu_item *item);
+/* Find what each group depends on, after groups have become several. */
+void fu_find_reach(struct fu_window *window);
 /* Put the members of OTHER among those of INDEX, in recorded order; OTHER is
  * gone then. */
 void fu_take_members(struct fu_window *window, uint32_t index, uint32_t other);
@@ -51,6 +53,8 @@ void fu_take_members(struct fu_window *window, uint32_t index, uint32_t other);
 void fu_choose_stored(struct fu_window *window, uint32_t index);
 void fu_choose_constant(struct fu_window *window, struct fu_item *item);
 
+/* How often ITEM reads VALUE. */
+uint32_t fu_reads(const struct fu_item *item, const struct fu_value *value);
 /* Of VALUE's users, those that are members of group INDEX. */
 uint32_t fu_inner_users(const struct fu_window *window,
                         const struct fu_value *value, uint32_t index);
@@ -70,12 +74,18 @@ void fu_part_rows(struct fu_window *window);
 
 /* ---- split.c ---- */
 
-/* Choose what group INDEX stores; of what is too large, there are more groups
- * afterwards. */
-void fu_choose(struct fu_window *window, uint32_t index);
+/* Let the members of group INDEX after the first COUNT be a group of their own,
+ * and choose for both what they store. fu_find_reach() comes after it. */
+void fu_split(struct fu_window *window, uint32_t index, uint32_t count);
+/* Where no program has room for group INDEX, make it several: then nonzero. */
+int fu_make_fit(struct fu_window *window, uint32_t index);
 
 /* ---- product.c ---- */
 
+/* Bytes of a product that ITEM alone reads and its group can finish; 0: there
+ * is none. */
+uint64_t fu_product_bytes(const struct fu_window *window,
+                          const struct fu_item *item);
 /* Let groups finish the products that they alone read. */
 void fu_attach_products_locked(struct fu_window *window);
 
@@ -84,6 +94,42 @@ void fu_attach_products_locked(struct fu_window *window);
 /* Let the optimizer's step that alone reads item AT, a product, be run with it.
  * Nonzero if there is one. */
 int fu_attach_to_update(struct fu_window *window, uint32_t at);
+
+/* ---- roots.c ---- */
+
+/* Elements that are read, by themselves or as views of them. */
+struct fu_root {
+    const void *key; /* NULL: none */
+    const struct fu_value *value;
+    uint64_t bytes;
+    uint32_t users;     /* inputs in the window that are VALUE */
+    uint16_t last_item; /* that reads it */
+    uint16_t last;      /* the group of those that read it that ends last */
+    uint16_t between;   /* where the last of the others ends; 0: there is none */
+};
+
+/* A table by their keys, of which more than half is empty. */
+struct fu_roots {
+    const struct fu_window *window;
+    uint32_t size; /* a power of two */
+    struct fu_root *at;
+};
+
+/* Find who reads what in ROOTS->window; 0: there is too much of it, or no
+ * memory. Release it in any case. */
+int fu_roots_find(struct fu_roots *roots);
+void fu_roots_release(struct fu_roots *roots);
+/* What INPUT reads. */
+struct fu_root *fu_root_of(struct fu_roots *roots,
+                           const struct fu_input *input);
+/* Whether nobody wants ROOT after its last reader in the window. */
+int fu_root_ends(const struct fu_root *root);
+
+/* ---- wait.c ---- */
+
+/* Let groups that would keep more memory than they save traffic be several:
+ * then nonzero. */
+int fu_part_waiting(struct fu_window *window);
 
 /* ---- early.c ---- */
 

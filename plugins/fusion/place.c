@@ -22,6 +22,39 @@ static void depend(struct fu_window *window, uint32_t group, uint32_t other)
             fu_set_add_all(window->groups[i].reach, reach);
 }
 
+void fu_find_reach(struct fu_window *window)
+{
+    int is_more = 1;
+
+    for (uint32_t i = 0; i < window->group_count; i++)
+        memset(window->groups[i].reach, 0, sizeof(window->groups[i].reach));
+    for (uint32_t i = 0; i < window->count; i++) {
+        const struct fu_item *item = &window->items[i];
+
+        for (uint32_t k = 0;
+             item->class != FU_CONSTANT && k < item->node->input_count; k++) {
+            const struct fu_item *maker =
+                fu_maker_of(window, &item->node->inputs[k]);
+
+            if (maker && maker->group != item->group)
+                fu_set_add(window->groups[item->group].reach, maker->group);
+        }
+    }
+    while (is_more) {
+        is_more = 0;
+        for (uint32_t i = 0; i < window->group_count; i++) {
+            uint64_t before[FU_WORDS];
+            uint64_t *reach = window->groups[i].reach;
+
+            memcpy(before, reach, sizeof(before));
+            for (uint32_t k = 0; k < window->group_count; k++)
+                if (fu_set_has(reach, k))
+                    fu_set_add_all(reach, window->groups[k].reach);
+            is_more |= memcmp(before, reach, sizeof(before)) != 0;
+        }
+    }
+}
+
 /* ---- spaces ---- */
 
 /* Size of dimension INDEX, from the last, of a shape; 1 beyond its rank. */
@@ -136,6 +169,9 @@ static uint64_t saved_by(const struct fu_window *window,
         return 0;
     again = reads_again(window, item, index, *out_is_row);
     cost += again ? group->read : 0;
+    /* A group finishes one product, of which nothing is written nor read. So
+     * sums of many take each as it comes, and none waits for the last. */
+    cost += group->finished ? 2 * fu_product_bytes(window, item) : 0;
     for (uint32_t i = 0; i < item->node->input_count; i++) {
         const struct fu_input *input = &item->node->inputs[i];
         const struct fu_item *maker = fu_maker_of(window, input);
@@ -170,6 +206,8 @@ static void append(struct fu_window *window, uint32_t index,
     group->last = at;
     /* Beside others a body has saved what it costs. */
     group->cost = group->count == 1 ? item->cost : 0;
+    if (!group->finished)
+        group->finished = fu_product_bytes(window, item);
     if (item->class == FU_FOLD || item->class == FU_BODY) {
         group->rows = item->rows;
         group->parts = item->parts;
@@ -221,6 +259,7 @@ static int can_join(const struct fu_window *window, const struct fu_item *item,
 {
     const struct fu_group *a = &window->groups[index];
     const struct fu_group *b = &window->groups[other];
+    const uint64_t cost = b->cost + (a->finished ? 2 * b->finished : 0);
     uint32_t keys = a->key_count;
 
     if (b->is_gone || !b->is_fused || a->count + b->count >= MOST_STEPS ||
@@ -239,7 +278,7 @@ static int can_join(const struct fu_window *window, const struct fu_item *item,
             fu_maker_of(window, &item->node->inputs[i]);
 
         if (maker && maker->group == other &&
-            2 * fu_bytes(fu_see(&item->node->inputs[i])) <= b->cost)
+            2 * fu_bytes(fu_see(&item->node->inputs[i])) <= cost)
             return 0;
         if (maker && (fu_set_has(window->groups[maker->group].reach, other) ||
                       fu_set_has(window->groups[maker->group].reach, index)))
@@ -278,6 +317,8 @@ static void join(struct fu_window *window, uint32_t index, uint32_t other)
         if (!has_key(group, gone->keys[i]))
             group->keys[group->key_count++] = gone->keys[i];
     group->read += gone->read;
+    if (!group->finished)
+        group->finished = gone->finished;
     if (!group->rows) {
         group->rows = gone->rows;
         group->parts = gone->parts;

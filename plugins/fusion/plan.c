@@ -90,6 +90,26 @@ static int classify(struct fu_window *window)
     return (steps && window->count > 1) || window->match_count;
 }
 
+/* Choose which values of groups get memory, and let those be several that would
+ * wait for each other or are too large. */
+static void choose(struct fu_window *window)
+{
+    int is_more;
+
+    for (uint32_t i = 0; i < window->group_count; i++)
+        if (!window->groups[i].is_gone && window->groups[i].is_fused)
+            fu_choose_stored(window, i);
+    is_more = fu_part_waiting(window);
+    for (uint32_t i = 0; i < window->group_count; i++)
+        if (!window->groups[i].is_gone && window->groups[i].is_fused)
+            is_more |= fu_make_fit(window, i);
+    if (is_more)
+        fu_find_reach(window);
+    for (uint32_t i = 0; i < window->count; i++)
+        if (window->items[i].class == FU_CONSTANT)
+            fu_choose_constant(window, &window->items[i]);
+}
+
 void fu_window_plan_locked(struct fu_window *window)
 {
     const uint32_t count = window->count;
@@ -107,12 +127,7 @@ void fu_window_plan_locked(struct fu_window *window)
             fu_place(window, &window->items[i]);
     fu_join_views(window);
     fu_part_rows(window);
-    for (uint32_t i = 0; i < window->group_count; i++)
-        if (!window->groups[i].is_gone && window->groups[i].is_fused)
-            fu_choose(window, i);
-    for (uint32_t i = 0; i < count; i++)
-        if (window->items[i].class == FU_CONSTANT)
-            fu_choose_constant(window, &window->items[i]);
+    choose(window);
     fu_attach_products_locked(window);
     fu_put_in_order(window);
 }

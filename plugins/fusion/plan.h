@@ -71,6 +71,7 @@ struct fu_group {
     int64_t parts; /* as its members' */
     uint64_t cost; /* that the next member must save: of a body alone */
     uint64_t read; /* of what KEYS are: bytes */
+    uint64_t finished; /* bytes of a product that it can finish */
     uint8_t rank;
     uint8_t rows;     /* dimensions that make up a row, of its reductions */
     uint8_t is_apart; /* these are not the last ones */

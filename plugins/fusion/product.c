@@ -25,11 +25,37 @@ static int is_product(const struct fu_item *item)
            (value->dtype == HOB_DTYPE_F32 || value->dtype == HOB_DTYPE_F64);
 }
 
+static int is_shape_of(const struct fu_value *value, const int64_t *shape,
+                       uint32_t rank)
+{
+    return value->rank == rank &&
+           !memcmp(shape, value->shape, rank * sizeof(int64_t));
+}
+
 /* Whether ITEM may read a product that its group finishes. One that stays
  * pending would want the product again. */
 static int may_finish(const struct fu_item *item)
 {
     return item->class == FU_STEP && !item->stays && !item->frame.rank;
+}
+
+uint64_t fu_product_bytes(const struct fu_window *window,
+                          const struct fu_item *item)
+{
+    const struct fu_value *own = &item->node->values[0];
+
+    if (item->class != FU_STEP || !FU_HAS(window->layer->fused, run_product))
+        return 0;
+    for (uint32_t i = 0; i < item->node->input_count; i++) {
+        const struct fu_input *input = &item->node->inputs[i];
+        const struct fu_item *maker = fu_maker_of(window, input);
+
+        if (maker && is_product(maker) &&
+            input->value->users == fu_reads(item, input->value) &&
+            is_shape_of(input->value, own->shape, own->rank))
+            return fu_bytes(fu_see(input));
+    }
+    return 0;
 }
 
 void fu_attach_products_locked(struct fu_window *window)
@@ -50,9 +76,8 @@ void fu_attach_products_locked(struct fu_window *window)
         if (index == FU_WINDOW)
             continue;
         group = &window->groups[index];
-        if (group->product || group->rows || group->rank != value->rank ||
-            memcmp(group->shape, value->shape, value->rank * sizeof(int64_t)) !=
-                0)
+        if (group->product || group->rows ||
+            !is_shape_of(value, group->shape, group->rank))
             continue;
         group->product = (uint16_t)(i + 1);
         fu_take_members(window, index, item->group);

@@ -59,9 +59,7 @@ static void look_for_rows(struct fu_window *window, uint32_t index)
         group->rows = 0;
 }
 
-/* Make the later half of group INDEX one of its own: what it reads of the
- * earlier one is stored then, so both are to be chosen for again. */
-static void split(struct fu_window *window, uint32_t index)
+void fu_split(struct fu_window *window, uint32_t index, uint32_t count)
 {
     const uint32_t other = window->group_count++;
     struct fu_group *group = &window->groups[index];
@@ -69,32 +67,30 @@ static void split(struct fu_window *window, uint32_t index)
     uint16_t at = group->first;
 
     *later = *group;
-    group->count /= 2;
-    later->count = (uint16_t)(later->count - group->count);
-    for (uint32_t i = 1; i < group->count; i++)
+    group->count = (uint16_t)count;
+    later->count = (uint16_t)(later->count - count);
+    for (uint32_t i = 1; i < count; i++)
         at = window->items[at].next;
     group->last = at;
     later->first = window->items[at].next;
     window->items[at].next = FU_WINDOW;
     for (at = later->first; at < FU_WINDOW; at = window->items[at].next)
         window->items[at].group = (uint16_t)other;
-    for (uint32_t i = 0; i < other; i++)
-        if (fu_set_has(window->groups[i].reach, index))
-            fu_set_add(window->groups[i].reach, other);
-    fu_set_add(later->reach, index);
     look_for_rows(window, index);
     look_for_rows(window, other);
+    fu_choose_stored(window, index);
+    fu_choose_stored(window, other);
 }
 
-void fu_choose(struct fu_window *window, uint32_t index)
+int fu_make_fit(struct fu_window *window, uint32_t index)
 {
-    fu_choose_stored(window, index);
+    const uint32_t before = window->group_count;
+
     /* A half would give out what is computed in part: better op by op. */
     if (window->groups[index].is_part && is_too_large(window, index))
         window->groups[index].is_fused = 0;
     while (window->groups[index].is_fused && window->groups[index].count > 1 &&
-           is_too_large(window, index) && window->group_count < FU_WINDOW) {
-        split(window, index);
-        fu_choose_stored(window, index);
-    }
+           is_too_large(window, index) && window->group_count < FU_WINDOW)
+        fu_split(window, index, window->groups[index].count / 2);
+    return window->group_count != before;
 }

@@ -4,8 +4,7 @@
  */
 #include "groups.h"
 
-/* How often ITEM reads VALUE. */
-static uint32_t reads(const struct fu_item *item, const struct fu_value *value)
+uint32_t fu_reads(const struct fu_item *item, const struct fu_value *value)
 {
     uint32_t count = 0;
 
@@ -21,7 +20,7 @@ uint32_t fu_inner_users(const struct fu_window *window,
 
     for (uint16_t at = window->groups[group].first; at < FU_WINDOW;
          at = window->items[at].next)
-        users += reads(&window->items[at], value);
+        users += fu_reads(&window->items[at], value);
     return users;
 }
 
@@ -33,7 +32,7 @@ uint32_t fu_only_reader(const struct fu_window *window,
 
     for (uint32_t i = value->node->slot + 1; i < window->count; i++) {
         const struct fu_item *item = &window->items[i];
-        const uint32_t count = reads(item, value);
+        const uint32_t count = fu_reads(item, value);
 
         if (!count)
             continue;

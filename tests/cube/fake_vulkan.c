@@ -57,6 +57,7 @@ struct device {
     struct commands *batches[MAX_BATCHES]; /* copies of what was handed over */
     uint64_t submitted, completed;
     uint64_t seen;                /* what the host knows to be completed */
+    uint32_t looks;               /* whether they are, since the last batch */
     struct span spans[MAX_SPANS]; /* since the last barrier */
     uint32_t span_count;
 };
@@ -69,6 +70,12 @@ static VkResult outcome(const char *function)
     if (fake->failing && strcmp(fake->failing, function) != 0)
         return VK_SUCCESS;
     return ++fake->calls == fake->fail_at ? fake->fail_result : VK_SUCCESS;
+}
+
+/* What a call that fails leaves behind is not defined. */
+static void *garbage(void)
+{
+    return (void *)(uintptr_t)0xbad;
 }
 
 static void *make(size_t bytes)
@@ -170,6 +177,7 @@ static VKAPI_ATTR VkResult VKAPI_CALL fakeQueueSubmit(
     VkResult result = outcome("vkQueueSubmit");
     struct commands *batch;
 
+    device->looks = 0;
     (void)fence;
     ck_assert_uint_eq(count, 1);
     if (result)
@@ -198,6 +206,12 @@ static VKAPI_ATTR VkResult VKAPI_CALL fakeWaitSemaphores(
 
     (void)timeout;
     fake_vulkan.waits++;
+    if (fake_vulkan.meanwhile) {
+        void (*meanwhile)(void) = fake_vulkan.meanwhile;
+
+        fake_vulkan.meanwhile = NULL;
+        meanwhile();
+    }
     if (result)
         return result;
     ck_assert_uint_le(info->pValues[0], device->submitted);
@@ -212,6 +226,12 @@ static VKAPI_ATTR VkResult VKAPI_CALL fakeGetSemaphoreCounterValue(
     struct device *device = (struct device *)opened;
 
     (void)semaphore;
+    /* Time passes for who does nothing but look. */
+    if (++device->looks > FAKE_LOOKS)
+        run_until(device, device->submitted);
+    /* Time passes for who does nothing but look. */
+    if (++device->looks > FAKE_LOOKS)
+        run_until(device, device->submitted);
     *value = device->seen = device->completed;
     return outcome("vkGetSemaphoreCounterValue");
 }
@@ -357,6 +377,7 @@ fakeCreateBuffer(VkDevice device, const VkBufferCreateInfo *info,
 
     (void)device;
     (void)callbacks;
+    *out = (VkBuffer)garbage();
     if (result)
         return result;
     buffer = make(sizeof(*buffer));
@@ -384,6 +405,7 @@ fakeAllocateMemory(VkDevice device, const VkMemoryAllocateInfo *info,
 
     (void)device;
     (void)callbacks;
+    *out = (VkDeviceMemory)garbage();
     if (result)
         return result;
     /* Types 1 and 2 are the host's, which has enough. */
@@ -454,8 +476,7 @@ static VKAPI_ATTR VkDeviceAddress VKAPI_CALL fakeGetBufferDeviceAddress(
         (void)device;                                                          \
         (void)info;                                                            \
         (void)callbacks;                                                       \
-        if (!result)                                                           \
-            *out = (handle)make(64);                                           \
+        *out = (handle)(result ? garbage() : make(64));                        \
         return result;                                                         \
     }
 #define DESTROY(name, handle)                                                  \
@@ -509,8 +530,7 @@ static VKAPI_ATTR VkResult VKAPI_CALL fakeCreatePipelineCache(
     for (size_t i = 0; i < info->initialDataSize; i++)
         ck_assert_int_eq(data[i], 7);
     fake_vulkan.cache_bytes = info->initialDataSize;
-    if (!result)
-        *out = (VkPipelineCache)make(64);
+    *out = (VkPipelineCache)(result ? garbage() : make(64));
     return result;
 }
 
@@ -535,8 +555,7 @@ static VKAPI_ATTR VkResult VKAPI_CALL fakeCreateCommandPool(
     (void)device;
     (void)info;
     (void)callbacks;
-    if (!result)
-        *out = (VkCommandPool)make(sizeof(struct pool));
+    *out = (VkCommandPool)(result ? garbage() : make(sizeof(struct pool)));
     return result;
 }
 
@@ -548,6 +567,7 @@ static VKAPI_ATTR VkResult VKAPI_CALL fakeAllocateCommandBuffers(
     VkResult result = outcome("vkAllocateCommandBuffers");
 
     (void)device;
+    *out = (VkCommandBuffer)garbage();
     if (result)
         return result;
     pool->commands = make(sizeof(*pool->commands));
@@ -687,6 +707,7 @@ fakeCreateDevice(VkPhysicalDevice handle, const VkDeviceCreateInfo *info,
     (void)handle;
     (void)callbacks;
     ck_assert_uint_eq(info->pQueueCreateInfos[0].queueFamilyIndex, 1);
+    *out = (VkDevice)garbage();
     if (!result)
         *out = fake_vulkan.device = make(sizeof(struct device));
     return result;
@@ -722,6 +743,7 @@ fakeCreateInstance(const VkInstanceCreateInfo *info,
 
     (void)info;
     (void)callbacks;
+    *out = (VkInstance)garbage();
     if (!result)
         *out = fake_vulkan.instance = make(64);
     return result;

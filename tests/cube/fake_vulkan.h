@@ -17,7 +17,7 @@
 
 #include <stdint.h>
 
-enum { FAKE_DEVICES = 6 };
+enum { FAKE_DEVICES = 6, FAKE_LOOKS = 8 };
 
 struct fake_device {
     VkPhysicalDeviceType type;
@@ -37,7 +37,10 @@ struct fake_vulkan {
     const char *failing; /* a function that fails; NULL: any */
     uint32_t fail_at;    /* its call number that does, from 1 on; 0: none */
     VkResult fail_result;
-    int is_slow; /* batches run only when they are waited for */
+    int is_slow; /* batches run only when they are waited for, or looked at more
+                    than FAKE_LOOKS times */
+    void (*meanwhile)(void); /* what another thread does while the next wait
+                                lasts */
     /* --- read by tests --- */
     uint32_t calls;      /* of FAILING so far */
     int64_t live;        /* objects and blocks of memory */

@@ -20,6 +20,7 @@
 
 #include <cube-vulkan/glslang_table.h>
 #include <cube/cube.h>
+#include <cube/flag.h>
 #include <cube/sha256.h>
 #include <cube/spirv.h>
 
@@ -155,7 +156,19 @@ static hob_status recorder_download(void *device, void *host_data,
     return HOB_OK;
 }
 
-static hob_status recorder_wait(void *device)
+static hob_status recorder_flags(struct cube_device *device,
+                                 uint32_t **out_host, void **out_data)
+{
+    static uint32_t flags[CUBE_FLAGS + 1]; /* no kernel runs: they stay */
+
+    (void)device;
+    memset(flags, 0xff, sizeof(flags));
+    *out_host = flags;
+    *out_data = flags;
+    return HOB_OK;
+}
+
+static hob_status recorder_wait(struct cube_device *device)
 {
     (void)device;
     return HOB_OK;
@@ -168,7 +181,8 @@ static hob_status recorder_wait(void *device)
         .kernel_open = recorder_open, .kernel_close = recorder_close,          \
         .launch = recorder_launch, .alloc = recorder_alloc,                    \
         .free = recorder_free, .upload = recorder_upload,                      \
-        .download = recorder_download, .wait = recorder_wait,                  \
+        .download = recorder_download, .flags = recorder_flags,                \
+        .wait = recorder_wait,                                                 \
     }
 static const struct cube_runtime runtimes[] = {RUNTIME(CUBE_GLSL),
                                                RUNTIME(CUBE_CUDA)};

@@ -9,6 +9,7 @@
 
 #include <cube/cache.h>
 #include <cube/cube.h>
+#include <cube/names.h>
 #include <cube/spirv.h>
 #include <hob/ext/message.h>
 
@@ -22,6 +23,41 @@
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
+
+/* ---- names of ops ---- */
+
+START_TEST(test_cube_names)
+{
+    struct cube_names names;
+    char name[CUBE_NAMES + 9], last[8];
+
+    cube_names_clear(&names);
+    ck_assert_str_eq(names.text, "");
+    cube_names_add(&names, "add");
+    ck_assert_str_eq(names.text, "add");
+    cube_names_add(&names, "mul");
+    ck_assert_str_eq(names.text, "add, mul");
+    /* However many they are, the newest are there. */
+    for (int i = 0; i < 200; i++) {
+        snprintf(last, sizeof(last), "op%d", i);
+        cube_names_add(&names, last);
+        ck_assert_uint_eq(names.used, strlen(names.text));
+        ck_assert_uint_lt(names.used, CUBE_NAMES);
+        ck_assert_str_eq(names.text + names.used - strlen(last), last);
+    }
+    ck_assert_ptr_nonnull(strstr(names.text, "op180, op181, "));
+    /* A name that is longer than the room is cut. */
+    memset(name, 'x', sizeof(name) - 1);
+    name[sizeof(name) - 1] = '\0';
+    for (int i = 0; i < 3; i++) {
+        cube_names_add(&names, name);
+        ck_assert_uint_eq(names.used, strlen(names.text));
+        ck_assert_ptr_nonnull(strstr(names.text, "xxxxxxxx"));
+    }
+    cube_names_clear(&names);
+    ck_assert_str_eq(names.text, "");
+}
+END_TEST
 
 /* ---- SHA-256 ---- */
 
@@ -348,6 +384,7 @@ struct counting {
     int compiled, opened, closed;
     int refuses_binaries;
     hob_status compile_status;
+    uint32_t groups; /* of the last launch */
 };
 
 static const char *count_identity(struct cube_device *device)
@@ -403,6 +440,16 @@ static void count_close(struct cube_device *device, void *kernel)
     counting->closed++;
 }
 
+static hob_status count_launch(struct cube_device *device, void *kernel,
+                               const struct cube_launch *launch,
+                               char **out_message)
+{
+    (void)kernel;
+    (void)out_message;
+    ((struct counting *)device)->groups = launch->groups;
+    return HOB_OK;
+}
+
 static const struct cube_runtime counting_runtime = {
     .selector = "test",
     .language = CUBE_GLSL,
@@ -410,6 +457,7 @@ static const struct cube_runtime counting_runtime = {
     .compile = count_compile,
     .kernel_open = count_open,
     .kernel_close = count_close,
+    .launch = count_launch,
 };
 
 static const struct cube_program program = {
@@ -766,6 +814,54 @@ START_TEST(test_cube_quotients)
 }
 END_TEST
 
+/* Run OP of ENTRIES on X with the I64 attribute DIM, its result over it. */
+static void run_over(const struct cube_entries *entries, const char *op,
+                     const struct hob_view *x, int64_t dim)
+{
+    const struct hob_entry *entry = entries->entries;
+    struct fake_call fake;
+
+    while (strcmp(entry->op, op) != 0)
+        entry++;
+    fake_call_init(&fake, &counting.host, op);
+    fake_call_view(&fake, x);
+    fake_call_value(&fake, hob_i64(dim));
+    fake_call_result_in_place(&fake, 0);
+    ck_assert_int_eq(entry->execute(&counting.device, &fake.call), HOB_OK);
+    fake_call_release(&fake);
+}
+
+/* What a kernel adds to where it is, when that is near the end, is an INDEX of
+ * 32 bits still: with more than 2^30 rows all groups together would be too
+ * many. */
+START_TEST(test_cube_steps_stay_indices)
+{
+    enum { ROWS_OF_A_GROUP = 128 };
+    const int64_t shape[] = {1200000000, 1}, strides[] = {1, 1};
+    struct hob_view x = view_of(2, shape, strides);
+    struct fake_call fake;
+    struct cube_job job;
+
+    counting.device.limits.groups = INT32_MAX;
+    counting.device.limits.group_size = 1024;
+    x.dtype = HOB_DTYPE_F32;
+    x.data = &counting; /* nobody reads it */
+    run_over(&cube_rows_entries, "softmax", &x, 1);
+    ck_assert_uint_ge(counting.groups, 1000);
+    ck_assert_uint_le(counting.groups, CUBE_OVER / ROWS_OF_A_GROUP);
+    fake_call_init(&fake, &counting.host, "example");
+    cube_job_init(&job, &counting.device, &fake.call, &program);
+    cube_job_view(&job, &x);
+    cube_job_view(&job, &x);
+    cube_job_absent(&job);
+    cube_job_constant(&job, 1);
+    for (int i = 0; i < 4; i++)
+        cube_job_i64(&job, 1);
+    ck_assert_int_eq(cube_job_run(&job, INT32_MAX), HOB_OK);
+    ck_assert_uint_eq(counting.groups, CUBE_OVER);
+}
+END_TEST
+
 START_TEST(test_cube_index_widens)
 {
     struct cube_job job;
@@ -919,6 +1015,7 @@ int main(void)
 
     tcase_add_loop_test(plain, test_cube_sha256, 0,
                         sizeof(digests) / sizeof(digests[0]));
+    tcase_add_test(plain, test_cube_names);
     tcase_add_test(plain, test_cube_layout);
     tcase_add_test(plain, test_cube_source_text);
     tcase_add_test(plain, test_cube_tiles_keep_loops);
@@ -944,6 +1041,7 @@ int main(void)
     tcase_add_test(cache, test_cube_cache_says_what_it_cannot_write);
     suite_add_tcase(suite, cache);
     tcase_add_checked_fixture(kernels, counting_setup, counting_teardown);
+    tcase_add_test(kernels, test_cube_steps_stay_indices);
     tcase_add_test(kernels, test_cube_kernels_by_variant);
     tcase_add_test(kernels, test_cube_kernels_from_disk);
     tcase_add_test(kernels, test_cube_kernels_say_what_fails);

@@ -9,6 +9,7 @@
 
 #include <cube-cuda/product.h>
 #include <cube/cube.h>
+#include <cube/flag.h>
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -721,6 +722,82 @@ START_TEST(test_cuda_products_fail)
 }
 END_TEST
 
+/* ---- checks of elements ---- */
+
+/* Two calls that check at a time, the second of which lowers its flag to 4;
+ * nothing is copied. */
+START_TEST(test_cuda_flags)
+{
+    struct hob_call call = {.op_name = "gather", .host = &cuda_host.table};
+    struct ccu_device *device = cuda_open_device(0, NULL);
+    void *kernel = make_kernel(device, "add");
+    struct cube_flag flags[2];
+    char *message = NULL;
+    uint32_t bad;
+
+    for (int round = 0; round < 3; round++) {
+        const int waits = fake_cuda.waits;
+
+        for (int i = 0; i < 2; i++)
+            ck_assert_int_eq(cube_flag_begin(&flags[i], &device->cube, &call),
+                             HOB_OK);
+        ck_assert_ptr_ne(flags[0].data, flags[1].data);
+        ck_assert_int_eq(
+            cuda_launch(device, kernel, flags[1].data, -5, "gather", &message),
+            HOB_OK);
+        for (int i = 0; i < 2; i++) {
+            ck_assert_int_eq(
+                cube_flag_end(&flags[i], &device->cube, &call, HOB_OK, &bad),
+                HOB_OK);
+            ck_assert_uint_eq(bad, i ? 4 : CUBE_FLAG_NONE);
+        }
+        ck_assert_int_eq(fake_cuda.waits, waits + 2);
+    }
+    /* A call that failed: what it lowered is not the next one's. */
+    ck_assert_int_eq(cube_flag_begin(&flags[0], &device->cube, &call), HOB_OK);
+    ck_assert_int_eq(
+        cuda_launch(device, kernel, flags[0].data, -5, "gather", &message),
+        HOB_OK);
+    ck_assert_int_eq(
+        cube_flag_end(&flags[0], &device->cube, &call, HOB_ERR_MEMORY, &bad),
+        HOB_ERR_MEMORY);
+    ck_assert_uint_eq(bad, CUBE_FLAG_NONE);
+    ck_assert_int_eq(cube_flag_begin(&flags[0], &device->cube, &call), HOB_OK);
+    ck_assert_int_eq(
+        cube_flag_end(&flags[0], &device->cube, &call, HOB_OK, &bad), HOB_OK);
+    ck_assert_uint_eq(bad, CUBE_FLAG_NONE);
+    ck_assert_int_eq(cube_flag_begin(&flags[1], &device->cube, &call), HOB_OK);
+    fake_cuda.failing = "cuStreamSynchronize";
+    fake_cuda.result = CCU_ILLEGAL_ADDRESS;
+    ck_assert_int_eq(
+        cube_flag_end(&flags[1], &device->cube, &call, HOB_OK, &bad),
+        HOB_ERR_DEVICE);
+    fake_cuda.failing = NULL;
+    ccu_runtime.kernel_close(&device->cube, kernel);
+    ccu_device_close(device);
+}
+END_TEST
+
+START_TEST(test_cuda_flags_without_memory)
+{
+    struct hob_call call = {.op_name = "gather", .host = &cuda_host.table};
+    struct ccu_device *device = cuda_open_device(0, NULL);
+    struct cube_flag flag;
+    uint32_t bad;
+
+    fake_cuda.failing = "cuMemHostAlloc";
+    fake_cuda.result = CCU_OUT_OF_MEMORY;
+    ck_assert_int_eq(cube_flag_begin(&flag, &device->cube, &call),
+                     HOB_ERR_MEMORY);
+    ck_assert_ptr_nonnull(strstr(cuda_host.message, "gather"));
+    fake_cuda.failing = NULL;
+    ck_assert_int_eq(cube_flag_begin(&flag, &device->cube, &call), HOB_OK);
+    ck_assert_int_eq(cube_flag_end(&flag, &device->cube, &call, HOB_OK, &bad),
+                     HOB_OK);
+    ccu_device_close(device);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("CUDA runtime");
@@ -753,6 +830,8 @@ int main(void)
     tcase_add_loop_test(tc, test_cuda_multiplies, 0, LAYOUTS);
     tcase_add_loop_test(tc, test_cuda_multiplies_f64, 0, LAYOUTS);
     tcase_add_loop_test(tc, test_cuda_products_fail, 0, MULTIPLYING + 1);
+    tcase_add_test(tc, test_cuda_flags);
+    tcase_add_test(tc, test_cuda_flags_without_memory);
     suite_add_tcase(suite, tc);
     runner = srunner_create(suite);
     srunner_run_all(runner, CK_ENV);

@@ -279,6 +279,56 @@ START_TEST(test_nd_scatter_is_exact)
 }
 END_TEST
 
+/* A device may know that indices are good: not of other ones at the same place,
+ * nor for a tensor of fewer elements. */
+START_TEST(test_nd_indices_that_were_good)
+{
+    const char *const text =
+        has_kernel(_i) ? "select: indices[1] is 10, outside of 0..9" : NULL;
+    double numbers[10] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9};
+    const int32_t good[] = {0, 9, 3};
+    const int64_t count = 3;
+    hob_tensor *x, *few, *at, *classes;
+
+    if (!on_device(_i))
+        return;
+    x = op_vector(&f, HOB_DTYPE_F32, numbers, 10);
+    few = op_vector(&f, HOB_DTYPE_F32, numbers, 9);
+    at = hob_from_i32(f.scope, f.device, good, &count, 1);
+    for (int i = 0; i < 2; i++)
+        op_check(&f, "good", hob_select(f.scope, x, at, 0),
+                 (double[]){0, 9, 3}, 3, 0);
+    (void)hob_select(f.scope, few, at, 0);
+    fails("fewer elements", HOB_ERR_RANGE, NULL);
+    op_check(&f, "good again", hob_select(f.scope, x, at, 0),
+             (double[]){0, 9, 3}, 3, 0);
+    at = hob_add_scalar(f.scope, hob_move(f.scope, at), hob_i64(1));
+    (void)hob_select(f.scope, x, at, 0);
+    fails("in place", HOB_ERR_RANGE, text);
+    for (int i = 0; i < 4; i++) { /* memory that is given back and taken */
+        const int32_t bad[] = {0, i % 2 ? 10 : 5, 3};
+        hob_scope *scope = hob_scope_child(f.scope);
+
+        at = hob_from_i32(scope, f.device, bad, &count, 1);
+        at = hob_select(f.scope, x, at, 0);
+        if (i % 2)
+            fails("given back", HOB_ERR_RANGE, text);
+        else
+            op_check(&f, "given back", at, (double[]){0, 5, 3}, 3, 0);
+        hob_scope_close(scope);
+    }
+    /* What one op found good is known to the next, on the device itself. */
+    classes = op_vector(&f, HOB_DTYPE_I64, (double[]){1, 0, 2}, 3);
+    classes = hob_add_scalar(f.scope, classes, hob_i64(0));
+    for (int i = 0; i < 2; i++)
+        op_check(&f, "classes", hob_select(f.scope, x, classes, 0),
+                 (double[]){1, 0, 2}, 3, 0);
+    classes = hob_mul_scalar(f.scope, hob_move(f.scope, classes), hob_i64(10));
+    (void)hob_select(f.scope, x, classes, 0);
+    fails("multiplied", HOB_ERR_RANGE, NULL);
+}
+END_TEST
+
 START_TEST(test_nd_scatter_refuses)
 {
     int64_t shape[] = {2, 3}, none[] = {0, 3};
@@ -830,6 +880,7 @@ int main(void)
     tcase_add_loop_test(tc, test_nd_scatter_updates, 0, OP_DEVICE_COUNT);
     tcase_add_loop_test(tc, test_nd_select_assign_updates, 0, OP_DEVICE_COUNT);
     tcase_add_loop_test(tc, test_nd_scatter_is_exact, 0, OP_DEVICE_COUNT);
+    tcase_add_loop_test(tc, test_nd_indices_that_were_good, 0, OP_DEVICE_COUNT);
     tcase_add_loop_test(tc, test_nd_scatter_refuses, 0, OP_DEVICE_COUNT);
     tcase_add_loop_test(tc, test_nd_gather_nd, 0, OP_DEVICE_COUNT);
     tcase_add_loop_test(tc, test_nd_scatter_nd, 0, OP_DEVICE_COUNT);

@@ -9,6 +9,7 @@
 
 #include <hob/hob.h>
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -209,6 +210,164 @@ START_TEST(test_fusion_memory_of_a_step)
 }
 END_TEST
 
+/* ---- one weight for all layers ---- */
+
+enum { DEEP_WIDTH = 64, DEEP_BATCH = 128 };
+
+struct deep {
+    int layers;
+    const char *decorator; /* of the device, around flex or fusion of it */
+    int kept;              /* of what a layer gives: so many at most */
+};
+
+/* LAYERS of X, of which nothing but the graph holds what one makes. */
+static hob_tensor *deep_forward(hob_scope *scope, hob_tensor *x, int layers,
+                                hob_tensor *weight, hob_tensor *bias)
+{
+    hob_tensor *kept = NULL;
+
+    for (int i = 0; i < layers; i++) {
+        hob_scope *in = hob_scope_child(scope);
+        hob_tensor *y = hob_add(in, hob_matmul(in, x, weight), bias);
+
+        hob_assign(scope, &kept, hob_gelu(in, y));
+        x = kept;
+        hob_scope_close(in);
+    }
+    return x;
+}
+
+/* The gradient of LEAVES[0], and the peak of what that takes, on DEVICE. */
+static uint64_t deep_peak(hob_device *device, hob_tensor *const *leaves,
+                          hob_tensor *x, int layers, double *out)
+{
+    struct hob_memory_stats before = HOB_MEMORY_STATS_INIT;
+    struct hob_memory_stats after = HOB_MEMORY_STATS_INIT;
+    hob_scope *outer = hob_scope_child(root);
+    hob_scope *inside = hob_scope_child(outer);
+    hob_tensor *made[2] = {NULL};
+    hob_grads *grads = NULL;
+
+    ck_assert_hob_ok(hob_device_sync(device, &error));
+    ck_assert_hob_ok(hob_device_reset_peak(device, &error));
+    ck_assert_hob_ok(hob_device_memory(device, &before, &error));
+    ck_assert_hob_ok(hob_backward(
+        inside, deep_forward(inside, x, layers, leaves[0], leaves[1]), 0,
+        &grads, &error));
+    for (int i = 0; i < 2; i++)
+        ck_assert_hob_ok(hob_grad(outer, leaves[i], grads, &made[i], &error));
+    ck_assert_hob_ok(hob_eval(made, 2, &error));
+    ck_assert_hob_ok(hob_device_sync(device, &error));
+    ck_assert_hob_ok(hob_device_memory(device, &after, &error));
+    hob_grads_free(grads);
+    hob_scope_close(inside);
+    ck_assert_hob_ok(
+        hob_read_f64(made[0], out, DEEP_WIDTH * DEEP_WIDTH, &error));
+    hob_scope_close(outer);
+    return after.peak_bytes - before.in_use_bytes;
+}
+
+static uint64_t deep_peak_on(const struct deep *deep, const char *base,
+                             double *out)
+{
+    const int64_t sizes[] = {DEEP_WIDTH, DEEP_WIDTH};
+    const int64_t batch[] = {DEEP_BATCH, DEEP_WIDTH};
+    hob_tensor *made[3], *leaves[2];
+    hob_device *device;
+    uint64_t peak;
+    char spec[64];
+
+    snprintf(spec, sizeof(spec), "%s(%s)", deep->decorator, base);
+    ck_assert_hob_ok(test_device_open(runtime, spec, &device, &error));
+    hob_seed(root, 1);
+    made[0] =
+        hob_random_uniform(root, sizes, 2, -0.2, 0.2, device, HOB_DTYPE_F32);
+    made[1] = hob_random_uniform(root, &sizes[1], 1, -0.2, 0.2, device,
+                                 HOB_DTYPE_F32);
+    made[2] =
+        hob_random_uniform(root, batch, 2, -1, 1, device, HOB_DTYPE_F32);
+    ck_assert_hob_ok(hob_eval(made, 3, &error));
+    for (int i = 0; i < 2; i++)
+        leaves[i] = hob_require_grad(root, made[i]);
+    peak = deep_peak(device, leaves, made[2], deep->layers, out);
+    ck_assert_hob_ok(hob_scope_error(root, &error));
+    hob_device_unref(device);
+    return peak;
+}
+
+/* What is kept: two of each layer, or one and six in work. */
+static const struct deep deeps[] = {
+    {.layers = 12, .decorator = "autodiff", .kept = 2 * 12 + 4},
+    {.layers = 64, .decorator = "autodiff", .kept = 2 * 64 + 4},
+    {.layers = 12, .decorator = "autodiff{checkpoint=balanced}", .kept = 18},
+    {.layers = 64, .decorator = "autodiff{checkpoint=balanced}", .kept = 70},
+};
+
+/* The gradients of a weight are added up as they come. */
+START_TEST(test_fusion_memory_of_one_weight)
+{
+    const struct deep *deep = &deeps[_i];
+    double grads[2][DEEP_WIDTH * DEEP_WIDTH];
+    const uint64_t plain = deep_peak_on(deep, "flex", grads[0]);
+    const uint64_t fused = deep_peak_on(deep, "fusion(flex)", grads[1]);
+
+    ck_assert_uint_le(fused, plain);
+    if (test_device_is_flex())
+        ck_assert_uint_le(fused, (uint64_t)(deep->kept * DEEP_BATCH *
+                                            DEEP_WIDTH * 4 * 105 / 100));
+    for (int i = 0; i < DEEP_WIDTH * DEEP_WIDTH; i++)
+        ck_assert_double_eq_tol(grads[0][i], grads[1][i],
+                                1e-4 * (1 + fabs(grads[0][i])));
+}
+END_TEST
+
+/* ---- a sum of many ---- */
+
+/* The peak of a sum of COUNT cumulative sums on SPEC, in matrices of 64 x 64
+ * beyond what is there before it; its first element goes to OUT. */
+static double sum_peak(const char *spec, int count, double *out)
+{
+    enum { SIZE = 64 };
+    const int64_t sizes[] = {SIZE, SIZE};
+    struct hob_memory_stats before = HOB_MEMORY_STATS_INIT;
+    struct hob_memory_stats after = HOB_MEMORY_STATS_INIT;
+    hob_scope *step = hob_scope_child(root);
+    hob_tensor *x, *sum = NULL;
+    hob_device *device;
+    double all[SIZE * SIZE];
+
+    ck_assert_hob_ok(test_device_open(runtime, spec, &device, &error));
+    x = hob_full(step, sizes, 2, hob_f64(0.5), device, HOB_DTYPE_F32);
+    ck_assert_hob_ok(hob_eval(&x, 1, &error));
+    ck_assert_hob_ok(hob_device_reset_peak(device, &error));
+    ck_assert_hob_ok(hob_device_memory(device, &before, &error));
+    for (int i = 0; i < count; i++) {
+        hob_tensor *term = hob_cumsum(step, x, i % 2);
+
+        sum = sum ? hob_add(step, hob_move(step, sum), hob_move(step, term))
+                  : term;
+    }
+    ck_assert_hob_ok(hob_read_f64(sum, all, SIZE * SIZE, &error));
+    ck_assert_hob_ok(hob_device_memory(device, &after, &error));
+    *out = all[SIZE];
+    hob_scope_close(step);
+    hob_device_unref(device);
+    return (double)(after.peak_bytes - before.in_use_bytes) / sizeof(float) /
+           SIZE / SIZE;
+}
+
+/* Three adds save as much traffic as their terms need memory. */
+START_TEST(test_fusion_memory_of_a_sum)
+{
+    double sums[2];
+
+    ck_assert_double_le(sum_peak("flex", 40, &sums[0]), 3);
+    ck_assert_double_le(sum_peak("fusion(flex)", 40, &sums[1]), 5);
+    ck_assert_double_eq(sums[0], 20 * 0.5 + 20 * 1.0);
+    ck_assert_double_eq(sums[1], sums[0]);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("fusion memory");
@@ -222,6 +381,9 @@ int main(void)
     tcase_set_timeout(tc, 60);
     tcase_add_loop_test(tc, test_fusion_memory_of_a_step, 0,
                         (int)(sizeof(nets) / sizeof(nets[0])));
+    tcase_add_loop_test(tc, test_fusion_memory_of_one_weight, 0,
+                        (int)(sizeof(deeps) / sizeof(deeps[0])));
+    tcase_add_test(tc, test_fusion_memory_of_a_sum);
     suite_add_tcase(suite, tc);
     return hob_check_main(suite);
 }

@@ -59,8 +59,8 @@ START_TEST(test_slab_locks_are_free_in_a_fork)
     hob__slab_init(&slab, SIZE, 0);
     for (int i = 0; i < COUNT; i++)
         objects[i] = hob__slab_take(&slab);
-    atomic_store(&slab.depot_lock, 1 + hob__process_forks());
-    atomic_store(&slab.shared_lock, 1 + hob__process_forks());
+    atomic_store(&slab.depot_lock, hob__process_mark());
+    atomic_store(&slab.shared_lock, hob__process_mark());
     child = fork();
     ck_assert_int_ge(child, 0);
     if (!child) {

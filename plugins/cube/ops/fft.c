@@ -218,6 +218,8 @@ static hob_status launch(const struct fft *fft, const struct pass *pass,
     cube_job_constant(&job, pass->step);
     cube_job_symbol(&job, fft->dtype == HOB_DTYPE_F64 ? "double" : "float");
     job.variant.widths[ROOTS] = 2;
+    if (is_all)
+        cube_job_each(&job, (uint32_t)pass->together);
     return cube_job_run(&job, groups);
 }
 

@@ -283,6 +283,7 @@ static hob_status run(struct rows *rows, uint32_t dim)
     cube_job_constant(&job, (int32_t)rows->cluster);
     cube_job_symbol(&job, is_double ? "double" : "float");
     cube_job_symbol(&job, is_double ? "INF_F64" : "INF_F32");
+    cube_job_each(&job, rows->rows);
     return cube_job_run(&job, (rows->count + rows->rows - 1) / rows->rows *
                                   rows->cluster);
 }

@@ -18,6 +18,8 @@ struct flex_move_kernels {
      * other thread may be told so. */
     void (*stream)(void *out, const void *in, int64_t bytes);
     void (*fence)(void);
+    /* Bring the lines of BYTES near that are to be written soon. */
+    void (*expect)(const void *out, int64_t bytes);
     /* ROWS runs of BYTES. */
     void (*runs)(void *out, int64_t out_row, const void *in, int64_t in_row,
                  int64_t rows, int64_t bytes);

@@ -55,6 +55,12 @@ static void fence(void)
 #endif
 }
 
+static void expect(const void *out, int64_t bytes)
+{
+    for (int64_t i = 0; i < bytes; i += LINE)
+        __builtin_prefetch((const char *)out + i, 1, 3);
+}
+
 static void stream(void *out, const void *in, int64_t bytes)
 {
     char *to = out;
@@ -156,6 +162,7 @@ static void runs(void *out, int64_t out_row, const void *in, int64_t in_row,
 const struct flex_move_kernels TABLE = {
     .stream = stream,
     .fence = fence,
+    .expect = expect,
     .runs = runs,
     .gather = {gather_8, gather_16, gather_32, gather_64},
     .transpose = {transpose_8, transpose_16, transpose_32, transpose_64},
