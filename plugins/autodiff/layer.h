@@ -37,7 +37,7 @@ hob_status ad_message(const struct hob_host *host, char **out_message,
     HOB_PRINTF(4, 5);
 
 /* Read OPTIONS, a JSON object or NULL, into LAYER. */
-hob_status ad_options_read(struct ad_layer *layer, const char *options,
+hob_status ad_options_read(struct ad_layer *layer, const char *text,
                            char **out_message);
 
 /* A handle on TENSOR's elements, on its device, without the state words of

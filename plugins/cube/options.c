@@ -1,163 +1,94 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "options.h"
 
+#include <hob/ext/options.h>
+
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-
-/* Where it reads, and where it says why it cannot. */
-struct reader {
-    const char *at;
-    char *reason;
-    size_t reason_size;
-};
-
-static void skip_blanks(struct reader *reader)
-{
-    reader->at += strspn(reader->at, " \t\r\n");
-}
-
-/* Read a string into OUT; 0 if there is none or it does not fit. Of escapes
- * only those of a path are known: quote, slash, backslash. */
-static int read_string(struct reader *reader, char *out, size_t size)
-{
-    const char *p = reader->at;
-    size_t length = 0;
-
-    if (*p != '"')
-        return 0;
-    for (p++; *p && *p != '"'; p++) {
-        if (*p == '\\' && p[1] != '"' && p[1] != '\\' && p[1] != '/')
-            return 0;
-        p += *p == '\\';
-        if (length + 1 >= size)
-            return 0;
-        out[length++] = *p;
-    }
-    out[length] = '\0';
-    if (*p != '"')
-        return 0;
-    reader->at = p + 1;
-    return 1;
-}
 
 /* Kernels are written there: a relative path would depend on the program's
  * folder. */
-static int read_folder(struct reader *reader, const struct cube_option *option)
+static int read_folder(const struct hob_option *given, char *out)
 {
-    char *out = option->value;
-
-    if (read_string(reader, out, CUBE_PATH) && (out[0] == '/' || !out[0]))
-        return 1;
-    snprintf(reader->reason, reader->reason_size,
-             "option \"%s\" must be the absolute path of a folder",
-             option->name);
-    return 0;
+    return hob_option_text(given, out, CUBE_PATH) && (out[0] == '/' || !out[0]);
 }
 
-static int read_number(struct reader *reader, const struct cube_option *option)
+static int read_number(const struct hob_option *given, uint32_t *out)
 {
-    uint32_t *out = option->value;
-    char digits[10];
+    uint64_t number;
 
-    if (read_string(reader, digits, sizeof(digits)) && digits[0] &&
-        strspn(digits, "0123456789") == strlen(digits)) {
-        *out = (uint32_t)strtoul(digits, NULL, 10);
-        return 1;
-    }
-    snprintf(reader->reason, reader->reason_size,
-             "option \"%s\" must be a number of at most 9 digits",
-             option->name);
-    return 0;
+    if (!hob_option_count(given, 999999999, &number))
+        return 0;
+    *out = (uint32_t)number;
+    return 1;
 }
 
-static int read_truth(struct reader *reader, const struct cube_option *option)
+static int read_truth(const struct hob_option *given, uint32_t *out)
 {
-    uint32_t *out = option->value;
-    char word[8];
-
-    if (read_string(reader, word, sizeof(word)) &&
-        (!strcmp(word, "yes") || !strcmp(word, "no"))) {
-        *out = word[0] == 'y';
-        return 1;
-    }
-    snprintf(reader->reason, reader->reason_size,
-             "option \"%s\" must be \"yes\" or \"no\"", option->name);
-    return 0;
+    *out = (uint32_t)hob_option_is(given, "yes");
+    return *out || hob_option_is(given, "no");
 }
 
-static int unknown(struct reader *reader, const char *name,
-                   const struct cube_option *options, uint32_t count)
-{
-    size_t used;
-
-    snprintf(reader->reason, reader->reason_size,
-             "unknown option \"%s\"; there are", name);
-    for (uint32_t i = 0; i < count; i++) {
-        used = strlen(reader->reason);
-        snprintf(reader->reason + used, reader->reason_size - used,
-                 "%s \"%s\"", i ? "," : "", options[i].name);
-    }
-    return 0;
-}
-
-static int read_value(struct reader *reader, const struct cube_option *option)
+/* GIVEN to OPTION's value; 0, and in *OUT_WANTED what it must be. */
+static int read_value(const struct hob_option *given,
+                      const struct cube_option *option, const char **out_wanted)
 {
     switch (option->kind) {
     case CUBE_OPTION_FOLDER:
-        return read_folder(reader, option);
+        *out_wanted = "the absolute path of a folder";
+        return read_folder(given, option->value);
     case CUBE_OPTION_NUMBER:
-        return read_number(reader, option);
+        *out_wanted = "a number of at most 9 digits";
+        return read_number(given, option->value);
     default:
-        return read_truth(reader, option);
+        *out_wanted = "\"yes\" or \"no\"";
+        return read_truth(given, option->value);
     }
 }
 
-static int read_member(struct reader *reader, const struct cube_option *options,
-                       uint32_t count)
+static void tell_unknown(const struct hob_option *given,
+                         const struct cube_option *options, uint32_t count,
+                         char *reason, size_t reason_size)
 {
-    char name[32];
+    snprintf(reason, reason_size, "unknown option \"%.*s\"; there are",
+             (int)given->name_size, given->name);
+    for (uint32_t i = 0; i < count; i++) {
+        const size_t used = strlen(reason);
 
-    if (!read_string(reader, name, sizeof(name))) {
-        snprintf(reader->reason, reader->reason_size,
-                 "options are malformed at \"%.20s\"", reader->at);
+        snprintf(reason + used, reason_size - used, "%s \"%s\"", i ? "," : "",
+                 options[i].name);
+    }
+}
+
+static int read_option(const struct hob_option *given,
+                       const struct cube_option *options, uint32_t count,
+                       char *reason, size_t reason_size)
+{
+    const char *wanted;
+
+    for (uint32_t i = 0; i < count; i++) {
+        if (!hob_option_is_named(given, options[i].name))
+            continue;
+        if (read_value(given, &options[i], &wanted))
+            return 1;
+        snprintf(reason, reason_size, "option \"%s\" must be %s",
+                 options[i].name, wanted);
         return 0;
     }
-    skip_blanks(reader);
-    if (*reader->at != ':') {
-        snprintf(reader->reason, reader->reason_size,
-                 "no \":\" after option \"%s\"", name);
-        return 0;
-    }
-    reader->at++;
-    skip_blanks(reader);
-    for (uint32_t i = 0; i < count; i++)
-        if (!strcmp(name, options[i].name))
-            return read_value(reader, &options[i]);
-    return unknown(reader, name, options, count);
+    tell_unknown(given, options, count, reason, reason_size);
+    return 0;
 }
 
 int cube_options_parse(const char *text, const struct cube_option *options,
                        uint32_t count, char *reason, size_t reason_size)
 {
-    struct reader reader = {text, reason, reason_size};
+    struct hob_options all = hob_options_of(text);
+    struct hob_option given;
 
-    snprintf(reason, reason_size, "options are not a JSON object");
-    skip_blanks(&reader);
-    if (*reader.at++ != '{')
-        return 0;
-    skip_blanks(&reader);
-    while (*reader.at != '}') {
-        if (!read_member(&reader, options, count))
+    while (hob_option_next(&all, &given))
+        if (!read_option(&given, options, count, reason, reason_size))
             return 0;
-        skip_blanks(&reader);
-        if (*reader.at == ',')
-            reader.at++;
-        else if (*reader.at != '}')
-            return 0;
-        skip_blanks(&reader);
-    }
-    reader.at++;
-    skip_blanks(&reader);
-    return !*reader.at;
+    if (all.problem[0])
+        snprintf(reason, reason_size, "%s", all.problem);
+    return !all.problem[0];
 }

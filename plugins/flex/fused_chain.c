@@ -196,6 +196,50 @@ static void link_two(struct chain *chain, const struct hob_fused_step *step,
     }
 }
 
+/* The link that does STEP on register HELD and what ASIDE gives; FLEX_LINK_NONE
+ * without one. */
+static uint32_t link_of(const struct hob_fused_step *step, uint32_t held,
+                        const struct hob_fused_step *aside)
+{
+    const uint32_t link = fused_op_find(step->op)->link;
+    const uint32_t first = fused_op_find(aside->op)->link;
+
+    switch (first) {
+    case FLEX_LINK_ADD:
+        return link == FLEX_LINK_MUL ? FLEX_LINK_MUL_OF_ADD : FLEX_LINK_NONE;
+    case FLEX_LINK_SUB:
+        return link == FLEX_LINK_MUL ? FLEX_LINK_MUL_OF_SUB : FLEX_LINK_NONE;
+    case FLEX_LINK_MUL:
+        break;
+    default:
+        return FLEX_LINK_NONE;
+    }
+    switch (link) {
+    case FLEX_LINK_ADD:
+        return FLEX_LINK_ADD_OF_MUL;
+    case FLEX_LINK_SUB:
+        return step->args[0] == held ? FLEX_LINK_SUB_OF_MUL
+                                     : FLEX_LINK_RSUB_OF_MUL;
+    case FLEX_LINK_MUL:
+        return FLEX_LINK_MUL_OF_MUL;
+    default:
+        return FLEX_LINK_NONE;
+    }
+}
+
+/* STEP on the accumulator and what ASIDE gives. */
+static void link_aside(struct chain *chain, const struct hob_fused_step *step,
+                       const struct hob_fused_step *aside)
+{
+    struct fused_plan *plan = chain->b->plan;
+    const uint32_t x = aside->args[0];
+
+    append(chain, link_of(step, chain->held, aside), x);
+    plan->links[plan->link_count - 1].second =
+        (uint16_t)scalar_of(chain, aside, 0, chain->dtype, 0);
+    plan->values[x].is_used = 1; /* all of its elements */
+}
+
 static void link_step(struct chain *chain, const struct hob_fused_step *step)
 {
     const struct fused_op *op = fused_op_find(step->op);
@@ -260,6 +304,34 @@ static int is_read_back(const struct builder *b, uint32_t s, uint32_t p,
     return 0;
 }
 
+/* The step that goes on with what step S gives and has step ASIDE, the next
+ * one, as a part, with a number, of its other operand; NO_STEP: none. */
+static uint32_t find_user(const struct builder *b, uint32_t s, uint32_t aside,
+                          uint32_t p, uint32_t dtype)
+{
+    const uint32_t reg = b->program->input_count + s;
+    const struct hob_fused_step *first, *step;
+    uint32_t user, other;
+
+    if (aside == NO_STEP)
+        return NO_STEP;
+    user = next_link(b, aside, p, dtype);
+    if (user == NO_STEP)
+        return NO_STEP;
+    other = b->program->input_count + aside;
+    first = hob_fused_step_at(b->program, aside);
+    step = hob_fused_step_at(b->program, user);
+    if (fused_op_find(first->op)->form != FUSED_SCALAR ||
+        fused_op_find(step->op)->form != FUSED_TWO ||
+        flex_is_half(first->dtype) || first->args[0] == reg ||
+        fused_is_row(b, first->args[0]) || is_output(b, other) ||
+        (b->kept & fused_bit(aside)) || is_read_back(b, aside, p, user) ||
+        !((step->args[0] == reg && step->args[1] == other) ||
+          (step->args[1] == reg && step->args[0] == other)))
+        return NO_STEP;
+    return link_of(step, reg, first) ? user : NO_STEP;
+}
+
 static int is_stored(const struct builder *b, uint32_t s, uint32_t p)
 {
     for (uint32_t i = 0; i < b->program->output_count; i++)
@@ -289,7 +361,7 @@ uint32_t fused_chain(struct builder *b, uint32_t s, uint32_t p)
     const struct flex_chain_kernels *kernels =
         FLEX_BY_ISA(b->kernels->isa, &flex_chain);
     struct fused_instruction *made;
-    uint32_t next;
+    uint32_t next, user, aside = NO_STEP;
 
     if (!is_linkable(b, s, &chain.dtype))
         return 0;
@@ -302,12 +374,22 @@ uint32_t fused_chain(struct builder *b, uint32_t s, uint32_t p)
     chain.first = made->first;
     for (;; s = next) {
         const uint32_t reg = b->program->input_count + s;
+        const struct hob_fused_step *step = hob_fused_step_at(b->program, s);
         const int is_out = is_stored(b, s, p);
         int is_back;
 
-        next = next_link(b, s, p, chain.dtype);
-        link_step(&chain, hob_fused_step_at(b->program, s));
+        if (aside == NO_STEP)
+            link_step(&chain, step);
+        else
+            link_aside(&chain, step, hob_fused_step_at(b->program, aside));
         chain.held = reg;
+        aside = NO_STEP;
+        next = next_link(b, s, p, chain.dtype);
+        user = find_user(b, s, next, p, chain.dtype);
+        if (user != NO_STEP) {
+            aside = next;
+            next = user;
+        }
         is_back = is_read_back(b, s, p, next) || (b->kept & fused_bit(s));
         if (is_out && !is_back)
             b->chained |= fused_bit(s);

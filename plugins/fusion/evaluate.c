@@ -200,31 +200,23 @@ static hob_status run_one(struct fu_layer *layer, struct fu_node *node)
     return HOB_OK;
 }
 
-/* Run the members of group INDEX one by one. */
+/* Run the members of group INDEX one by one, but a product that has run. */
 static hob_status run_members(const struct fu_window *window, uint32_t index)
 {
     hob_status status = HOB_OK;
 
     for (uint16_t at = window->groups[index].first; at < FU_WINDOW && !status;
          at = window->items[at].next)
-        status = run_one(window->layer, window->items[at].node);
+        if (window->items[at].node->state == FU_NODE_RUNNING)
+            status = run_one(window->layer, window->items[at].node);
     return status;
 }
 
-hob_status fu_run_product(struct fu_window *window, uint32_t index)
+hob_status fu_run_product(const struct fu_window *window, uint32_t index)
 {
-    struct fu_group *group = &window->groups[index];
-    struct fu_item *item = &window->items[group->product - 1];
-    uint16_t *link = &group->first;
+    const uint32_t at = window->groups[index].product - 1u;
 
-    while (&window->items[*link] != item)
-        link = &window->items[*link].next;
-    fu_window_forget(window);
-    *link = item->next; /* members that read it come after it */
-    item->group = FU_WINDOW;
-    group->count--;
-    group->product = 0;
-    return run_one(window->layer, item->node);
+    return run_one(window->layer, window->items[at].node);
 }
 
 /* Constants that are wanted as tensors: ALL of them, or those that are so

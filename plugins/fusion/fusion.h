@@ -134,6 +134,9 @@ struct fu_kind {
     uint64_t number; /* of calls, see struct hob_call_origin; 0: of just one */
     uint32_t refs;   /* nodes, the layer's table */
     uint32_t bytes;  /* of the allocation */
+    uint32_t word_count;
+    uint64_t *words; /* what is in the key of a window of it, once it was in
+                        one; or NULL (see kept.c) */
     struct fu_node node;
     struct fu_value *values;
 };
@@ -298,6 +301,9 @@ struct fu_kind *fu_kind_new_locked(struct fu_layer *layer,
                                    const struct hob_call *call,
                                    const struct hob_call_origin *origin);
 void fu_kind_unref_locked(struct fu_layer *layer, struct fu_kind *kind);
+/* Keep WORDS, COUNT of them, with KIND, if there is memory. */
+void fu_kind_keep_words(struct fu_kind *kind, const uint64_t *words,
+                        size_t count);
 /* Empty LAYER's table. */
 void fu_kinds_release(struct fu_layer *layer);
 
@@ -370,6 +376,8 @@ struct fu_kernel;
  */
 struct fu_kernel *fu_kernel_get(struct fu_kernels *kernels,
                                 const struct hob_fused_program *program);
+/* A kernel in use is used again, without being looked for. */
+void fu_kernel_again(struct fu_kernels *kernels);
 /* How many programs were compiled, and found again. */
 void fu_kernels_count(struct fu_kernels *kernels, uint64_t *out_programs,
                       uint64_t *out_hits);

@@ -6,19 +6,22 @@
 #include "program.h"
 
 #include <inttypes.h>
-#include <stdio.h>
 
 /* A group of one is worth a program only where that saves reading a constant.
  */
 static int is_worth_it(const struct fu_window *window, uint32_t index)
 {
     const struct fu_group *group = &window->groups[index];
-    const struct fu_node *node = window->items[group->first].node;
+    uint16_t first = group->first;
+    const struct fu_node *node;
 
     if (!group->is_fused)
         return 0;
-    if (group->count > 1)
+    if (group->count - (group->product != 0) > 1)
         return 1;
+    if (first + 1 == group->product)
+        first = window->items[first].next;
+    node = window->items[first].node;
     for (uint32_t i = 0; i < node->input_count; i++) {
         const struct fu_value *value = node->inputs[i].value;
         const struct fu_item *item;
@@ -34,8 +37,7 @@ static int is_worth_it(const struct fu_window *window, uint32_t index)
 }
 
 /* Tell who watches of the run of P. */
-static void tell(const struct fu_window *window, uint32_t index,
-                 const struct fu_program *p)
+static void tell(const struct fu_window *window, const struct fu_program *p)
 {
     const struct fu_layer *layer = window->layer;
     struct hob_fusion_value values[HOB_FUSED_MAX_OUTPUTS];
@@ -43,7 +45,7 @@ static void tell(const struct fu_window *window, uint32_t index,
         .struct_size = sizeof(event),
         .is_group = 1,
         .name = p->run.name,
-        .op_count = window->groups[index].count,
+        .op_count = p->op_count,
         .input_count = p->program.input_count,
         .value_count = p->program.output_count,
         .in_place = p->in_place,
@@ -131,7 +133,7 @@ static void publish(struct fu_window *window, uint32_t index,
     }
     fu_lock(&layer->lock);
     counts->groups++;
-    counts->grouped += window->groups[index].count;
+    counts->grouped += p->op_count;
     counts->stored += p->program.output_count;
     counts->in_place += p->in_place;
     counts->read_bytes += p->read_bytes;
@@ -165,51 +167,42 @@ static void drop_outputs(const struct fu_window *window, struct fu_program *p)
         window->layer->host->tensor_unref(p->outs[i].tensor);
 }
 
-/* The run of P, from its product on. Nothing has happened if an argument of
- * that is a failure: the op tells of it in its own words. */
+/* The run of P, from its product on. What the base did not finish last time it
+ * hardly will now, as all lies as it did: so it is asked again, but less and
+ * less often. */
 static hob_status run_product(const struct fu_layer *layer,
-                              const struct fu_program *p, void *compiled,
+                              struct fu_program *p, void *compiled,
                               char **out_message)
 {
     struct hob_fused_product product = {.struct_size = sizeof(product),
                                         .op = p->product->node->op,
                                         .input = p->product->reg,
                                         .out = &p->product_view};
+    hob_status status;
 
-    for (uint32_t i = 0; i < p->product->node->input_count; i++) {
-        hob_tensor *tensor = fu_tensor_of(&p->product->node->inputs[i]);
-
-        if (!tensor || layer->host->tensor_is_error(tensor))
-            return HOB_ERR_UNSUPPORTED;
-        product.args[i] = hob_tensor_view(tensor);
-    }
-    return layer->fused->run_product(layer->fused_instance, compiled, &p->run,
-                                     &product, out_message);
+    for (uint32_t i = 0; i < p->product->node->input_count; i++)
+        product.args[i] =
+            hob_tensor_view(fu_tensor_of(&p->product->node->inputs[i]));
+    status = layer->fused->run_product(layer->fused_instance, compiled, &p->run,
+                                       &product, out_message);
+    p->declined = status == HOB_ERR_UNSUPPORTED ? p->declined + 1 : 0;
+    return status;
 }
 
-/* "mul+add", or "matmul+mul+add" where there is a product. */
-static const char *name_of(const struct fu_layer *layer, struct fu_program *p,
-                           const struct fu_kernel *kernel)
-{
-    if (!p->product)
-        return fu_kernel_name(kernel);
-    snprintf(p->product_name, sizeof(p->product_name), "%s+%s",
-             layer->host->op_name(layer->host, p->product->node->op),
-             fu_kernel_name(kernel));
-    return p->product_name;
-}
-
-/* Run the program as KERNEL; nonzero if the ops are to run one by one. */
+/* Run P; nonzero if the ops are to run one by one. */
 static int run(struct fu_window *window, uint32_t index, hob_scope *scope,
-               struct fu_program *p, const struct fu_kernel *kernel)
+               struct fu_program *p)
 {
     const struct fu_layer *layer = window->layer;
-    void *compiled = fu_kernel_compiled(kernel);
+    void *compiled = fu_kernel_compiled(p->kernel);
     char *message = NULL;
     hob_status status;
 
-    p->run.name = name_of(layer, p, kernel);
-    if (fu_program_allocate(window, index, p))
+    if (p->declined & (p->declined - 1)) { /* no power of two */
+        p->declined++;
+        return 1;
+    }
+    if (!compiled || fu_program_allocate(window, p))
         return 1;
     status = p->product ? run_product(layer, p, compiled, &message)
                         : layer->fused->run(layer->fused_instance, compiled,
@@ -222,7 +215,7 @@ static int run(struct fu_window *window, uint32_t index, hob_scope *scope,
         if (status)
             fail(window, p, scope, status, message);
         else
-            tell(window, index, p);
+            tell(window, p);
         publish(window, index, p);
         drop_outputs(window, p);
         status = HOB_OK;
@@ -232,30 +225,22 @@ static int run(struct fu_window *window, uint32_t index, hob_scope *scope,
     return status != HOB_OK;
 }
 
-static int try_run(struct fu_window *window, uint32_t index)
+/* Run the program of group INDEX, with its product if that IS_WHOLE. */
+static int try_run(struct fu_window *window, uint32_t index, int is_whole)
 {
-    struct fu_layer *layer = window->layer;
-    const struct hob_host *host = layer->host;
+    const struct hob_host *host = window->layer->host;
     struct hob_scope_frame frame;
-    struct fu_program program;
-    struct fu_kernel *kernel = NULL;
-    hob_scope *scope;
-    int declined = 1;
+    hob_scope *scope = host->scope_begin(window->layer->below, &frame);
+    struct fu_program *program = fu_program_get(window, index, is_whole, scope);
+    const int declined = !program || run(window, index, scope, program);
 
-    scope = host->scope_begin(layer->below, &frame);
-    if (!fu_program_make(window, index, scope, &program))
-        kernel = fu_kernel_get(layer->kernels, &program.program);
-    if (kernel && fu_kernel_compiled(kernel))
-        declined = run(window, index, scope, &program, kernel);
-    if (kernel)
-        fu_kernel_give(layer->kernels, kernel);
     host->scope_leave(scope);
     return declined;
 }
 
 int fu_group_run(struct fu_window *window, uint32_t index)
 {
-    struct fu_group *group = &window->groups[index];
+    const struct fu_group *group = &window->groups[index];
     struct fu_layer *layer = window->layer;
     int declined;
 
@@ -263,12 +248,12 @@ int fu_group_run(struct fu_window *window, uint32_t index)
         return fu_match_run(window, index);
     if (!group->product && !is_worth_it(window, index))
         return 1;
-    declined =
-        group->is_fused ? try_run(window, index) : fu_update_run(window, index);
+    declined = group->is_fused ? try_run(window, index, group->product != 0)
+                               : fu_update_run(window, index);
     if (declined && group->product) { /* first the one, then the others */
         if (fu_run_product(window, index))
             return 1;
-        declined = !is_worth_it(window, index) || try_run(window, index);
+        declined = !is_worth_it(window, index) || try_run(window, index, 0);
     }
     if (declined) {
         fu_lock(&layer->lock);

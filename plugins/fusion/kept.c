@@ -137,36 +137,56 @@ static uint64_t *put_input(uint64_t *at, struct words *words,
                      seen.rank, seen.shape);
 }
 
+/* What KIND is, of LAYER's: found once for calls that have a number. */
+static uint64_t *put_kind(uint64_t *at, struct fu_kind *kind,
+                          const struct fu_layer *layer)
+{
+    const struct fu_node *node = &kind->node;
+    const uint32_t op = node->op % FU_PATTERN_OPS;
+    const int in_full = (int)(layer->pattern_ops[op / 64] >> (op % 64) & 1) ||
+                        fu_has_rows(node->op);
+    uint64_t *const begin = at;
+
+    *at++ =
+        node->op | (uint64_t)node->fuse << 32 | (uint64_t)node->arg_count << 48;
+    *at++ = node->input_count | (uint64_t)node->ret_count << 32;
+    for (uint32_t i = 0; i < node->arg_count; i++)
+        at = put_arg(at, &node->args[i], in_full);
+    for (uint32_t i = 0; i < node->ret_count; i++) {
+        const struct fu_value *value = &kind->values[i];
+
+        at = put_shape(at, value->dtype, value->scheme, value->rank,
+                       value->shape);
+    }
+    if (kind->number)
+        fu_kind_keep_words(kind, begin, (size_t)(at - begin));
+    return at;
+}
+
 static void put_node(struct words *words, struct outside *outside,
                      struct fu_node *const *nodes, uint32_t count,
                      const struct fu_node *node, const struct fu_layer *layer)
 {
-    const uint32_t op = node->op % FU_PATTERN_OPS;
-    const int in_full = (int)(layer->pattern_ops[op / 64] >> (op % 64) & 1) ||
-                        fu_has_body(node->op);
+    struct fu_kind *kind = node->kind;
     uint64_t *at;
 
     /* A kind has its arguments in full, and the shapes of its results. */
-    reserve(words, 2 + node->kind->bytes / 8 + 2 * node->ret_count +
+    reserve(words, 3 + kind->bytes / 8 + 2 * node->ret_count +
                        (size_t)node->input_count * (2 + HOB_MAX_RANK));
     if (words->failed)
         return;
     at = words->at;
-    *at++ = node->op | (uint64_t)node->fuse << 32 |
-            (uint64_t)node->is_asked << 40 | (uint64_t)node->is_computed << 41 |
-            (uint64_t)node->arg_count << 48;
-    *at++ = node->input_count | (uint64_t)node->ret_count << 32;
-    for (uint32_t i = 0; i < node->arg_count; i++)
-        at = put_arg(at, &node->args[i], in_full);
+    if (kind->words) {
+        memcpy(at, kind->words, kind->word_count * sizeof(uint64_t));
+        at += kind->word_count;
+    } else {
+        at = put_kind(at, kind, layer);
+    }
+    *at++ = (uint64_t)node->is_asked | (uint64_t)node->is_computed << 1;
     for (uint32_t i = 0; i < node->input_count; i++)
         at = put_input(at, words, outside, nodes, count, &node->inputs[i]);
-    for (uint32_t i = 0; i < node->ret_count; i++) {
-        const struct fu_value *value = &node->values[i];
-
-        *at++ = value->handles | (uint64_t)value->users << 32;
-        at = put_shape(at, value->dtype, value->scheme, value->rank,
-                       value->shape);
-    }
+    for (uint32_t i = 0; i < node->ret_count; i++)
+        *at++ = node->values[i].handles | (uint64_t)node->values[i].users << 32;
     words->at = at;
 }
 

@@ -29,7 +29,7 @@ struct fu_kernels {
     struct fu_layer *layer;
     pthread_mutex_t lock;
     uint64_t clock;
-    uint64_t hits;
+    atomic_uint_least64_t hits;
     uint64_t programs;
     uint32_t count;
     struct fu_kernel *lists[LISTS];
@@ -231,6 +231,11 @@ static struct fu_kernel *make(struct fu_kernels *kernels,
     return other;
 }
 
+void fu_kernel_again(struct fu_kernels *kernels)
+{
+    atomic_fetch_add_explicit(&kernels->hits, 1, memory_order_relaxed);
+}
+
 struct fu_kernel *fu_kernel_get(struct fu_kernels *kernels,
                                 const struct hob_fused_program *program)
 {
@@ -241,7 +246,7 @@ struct fu_kernel *fu_kernel_get(struct fu_kernels *kernels,
     pthread_mutex_lock(&kernels->lock);
     found = find_locked(kernels, &key);
     if (found) {
-        kernels->hits++;
+        fu_kernel_again(kernels);
         found->users++;
         found->used = ++kernels->clock;
     }
@@ -254,8 +259,8 @@ void fu_kernels_count(struct fu_kernels *kernels, uint64_t *out_programs,
 {
     pthread_mutex_lock(&kernels->lock);
     *out_programs = kernels->programs;
-    *out_hits = kernels->hits;
     pthread_mutex_unlock(&kernels->lock);
+    *out_hits = atomic_load_explicit(&kernels->hits, memory_order_relaxed);
 }
 
 void *fu_kernel_compiled(const struct fu_kernel *kernel)

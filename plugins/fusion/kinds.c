@@ -170,8 +170,21 @@ struct fu_kind *fu_kind_new_locked(struct fu_layer *layer,
 
 void fu_kind_unref_locked(struct fu_layer *layer, struct fu_kind *kind)
 {
-    if (!--kind->refs)
-        fu_pool_give(&layer->pool, kind, kind->bytes);
+    if (--kind->refs)
+        return;
+    if (kind->words)
+        free(kind->words);
+    fu_pool_give(&layer->pool, kind, kind->bytes);
+}
+
+void fu_kind_keep_words(struct fu_kind *kind, const uint64_t *words,
+                        size_t count)
+{
+    kind->words = malloc(count * sizeof(*words));
+    if (!kind->words)
+        return;
+    memcpy(kind->words, words, count * sizeof(*words));
+    kind->word_count = (uint32_t)count;
 }
 
 void fu_kinds_release(struct fu_layer *layer)

@@ -29,6 +29,7 @@ void fu_window_free(struct fu_window *window)
     if (!window)
         return;
     fu_window_forget(window);
+    fu_programs_drop(window);
     free(window->items);
     free(window->groups);
     free(window->order);
@@ -58,8 +59,8 @@ const void *fu_key_of(const struct fu_input *input)
 void fu_window_fill(struct fu_window *window, struct fu_node *const *nodes,
                     uint32_t count)
 {
+    fu_programs_drop(window);
     window->count = count;
-    window->group_count = 0;
     window->match_count = 0;
     window->plan = FU_UNPLANNED;
     for (uint32_t i = 0; i < count; i++) {

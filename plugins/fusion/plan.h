@@ -65,6 +65,8 @@ struct fu_item {
     uint16_t match; /* of the window, from 1, whose member it is; 0: of none */
 };
 
+struct fu_program;
+
 struct fu_group {
     uint64_t reach[FU_WORDS]; /* the groups that it depends on, all of them */
     int64_t shape[HOB_MAX_RANK];
@@ -75,7 +77,7 @@ struct fu_group {
     uint8_t rank;
     uint8_t rows;     /* dimensions that make up a row, of its reductions */
     uint8_t is_apart; /* these are not the last ones */
-    uint8_t is_part;  /* some members are computed in part */
+    uint8_t has_views; /* as members: no part of it is a group */
     uint8_t is_fused; /* its members may be steps of one program */
     uint8_t is_gone;  /* joined with another */
     uint16_t first, last;
@@ -84,6 +86,8 @@ struct fu_group {
     uint16_t product; /* item, from 1: a product that its program finishes */
     uint16_t key_count;
     const void *keys[HOB_FUSED_MAX_INPUTS]; /* what it reads: values, data */
+    /* What it was last run as: after its product has run, and with that. */
+    struct fu_program *programs[2];
 };
 
 /* A registered optimisation for some nodes of the window. */
@@ -171,11 +175,15 @@ static inline int fu_is_fused(const struct fu_item *item)
 
 /* ---- body.c ---- */
 
+/* Whether OP may be several steps: sgd_step, and ops that go along rows. */
 int fu_has_body(uint32_t op);
+int fu_has_rows(uint32_t op);
 
-/* Whether ITEM's node goes along rows and the backend may have it in a program,
+/* Whether ITEM's node is such a one and the backend may have it in a program,
  * as one step or several; then ITEM says so. */
 int fu_classify_body(const struct fu_layer *layer, struct fu_item *item);
+/* Whether ITEM, a member, is the steps of its op's body. */
+int fu_is_steps(const struct fu_item *item);
 /* Of a program that has ITEM. */
 uint32_t fu_step_count(const struct fu_item *item);
 
@@ -194,9 +202,13 @@ int fu_update_run(struct fu_window *window, uint32_t index);
  * if that was not possible, and nothing has happened. */
 int fu_group_run(struct fu_window *window, uint32_t index);
 
-/* Run the product of group INDEX as the op that it is; it is no member then.
- * In evaluate.c. */
-hob_status fu_run_product(struct fu_window *window, uint32_t index);
+/* Run the product of group INDEX as the op that it is. In evaluate.c. */
+hob_status fu_run_product(const struct fu_window *window, uint32_t index);
+
+/* ---- lasting.c ---- */
+
+/* Give back the programs of WINDOW's groups, and these. */
+void fu_programs_drop(struct fu_window *window);
 
 /* The members of group INDEX have run, and gave COUNT of MADE that got memory;
  * those that stay are pending when the evaluation is over. */

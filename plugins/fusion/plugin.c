@@ -4,22 +4,15 @@
  */
 #include "plan.h"
 
-#include <stdio.h>
+#include <hob/ext/message.h>
+#include <hob/ext/options.h>
+
 #include <stdlib.h>
 #include <string.h>
 
 struct instance {
     const struct hob_host *host;
 };
-
-static hob_status message(const struct hob_host *host, char **out_message,
-                          hob_status status, const char *text)
-{
-    *out_message = host->mem_alloc(host, strlen(text) + 1);
-    if (*out_message)
-        strcpy(*out_message, text);
-    return status;
-}
 
 static hob_status plugin_open(const struct hob_host *host, const char *options,
                               void **out_instance, char **out_message)
@@ -29,7 +22,7 @@ static hob_status plugin_open(const struct hob_host *host, const char *options,
     (void)options; /* the layers read theirs */
     *out_instance = instance;
     if (!instance)
-        return message(host, out_message, HOB_ERR_MEMORY, "fusion: no memory");
+        return hob_say(host, out_message, HOB_ERR_MEMORY, "fusion: no memory");
     instance->host = host;
     return HOB_OK;
 }
@@ -44,13 +37,13 @@ static void layer_close(void *opaque)
 {
     struct fu_layer *layer = (struct fu_layer *)opaque;
 
-    fu_kernels_free(layer->kernels);
-    while (layer->windows) {
+    while (layer->windows) { /* they use kernels */
         struct fu_window *window = layer->windows;
 
         layer->windows = window->next;
         fu_window_free(window);
     }
+    fu_kernels_free(layer->kernels);
     free(layer->patterns);
     fu_kinds_release(layer);
     fu_pool_release(&layer->pool);
@@ -61,25 +54,19 @@ static void layer_close(void *opaque)
 /* As the manifest says; what nobody sets is not among the options. */
 enum { DEPTH_DEFAULT = 500, BYTES_DEFAULT = 1 << 30 };
 
-/* The number that the option NAME of OPTIONS is, -1 if it is none; ABSENT if
- * it is not there. */
-static long long number_option(const char *options, const char *name,
-                               long long absent)
+/* The number that the option NAME of TEXT is; ABSENT if it is not there, and
+ * more than MOST if it is none up to that. */
+static uint64_t number_option(const char *text, const char *name, uint64_t most,
+                              uint64_t absent)
 {
-    char key[32];
-    const char *at;
-    char *end;
-    long long number;
+    struct hob_options options = hob_options_of(text);
+    struct hob_option option;
+    uint64_t number;
 
-    snprintf(key, sizeof(key), "\"%s\":\"", name);
-    at = options ? strstr(options, key) : NULL;
-    if (!at)
-        return absent;
-    at += strlen(key);
-    if (*at < '0' || *at > '9') /* "-0" is none either */
-        return -1;
-    number = strtoll(at, &end, 10);
-    return *end != '"' ? -1 : number;
+    while (hob_option_next(&options, &option))
+        if (hob_option_is_named(&option, name))
+            return hob_option_count(&option, most, &number) ? number : most + 1;
+    return absent;
 }
 
 /* What the base below LAYER offers. */
@@ -135,29 +122,31 @@ static hob_status layer_open(void *opaque, hob_device *below, int32_t level,
                              char **out_message)
 {
     const struct hob_host *host = ((struct instance *)opaque)->host;
-    long long depth = number_option(options, "depth", DEPTH_DEFAULT);
-    long long bytes = number_option(options, "bytes", BYTES_DEFAULT);
+    const uint64_t depth =
+        number_option(options, "depth", INT32_MAX, DEPTH_DEFAULT);
+    const uint64_t bytes =
+        number_option(options, "bytes", INT64_MAX / 2, BYTES_DEFAULT);
     struct fu_layer *layer;
     hob_status status = HOB_OK;
 
     *out_layer = NULL;
-    if (depth < 0 || depth > INT32_MAX)
-        return message(host, out_message, HOB_ERR_ARGUMENT,
+    if (depth > INT32_MAX)
+        return hob_say(host, out_message, HOB_ERR_ARGUMENT,
                        "fusion: depth is a number of ops, as in "
                        "fusion{depth=500}, or 0 for no limit");
-    if (bytes < 0 || bytes > INT64_MAX / 2)
-        return message(host, out_message, HOB_ERR_ARGUMENT,
+    if (bytes > INT64_MAX / 2)
+        return hob_say(host, out_message, HOB_ERR_ARGUMENT,
                        "fusion: bytes is a number of them, as in "
                        "fusion{bytes=1000000000}, or 0 for no limit");
     layer = calloc(1, sizeof(*layer));
     if (!layer)
-        return message(host, out_message, HOB_ERR_MEMORY,
+        return hob_say(host, out_message, HOB_ERR_MEMORY,
                        "fusion: no memory for a layer");
     layer->host = host;
     layer->below = below;
     layer->level = level;
     layer->depth_limit = (uint32_t)depth;
-    layer->held_limit = (uint64_t)bytes;
+    layer->held_limit = bytes;
     fu_lock_init(&layer->lock);
     fu_pool_init(&layer->pool);
     status = find_patterns(layer);
@@ -165,7 +154,7 @@ static hob_status layer_open(void *opaque, hob_device *below, int32_t level,
         status = find_fused(layer);
     if (status) {
         layer_close(layer);
-        return message(host, out_message, status,
+        return hob_say(host, out_message, status,
                        "fusion: no memory for a layer");
     }
     *out_layer = layer;

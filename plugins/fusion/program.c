@@ -72,27 +72,28 @@ static uint8_t add_input(const struct fu_group *group,
 {
     const struct hob_view *view = hob_tensor_view(tensor);
     const uint32_t count = p->program.input_count;
-    struct fu_operand operand = {.tensor = tensor};
+    int64_t strides[HOB_MAX_RANK] = {0};
     struct hob_view vector;
+    int64_t start;
 
     if (is_channels) {
         vector = *view;
         lay_along_channels(item, &vector);
         view = &vector;
     }
-    operand.start = spread(group, item, view->shape, view->strides, view->rank,
-                           operand.strides);
+    start =
+        spread(group, item, view->shape, view->strides, view->rank, strides);
     for (uint32_t i = 0; i < count; i++)
         if (p->ins[i].tensor &&
             hob_tensor_view(p->ins[i].tensor)->data == view->data &&
             p->inputs[i].dtype == view->dtype && !p->constants[i] &&
-            p->ins[i].start == operand.start &&
-            !memcmp(p->ins[i].strides, operand.strides,
-                    sizeof(operand.strides)))
+            p->ins[i].start == start &&
+            !memcmp(p->run_ins[i].strides, strides, sizeof(strides)))
             return (uint8_t)i;
     if (count == HOB_FUSED_MAX_INPUTS)
         return NO_REGISTER;
-    p->ins[count] = operand;
+    p->ins[count] = (struct fu_operand){tensor, start};
+    memcpy(p->run_ins[count].strides, strides, sizeof(strides));
     p->inputs[count].dtype = view->dtype;
     p->inputs[count].kind = is_row_shape(group, item, view->shape, view->rank)
                                 ? HOB_FUSED_ROW
@@ -103,28 +104,50 @@ static uint8_t add_input(const struct fu_group *group,
     return (uint8_t)count;
 }
 
+hob_tensor *fu_constant_make(const struct fu_layer *layer,
+                             const struct fu_item *item, hob_scope *scope)
+{
+    const struct fu_node *node = item->node;
+    const hob_value number = node->op == HOB_OP_FULL
+                                 ? node->args[1]
+                                 : hob_i64(node->op == HOB_OP_ONES);
+    hob_tensor *tensor = hob_full(scope, NULL, 0, number, layer->below,
+                                  (hob_dtype)node->values[0].dtype);
+
+    return layer->host->tensor_is_error(tensor) ? NULL : tensor;
+}
+
 /* A constant is read from one element. */
 static uint8_t add_constant(const struct fu_layer *layer,
                             const struct fu_group *group, hob_scope *scope,
-                            struct fu_program *p, const struct fu_node *node)
+                            struct fu_program *p, const struct fu_item *item)
 {
-    hob_value number = node->op == HOB_OP_FULL
-                           ? node->args[1]
-                           : hob_i64(node->op == HOB_OP_ONES);
     hob_tensor *tensor;
     uint8_t reg;
 
     for (uint32_t i = 0; i < p->program.input_count; i++)
-        if (p->constants[i] == node)
+        if (p->constants[i] == item)
             return (uint8_t)i;
-    tensor = hob_full(scope, NULL, 0, number, layer->below,
-                      (hob_dtype)node->values[0].dtype);
-    if (layer->host->tensor_is_error(tensor))
+    tensor = fu_constant_make(layer, item, scope);
+    if (!tensor)
         return NO_REGISTER;
     reg = add_input(group, NULL, p, tensor, 0);
     if (reg != NO_REGISTER)
-        p->constants[reg] = node;
+        p->constants[reg] = item;
     return reg;
+}
+
+/* Note that REG is input INPUT of NODE. Nonzero if there is no room. */
+static int note_read(struct fu_program *p, const struct fu_node *node,
+                     const struct fu_input *input, uint32_t reg)
+{
+    if (p->read_count == FU_MOST_READS)
+        return 1;
+    p->reads[p->read_count++] =
+        (struct fu_read){.item = (uint16_t)node->slot,
+                         .input = (uint8_t)(input - node->inputs),
+                         .reg = (uint8_t)reg};
+    return 0;
 }
 
 /* ---- steps ---- */
@@ -140,7 +163,8 @@ static const struct fu_item *maker_in(const struct fu_window *window,
     if (!node || node->slot >= window->count)
         return NULL;
     item = &window->items[node->slot];
-    if (item->node != node || (item->class == FU_CONSTANT && item->is_stored))
+    if (item->node != node || (item->class == FU_CONSTANT && item->is_stored) ||
+        (item->group == index && input->value->tensor)) /* the product */
         return NULL;
     return item->class == FU_CONSTANT || item->group == index ? item : NULL;
 }
@@ -154,16 +178,31 @@ static uint8_t operand_of(const struct fu_window *window, uint32_t index,
     const struct fu_group *group = &window->groups[index];
     const struct fu_item *maker = maker_in(window, index, input);
     hob_tensor *tensor = fu_tensor_of(input);
+    uint8_t reg;
 
     if (maker && maker->class == FU_CONSTANT)
-        return add_constant(window->layer, group, scope, p, maker->node);
+        return add_constant(window->layer, group, scope, p, maker);
     if (maker)
         return maker->reg;
     if (!tensor || window->layer->host->tensor_is_error(tensor))
         return NO_REGISTER; /* what reads it fails, op by op */
-    return add_input(group, item, p, tensor,
-                     item->node->op == HOB_OP_GROUP_NORM &&
-                         input != &item->node->inputs[0]);
+    reg = add_input(group, item, p, tensor,
+                    item->node->op == HOB_OP_GROUP_NORM &&
+                        input != &item->node->inputs[0]);
+    return reg == NO_REGISTER || note_read(p, item->node, input, reg)
+               ? NO_REGISTER
+               : reg;
+}
+
+int fu_add_number(struct fu_program *p, const struct fu_node *node,
+                  uint32_t arg)
+{
+    if (p->program.scalar_count == HOB_FUSED_MAX_SCALARS)
+        return 1;
+    p->numbers[p->program.scalar_count] =
+        (struct fu_number){(uint16_t)node->slot, (uint16_t)arg};
+    p->scalars[p->program.scalar_count++] = fu_number_of(node, arg);
+    return 0;
 }
 
 static int add_scalars(struct fu_program *p, const struct fu_node *node,
@@ -177,9 +216,8 @@ static int add_scalars(struct fu_program *p, const struct fu_node *node,
             arg->tag == HOB_TAG_ENUM || arg->tag == HOB_TAG_I64S ||
             (step->is_reduction && arg->tag == HOB_TAG_I64))
             continue;
-        if (p->program.scalar_count == HOB_FUSED_MAX_SCALARS)
+        if (fu_add_number(p, node, i))
             return 1;
-        p->scalars[p->program.scalar_count++] = *arg;
     }
     return p->program.scalar_count - step->scalar != step->scalar_count;
 }
@@ -190,9 +228,11 @@ enum { STEP_MARK = 0x80 };
 
 /* The product that the program begins with: an input that lies row-major, and
  * has no tensor of its own. */
-static int add_product(const struct fu_group *group, struct fu_program *p,
+static int add_product(const struct fu_layer *layer,
+                       const struct fu_group *group, struct fu_program *p,
                        struct fu_item *item)
 {
+    const struct fu_node *node = item->node;
     const struct fu_value *value = &item->node->values[0];
     const uint32_t at = p->program.input_count;
     struct hob_view *view = &p->product_view;
@@ -200,6 +240,14 @@ static int add_product(const struct fu_group *group, struct fu_program *p,
 
     if (at == HOB_FUSED_MAX_INPUTS)
         return 1;
+    for (uint32_t i = 0; i < node->input_count; i++) {
+        hob_tensor *tensor = fu_tensor_of(&node->inputs[i]);
+
+        /* The op tells of it in its own words. */
+        if (!tensor || layer->host->tensor_is_error(tensor) ||
+            note_read(p, node, &node->inputs[i], NO_REGISTER))
+            return 1;
+    }
     memset(view, 0, sizeof(*view));
     view->dtype = value->dtype;
     view->rank = value->rank;
@@ -211,7 +259,7 @@ static int add_product(const struct fu_group *group, struct fu_program *p,
     }
     memset(&p->ins[at], 0, sizeof(p->ins[at]));
     spread(group, NULL, view->shape, view->strides, view->rank,
-           p->ins[at].strides);
+           p->run_ins[at].strides);
     p->inputs[at].dtype = value->dtype;
     p->inputs[at].kind = HOB_FUSED_FULL;
     p->inputs[at].reserved = 0;
@@ -229,7 +277,7 @@ static int add_own_steps(struct fu_program *p, const struct fu_item *item,
 {
     struct hob_fused_step *step = &p->steps[p->program.step_count];
 
-    if (item->class == FU_BODY)
+    if (item->class == FU_BODY || fu_is_steps(item))
         return fu_add_body(p, item, args, STEP_MARK);
     if (p->program.step_count == HOB_FUSED_MAX_STEPS)
         return 1;
@@ -318,11 +366,12 @@ static int finish_steps(struct fu_program *p)
 static int is_one(const struct fu_program *p, const int64_t *shape, uint32_t at)
 {
     for (uint32_t i = 0; i < p->program.input_count; i++)
-        if (p->ins[i].strides[at] != p->ins[i].strides[at + 1] * shape[at + 1])
+        if (p->run_ins[i].strides[at] !=
+            p->run_ins[i].strides[at + 1] * shape[at + 1])
             return 0;
     for (uint32_t i = 0; i < p->program.output_count; i++)
-        if (p->outs[i].strides[at] !=
-            p->outs[i].strides[at + 1] * shape[at + 1])
+        if (p->run_outs[i].strides[at] !=
+            p->run_outs[i].strides[at + 1] * shape[at + 1])
             return 0;
     return 1;
 }
@@ -337,9 +386,11 @@ static void drop_dimension(struct fu_program *p, int64_t *shape, uint32_t *rank,
         return;
     memmove(shape + at, shape + at + 1, bytes);
     for (uint32_t i = 0; i < p->program.input_count; i++)
-        memmove(p->ins[i].strides + at, p->ins[i].strides + at + 1, bytes);
+        memmove(p->run_ins[i].strides + at, p->run_ins[i].strides + at + 1,
+                bytes);
     for (uint32_t i = 0; i < p->program.output_count; i++)
-        memmove(p->outs[i].strides + at, p->outs[i].strides + at + 1, bytes);
+        memmove(p->run_outs[i].strides + at, p->run_outs[i].strides + at + 1,
+                bytes);
 }
 
 static void reorder(int64_t *numbers, const uint8_t *from, uint32_t rank)
@@ -369,9 +420,9 @@ static uint32_t put_rows_last(const struct fu_group *group,
     }
     reorder(p->run.shape, from, count);
     for (uint32_t i = 0; i < p->program.input_count; i++)
-        reorder(p->ins[i].strides, from, count);
+        reorder(p->run_ins[i].strides, from, count);
     for (uint32_t i = 0; i < p->program.output_count; i++)
-        reorder(p->outs[i].strides, from, count);
+        reorder(p->run_outs[i].strides, from, count);
     return count - rows;
 }
 
@@ -417,9 +468,10 @@ static void place_outputs(const struct fu_group *group, struct fu_program *p)
             strides[k] = stride;
             stride *= value->shape[k];
         }
-        memset(&p->outs[i], 0, sizeof(p->outs[i]));
+        memset(&p->run_outs[i], 0, sizeof(p->run_outs[i]));
+        p->outs[i].start = 0;
         spread(group, p->stored[i], value->shape, strides, value->rank,
-               p->outs[i].strides);
+               p->run_outs[i].strides);
     }
 }
 
@@ -429,33 +481,53 @@ static uint64_t read_of(const struct fu_program *p, uint32_t i)
     uint64_t bytes = hob_dtype_size(p->inputs[i].dtype);
 
     for (uint32_t k = 0; k < p->program.rank; k++)
-        if (p->ins[i].strides[k])
+        if (p->run_ins[i].strides[k])
             bytes *= (uint64_t)p->run.shape[k];
     return bytes;
 }
 
+/* Count for each read how many are of the same value. */
+static void count_users(const struct fu_window *window, struct fu_program *p)
+{
+    for (uint32_t i = 0; i < p->read_count; i++) {
+        struct fu_read *read = &p->reads[i];
+        const struct fu_input *input = fu_read_input(window, read);
+
+        for (uint32_t k = 0; k < p->read_count; k++)
+            read->users +=
+                fu_read_input(window, &p->reads[k])->value == input->value;
+    }
+}
+
 int fu_program_make(const struct fu_window *window, uint32_t index,
-                    hob_scope *scope, struct fu_program *p)
+                    int is_whole, hob_scope *scope, struct fu_program *p)
 {
     const struct fu_group *group = &window->groups[index];
 
     memset(&p->program, 0, sizeof(p->program));
     memset(&p->run, 0, sizeof(p->run));
     p->product = NULL;
-    p->in_place = 0;
+    p->read_count = p->op_count = 0;
     p->read_bytes = p->written_bytes = p->saved_bytes = 0;
     for (uint16_t at = group->first; at < FU_WINDOW;
          at = window->items[at].next) {
         struct fu_item *item = &window->items[at];
 
-        if (at + 1 == group->product ? add_product(group, p, item)
-                                     : add_step(window, index, scope, p, item))
+        if (at + 1 == group->product) {
+            if (is_whole && add_product(window->layer, group, p, item))
+                return 1;
+            p->op_count += (uint32_t)is_whole;
+            continue;
+        }
+        if (add_step(window, index, scope, p, item))
             return 1;
+        p->op_count++;
     }
     if (!p->program.output_count || finish_steps(p))
         return 1;
     place_outputs(group, p);
     collapse(group, p);
+    count_users(window, p);
     for (uint32_t i = 0; i < p->program.input_count; i++)
         if (p->ins[i].tensor)
             p->read_bytes += read_of(p, i);
@@ -470,5 +542,5 @@ int fu_program_make(const struct fu_window *window, uint32_t index,
     p->run.inputs = p->run_ins;
     p->run.outputs = p->run_outs;
     p->run.scalars = p->scalars;
-    return 0;
+    return fu_program_lay(window, p);
 }

@@ -86,8 +86,9 @@ int fu_make_fit(struct fu_window *window, uint32_t index)
 {
     const uint32_t before = window->group_count;
 
-    /* A half would give out what is computed in part: better op by op. */
-    if (window->groups[index].is_part && is_too_large(window, index))
+    /* A half would read a view that is not made, or give out what is computed
+     * in part: better op by op. */
+    if (window->groups[index].has_views && is_too_large(window, index))
         window->groups[index].is_fused = 0;
     while (window->groups[index].is_fused && window->groups[index].count > 1 &&
            is_too_large(window, index) && window->group_count < FU_WINDOW)

@@ -216,19 +216,6 @@ static void turn_members(struct fu_window *window, uint32_t index,
     }
 }
 
-/* Whether FRAME, over a space of SHAPE, does not meet all elements of GROUP. */
-static int is_part_of(const struct fu_group *group, const int64_t *shape,
-                      uint32_t rank)
-{
-    int64_t all = 1, met = 1;
-
-    for (uint32_t i = 0; i < group->rank; i++)
-        all *= group->shape[i];
-    for (uint32_t i = 0; i < rank; i++)
-        met *= shape[i];
-    return met != all;
-}
-
 /* Group READER has the keys of MAKER in the place of that of the view. */
 static int join_keys(struct fu_group *reader, const struct fu_group *maker,
                      const void *view)
@@ -296,8 +283,7 @@ static void join_through(struct fu_window *window, struct fu_item *last)
         memcpy(group->shape, shape, sizeof(shape));
         group->rank = (uint8_t)rank;
     }
-    group->is_part |= window->groups[maker].is_part ||
-                      is_part_of(&window->groups[maker], shape, rank);
+    group->has_views = 1;
     turn_members(window, maker, &frame);
     fu_set_add_all(group->reach, window->groups[maker].reach);
     fu_take_members(window, reader, maker);

@@ -54,7 +54,7 @@ static int may_wait(const struct fu_window *window, uint32_t index)
 {
     const struct fu_group *group = &window->groups[index];
 
-    return !group->is_gone && group->is_fused && !group->is_part &&
+    return !group->is_gone && group->is_fused && !group->has_views &&
            group->count > 1 && group->last >= group->first + group->count;
 }
 
@@ -140,8 +140,8 @@ static int is_better_apart(const struct group *g, uint32_t at)
 
     for (uint32_t i = 0; i < g->read_count; i++) {
         const struct read *read = &g->reads[i];
-        const int crosses = read->last >= at &&
-                            (read->root ? read->first : read->maker) < at;
+        const int crosses =
+            read->last >= at && (read->root ? read->first : read->maker) < at;
 
         if (read->root) {
             needed += crosses ? read->bytes : 0; /* once more */
@@ -149,8 +149,8 @@ static int is_better_apart(const struct group *g, uint32_t at)
                 *(is_early ? &needed : &kept) += read->bytes;
         } else if (crosses) {
             /* Read, and if it was not to be stored, written and kept. */
-            needed += (member(g, read->maker)->is_stored ? 1u : 3u) *
-                      read->bytes;
+            needed +=
+                (member(g, read->maker)->is_stored ? 1u : 3u) * read->bytes;
         }
     }
     for (uint32_t i = is_early ? at : 0; i < (is_early ? g->count : at); i++)

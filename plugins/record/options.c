@@ -9,51 +9,43 @@
 #include "record.h"
 
 #include <hob/ext/message.h>
+#include <hob/ext/options.h>
 
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-/* Skip spaces and take the character C. */
-static int take(const char **at, char c)
+/* The text that OPTION is, in memory of its own; NULL without memory, and
+ * *OUT_STATUS says whether it is that or no text. */
+static char *copy_text(const struct hob_option *option, hob_status *out_status)
 {
-    *at += strspn(*at, " \t\r\n");
-    if (**at != c)
-        return 0;
-    ++*at;
-    return 1;
-}
+    char *copy = malloc(option->value_size + 1);
 
-/* Take a string. Its text, NUL-terminated, goes to OUT, which has room for
- * all of the options. Of escapes there are \" and \\ only: what the core
- * writes in other ways are control characters, which no file name needs. */
-static int take_string(const char **at, char *out)
-{
-    if (!take(at, '"'))
-        return 0;
-    for (; **at && **at != '"'; ++*at) {
-        if (**at == '\\' && *++*at != '"' && **at != '\\')
-            return 0;
-        *out++ = **at;
+    *out_status = copy ? HOB_ERR_ARGUMENT : HOB_ERR_MEMORY;
+    if (copy && hob_option_text(option, copy, option->value_size + 1)) {
+        *out_status = HOB_OK;
+        return copy;
     }
-    *out = '\0';
-    return take(at, '"');
+    free(copy);
+    return NULL;
 }
 
-/* The core has compared NAME and VALUE with the manifest. */
-static void set_option(struct rec_layer *layer, const char *name,
-                       const char *value, char **path)
+/* The core has compared OPTION with the manifest. */
+static hob_status set_option(struct rec_layer *layer,
+                             const struct hob_option *option, char **path)
 {
-    uint8_t is_yes = !strcmp(value, "yes");
+    const uint8_t is_yes = (uint8_t)hob_option_is(option, "yes");
+    hob_status status = HOB_OK;
 
-    if (!strcmp(name, "times")) {
+    if (hob_option_is_named(option, "times")) {
         layer->with_times = is_yes;
-    } else if (!strcmp(name, "outputs")) {
+    } else if (hob_option_is_named(option, "outputs")) {
         layer->with_outputs = is_yes;
     } else {
         free(*path);
-        *path = strdup(value);
+        *path = copy_text(option, &status);
     }
+    return status;
 }
 
 /* PATH seen from the root, as the program may change its folder later. Takes
@@ -74,53 +66,46 @@ static char *make_absolute(char *path)
     return whole;
 }
 
-hob_status rec_options_read(struct rec_layer *layer, const char *options,
+/* Read TEXT; *PATH, the caller's, is another one if TEXT has it. */
+static hob_status read_options(struct rec_layer *layer, const char *text,
+                               char **path, char **out_message)
+{
+    struct hob_options options = hob_options_of(text);
+    struct hob_option option;
+    hob_status status = *path ? HOB_OK : HOB_ERR_MEMORY;
+
+    while (!status && hob_option_next(&options, &option))
+        status = set_option(layer, &option, path);
+    if (status == HOB_ERR_MEMORY)
+        return hob_say(layer->host, out_message, status,
+                       "record: no memory for a layer");
+    if (status || options.problem[0])
+        return hob_say(layer->host, out_message, HOB_ERR_ARGUMENT,
+                       "record: options must be texts without control "
+                       "characters, not %s",
+                       text);
+    if (!**path)
+        return hob_say(layer->host, out_message, HOB_ERR_ARGUMENT,
+                       "record: \"path\" is empty: name the file to write, as "
+                       "in record{path=bug.json}(flex)");
+    return HOB_OK;
+}
+
+hob_status rec_options_read(struct rec_layer *layer, const char *text,
                             char **out_path, char **out_message)
 {
-    const char *at = options ? options : "{}";
-    size_t room = strlen(at) + 1;
-    char *name = malloc(room);
-    char *value = malloc(room);
     char *path = strdup("record.json");
-    hob_status status = HOB_OK;
-    int more;
+    hob_status status = read_options(layer, text, &path, out_message);
 
     *out_path = NULL;
-    if (!name || !value || !path) {
-        status = hob_say(layer->host, out_message, HOB_ERR_MEMORY,
-                         "record: no memory for a layer");
-        goto out;
-    }
-    more = take(&at, '{') && !take(&at, '}');
-    while (more) {
-        if (!take_string(&at, name) || !take(&at, ':') ||
-            !take_string(&at, value)) {
-            status = hob_say(layer->host, out_message, HOB_ERR_ARGUMENT,
-                             "record: options must be texts without "
-                             "control characters, not %s",
-                             options);
-            goto out;
-        }
-        set_option(layer, name, value, &path);
-        more = take(&at, ',');
-    }
-    if (path && !*path) {
-        status = hob_say(layer->host, out_message, HOB_ERR_ARGUMENT,
-                         "record: \"path\" is empty: name the file to "
-                         "write, as in record{path=bug.json}(flex)");
-        goto out;
-    }
-    path = path ? make_absolute(path) : NULL;
-    if (!path)
-        status = hob_say(layer->host, out_message, HOB_ERR_IO,
-                         "record: the current folder cannot be told: give "
-                         "a path that begins with /");
-out:
-    free(name);
-    free(value);
-    if (status)
+    if (status) {
         free(path);
-    else
-        *out_path = path;
-    return status;
+        return status;
+    }
+    *out_path = make_absolute(path);
+    return *out_path
+               ? HOB_OK
+               : hob_say(layer->host, out_message, HOB_ERR_IO,
+                         "record: the current folder cannot be told: give a "
+                         "path that begins with /");
 }

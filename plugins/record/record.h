@@ -95,7 +95,7 @@ void rec_stop_journal_locked(struct rec_layer *layer, int failed);
  * is the caller's, who frees it. On failure it is NULL and *OUT_MESSAGE says
  * what is wrong.
  */
-hob_status rec_options_read(struct rec_layer *layer, const char *options,
+hob_status rec_options_read(struct rec_layer *layer, const char *text,
                             char **out_path, char **out_message);
 
 /* ---- input.c ---- */

@@ -215,43 +215,77 @@ static const struct fake_walk *walk_of(const void *walks, int part)
                                                     128 * part);
 }
 
-/* Of part P of rows and part Q of planes. */
-static float product_of(const struct conv_params *job,
-                        const struct fake_map *rows, const void *walks, int row,
-                        const struct walker *at, int p, int q)
+/* Part P of row ROW as a product meets it: by taps, then channels. */
+static void read_row(const struct conv_params *job, const struct fake_map *rows,
+                     int row, int p, float *to)
 {
-    const struct fake_walk *walk = walk_of(walks, q);
-    float sum = 0;
-
     for (int y = 0; y < job->taps[0]; y++)
         for (int x = 0; x < job->taps[1]; x++)
             for (int c = 0; c < job->chunks * CHUNK; c++) {
                 const int tap = job->tap_first + y * job->tap_step[0] +
                                 x * job->tap_step[1];
 
-                sum += of_boxes(rows, tap * job->chunks * CHUNK + c, row, p) *
-                       of_walk(walk, at, c, x * job->pace[1], y * job->pace[0]);
+                *to++ = of_boxes(rows, tap * job->chunks * CHUNK + c, row, p);
             }
+}
+
+/* The same of what part Q of the planes has around a place. */
+static void read_place(const struct conv_params *job, const void *walks,
+                       const struct walker *at, int q, float *to)
+{
+    const struct fake_walk *walk = walk_of(walks, q);
+
+    for (int y = 0; y < job->taps[0]; y++)
+        for (int x = 0; x < job->taps[1]; x++)
+            for (int c = 0; c < job->chunks * CHUNK; c++)
+                *to++ =
+                    of_walk(walk, at, c, x * job->pace[1], y * job->pace[0]);
+}
+
+static float dot(const float *a, const float *b, int64_t n)
+{
+    float sum = 0;
+
+    for (int64_t i = 0; i < n; i++)
+        sum += a[i] * b[i];
     return sum;
+}
+
+static float *floats(int64_t count)
+{
+    float *all = malloc((size_t)(count + 1) * sizeof(*all));
+
+    ck_assert_ptr_nonnull(all);
+    return all;
 }
 
 static void multiply_one(int parts, const struct fake_map *rows,
                          const void *walks, const struct conv_params *job)
 {
     struct walker *all = places(job, walks);
+    const int64_t n =
+        (int64_t)job->taps[0] * job->taps[1] * job->chunks * CHUNK;
+    float *read = floats(job->rows * parts * n);
+    float *around = floats(parts * n);
 
     for (int row = 0; row < job->rows; row++)
-        for (int64_t i = 0; i < places_of(job); i++) {
-            const int64_t x = i % job->sizes[1];
-            const int64_t y = i / job->sizes[1] % job->sizes[0];
-            const int64_t image = i / job->sizes[1] / job->sizes[0];
+        for (int p = 0; p < parts; p++)
+            read_row(job, rows, row, p, read + (row * parts + p) * n);
+    for (int64_t i = 0; i < places_of(job); i++) {
+        const int64_t x = i % job->sizes[1];
+        const int64_t y = i / job->sizes[1] % job->sizes[0];
+        const int64_t image = i / job->sizes[1] / job->sizes[0];
+
+        if (y >= job->kept[0] || x >= job->kept[1])
+            continue;
+        for (int q = 0; q < parts; q++)
+            read_place(job, walks, &all[i], q, around + q * n);
+        for (int row = 0; row < job->rows; row++) {
             float sum = 0;
 
-            if (y >= job->kept[0] || x >= job->kept[1])
-                continue;
             for (int p = 0; p < parts; p++)
                 for (int q = 0; q < parts - p; q++)
-                    sum += product_of(job, rows, walks, row, &all[i], p, q);
+                    sum += dot(read + (row * parts + p) * n, around + q * n, n);
             if (job->bias)
                 sum += read_element(job->bias, row * job->bias_step, parts);
             write_element(job->result,
@@ -260,6 +294,9 @@ static void multiply_one(int parts, const struct fake_map *rows,
                               x * job->out_step[1],
                           parts, sum);
         }
+    }
+    free(around);
+    free(read);
     free(all);
 }
 
@@ -278,27 +315,6 @@ static void multiply_pairs(int parts, void **parameters)
         multiply_one(parts, parameters[0], walk_of(parameters[1], i * parts),
                      &jobs->of[i]);
     }
-}
-
-/* Split number SPLIT of column COLUMN of ROW, part P of that, Q of planes. */
-static float split_of(const struct conv_params *job,
-                      const struct fake_map *rows, const void *walks,
-                      const struct walker *all, int split, int row, int column,
-                      int p, int q)
-{
-    const struct fake_walk *walk = walk_of(walks, q);
-    const int tap = column / CHUNK / job->chunks;
-    const int channel = column - tap * job->chunks * CHUNK;
-    const int64_t steps = (int64_t)job->split_steps * CHUNK;
-    float sum = 0;
-
-    for (int64_t i = split * steps;
-         i < (split + 1) * steps && i < places_of(job); i++)
-        sum +=
-            of_boxes(rows, row, i, p) *
-            of_walk(walk, &all[i], channel, tap % job->taps[1] * job->pace[1],
-                    tap / job->taps[1] * job->pace[0]);
-    return sum;
 }
 
 static void multiply_points(const struct conv_params *job,
@@ -325,29 +341,66 @@ static void multiply_points(const struct conv_params *job,
             }
 }
 
+/* What parts of the planes have at each place, for one column of weights. */
+static void read_column(const struct conv_params *job, const void *walks,
+                        const struct walker *all, int parts, int column,
+                        float *to)
+{
+    const int tap = column / CHUNK / job->chunks;
+    const int channel = column - tap * job->chunks * CHUNK;
+
+    for (int q = 0; q < parts; q++)
+        for (int64_t i = 0; i < places_of(job); i++)
+            *to++ = of_walk(walk_of(walks, q), &all[i], channel,
+                            tap % job->taps[1] * job->pace[1],
+                            tap / job->taps[1] * job->pace[0]);
+}
+
 static void multiply_weight(int parts, void **parameters)
 {
     const struct fake_map *rows = parameters[0];
-    const struct fake_walk *walk = parameters[1];
+    const void *walks = parameters[1];
     const struct conv_params *job = parameters[2];
     const int columns = job->taps[0] * job->taps[1] * job->chunks * CHUNK;
-    struct walker *all;
+    const int64_t n = places_of(job);
+    const int64_t steps = (int64_t)job->split_steps * CHUNK;
     float *to = job->result;
+    struct walker *all;
+    float *read, *at_places;
 
     if (job->image_steps) {
-        multiply_points(job, rows, parameters[1]);
+        multiply_points(job, rows, walks);
         return;
     }
-    all = places(job, walk);
-    for (int split = 0; split < job->splits; split++)
-        for (int row = 0; row < job->rows; row++)
-            for (int column = 0; column < columns; column++, to++) {
-                *to = 0;
+    all = places(job, walks);
+    read = floats(job->rows * parts * n);
+    at_places = floats(parts * n);
+    for (int row = 0; row < job->rows; row++)
+        for (int p = 0; p < parts; p++)
+            for (int64_t i = 0; i < n; i++)
+                read[(row * parts + p) * n + i] = of_boxes(rows, row, i, p);
+    for (int column = 0; column < columns; column++) {
+        read_column(job, walks, all, parts, column, at_places);
+        for (int split = 0; split < job->splits; split++) {
+            const int64_t first = split * steps;
+            const int64_t count = first >= n          ? 0
+                                  : first + steps > n ? n - first
+                                                      : steps;
+
+            for (int row = 0; row < job->rows; row++) {
+                float *sum =
+                    to + ((int64_t)split * job->rows + row) * columns + column;
+
+                *sum = 0;
                 for (int p = 0; p < parts; p++)
                     for (int q = 0; q < parts - p; q++)
-                        *to += split_of(job, rows, parameters[1], all, split,
-                                        row, column, p, q);
+                        *sum += dot(read + (row * parts + p) * n + first,
+                                    at_places + q * n + first, count);
             }
+        }
+    }
+    free(at_places);
+    free(read);
     free(all);
 }
 

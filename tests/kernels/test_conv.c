@@ -124,7 +124,8 @@ static const int64_t *short_shape(const struct geometry *g,
     return out;
 }
 
-/* Add all products: TO is the side that OP computes, the others are read. */
+/* Add all products: TO is the side that OP computes, the others are read. What
+ * depends on the tap alone is found once for all channels. */
 static void naive(const struct geometry *g, const struct shapes *s, int op,
                   double *x, double *w, double *y)
 {
@@ -135,11 +136,11 @@ static void naive(const struct geometry *g, const struct shapes *s, int op,
 
     for (int64_t i = 0; i < results; i++) {
         lab_position(5, s->whole_y, i, at);
-        for (int64_t q = 0; q < g->in * taps; q++) {
-            const int64_t tap[3] = {q % taps / (g->kernel[1] * g->kernel[2]),
-                                    q / g->kernel[2] % g->kernel[1],
-                                    q % g->kernel[2]};
-            int64_t from = 0, inside = 1, weight = at[1] * g->in * taps + q;
+        for (int64_t t = 0; t < taps; t++) {
+            const int64_t tap[3] = {t / (g->kernel[1] * g->kernel[2]),
+                                    t / g->kernel[2] % g->kernel[1],
+                                    t % g->kernel[2]};
+            int64_t from = 0, inside = 1, weight = at[1] * g->in * taps + t;
             for (int k = 0; k < 3; k++) {
                 const int64_t p = at[2 + k] * g->stride[k] - g->padding[k] +
                                   tap[k] * g->dilation[k];
@@ -148,15 +149,16 @@ static void naive(const struct geometry *g, const struct shapes *s, int op,
             }
             if (!inside)
                 continue;
-            from += (at[0] * g->in * g->groups + at[1] / g->out * g->in +
-                     q / taps) *
-                    plane;
-            if (op == FORWARD)
-                y[i] += x[from] * w[weight];
-            else if (op == TO_WEIGHT)
-                w[weight] += x[from] * y[i];
-            else
-                x[from] += y[i] * w[weight];
+            from +=
+                (at[0] * g->in * g->groups + at[1] / g->out * g->in) * plane;
+            for (int64_t c = 0; c < g->in; c++, from += plane, weight += taps) {
+                if (op == FORWARD)
+                    y[i] += x[from] * w[weight];
+                else if (op == TO_WEIGHT)
+                    w[weight] += x[from] * y[i];
+                else
+                    x[from] += y[i] * w[weight];
+            }
         }
     }
 }

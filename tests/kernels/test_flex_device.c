@@ -33,7 +33,15 @@ static const struct bad_options {
     {"{\"cores\": 2}", "unknown option \"cores\""},
     {"{\"threads\": \"many\"}", "option \"threads\" must be"},
     {"{\"threads\": -1}", "option \"threads\" must be"},
+    {"{\"threads\": 18446744073709551616}", "option \"threads\" must be"},
+    {"{\"threads\": \"\"}", "option \"threads\" must be"},
     {"{\"isa\" \"v2\"}", "no \":\" after option \"isa\""},
+    {"{\"isa\": \"v2\"", "malformed at \"\""},
+    {"{\"isa\": \"v2", "malformed at \"\"v2\""},
+    {"{\"isa\": \"v2\\", "malformed at \"\"v2"},
+    {"{\"isa\": \"v\\n\"}", "option \"isa\" must be"},
+    {"{\"isa\": }", "malformed at \"}\""},
+    {"{} {}", "malformed at \"{}\""},
 };
 
 START_TEST(test_bad_options_are_named)

@@ -31,6 +31,12 @@ int test_device_is_slow(void)
     return getenv("HOB_TEST_FEW") != NULL;
 }
 
+int test_device_skips(hob_dtype dtype, int way, int ways)
+{
+    return test_device_is_slow() && dtype != HOB_DTYPE_F32 &&
+           ((int)dtype + way) % ways != 0;
+}
+
 const char *const *test_device_paths(uint32_t *out_count)
 {
     static const char *path;

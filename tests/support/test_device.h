@@ -18,6 +18,9 @@ int test_device_is_kept(void);
 /* Whether its compiler takes seconds over a kernel, so that tests leave out
  * what runs the same code with another dtype: HOB_TEST_FEW says so. */
 int test_device_is_slow(void);
+/* Whether such tests leave out way WAY of WAYS to call an op with DTYPE: f32
+ * goes all ways, each other dtype one. */
+int test_device_skips(hob_dtype dtype, int way, int ways);
 
 /* Options of a runtime of two threads that reports and finds the plugins of
  * test_device_paths() alone. */

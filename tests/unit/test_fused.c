@@ -419,6 +419,61 @@ START_TEST(test_fused_contracts_nothing)
 }
 END_TEST
 
+/* A program whose result is A, or 1.25 of it, by OP with B by FIRST, a step
+ * with a number: links have that as a part. WAY says which comes first, what
+ * else reads that step, and what B is. */
+static void check_aside(struct fused_side *sides, hob_dtype dtype,
+                        uint32_t first, uint32_t op, uint32_t way)
+{
+    const int64_t shape[2] = {5, 67};
+    const hob_value number[1] = {hob_f64(1 + 0x1p-10)};
+    const hob_value scale[1] = {hob_f64(1.25)};
+    const uint64_t seed = 1000 * op + 10 * first + way;
+    struct fused_case c;
+    uint32_t a, b, held, part;
+
+    fused_case_begin(&c, seed, 2, 0, shape);
+    a = fused_case_input(&c, dtype, 0, 0);
+    b = fused_case_input(&c, dtype, 0, way & 2 ? 1 : 0);
+    held = fused_case_step(&c, HOB_OP_MUL_SCALAR, dtype, a, NONE, NONE, 0,
+                           scale, 1);
+    part = fused_case_step(&c, first, dtype, way & 4 ? held : b, NONE, NONE, 0,
+                           number, 1);
+    a = way & 1 ? fused_case_step(&c, op, dtype, part, held, NONE, 0, NULL, 0)
+                : fused_case_step(&c, op, dtype, held, part, NONE, 0, NULL, 0);
+    a = fused_case_step(&c, HOB_OP_RELU, dtype, a, NONE, NONE, 0, NULL, 0);
+    if (way & 8) /* it is wanted again */
+        a = fused_case_step(&c, HOB_OP_SUB, dtype, a, part, NONE, 0, NULL, 0);
+    fused_case_output(&c, a, 0, -1);
+    if (way & 16)
+        fused_case_output(&c, part, 0, -1);
+    check_case(&c, sides);
+    fused_case_release(&c);
+}
+
+START_TEST(test_fused_steps_aside)
+{
+    static const uint8_t dtypes[] = {HOB_DTYPE_F32, HOB_DTYPE_F64,
+                                     HOB_DTYPE_BF16};
+    static const uint32_t firsts[] = {HOB_OP_ADD_SCALAR, HOB_OP_SUB_SCALAR,
+                                      HOB_OP_MUL_SCALAR, HOB_OP_RSUB_SCALAR};
+    static const uint32_t ops[] = {HOB_OP_ADD, HOB_OP_SUB, HOB_OP_MUL,
+                                   HOB_OP_DIV};
+    enum { WAYS = 32 };
+    struct fused_side sides[2];
+
+    if (!open_side(isas[_i], 1, &sides[0]))
+        return;
+    ck_assert(open_side(isas[_i], THREADS, &sides[1]));
+    for (uint32_t k = 0; k < 3 * 4 * 4; k++)
+        for (uint32_t way = 0; way < WAYS; way++)
+            check_aside(sides, (hob_dtype)dtypes[k % 3], firsts[k / 3 % 4],
+                        ops[k / 12], way);
+    hob_device_unref(sides[0].device);
+    hob_device_unref(sides[1].device);
+}
+END_TEST
+
 /* ---- failures ---- */
 
 /* What is no program, or none for flex. */
@@ -515,6 +570,7 @@ int main(void)
         tcase_add_test(tc, test_fused_leaves_long_rows);
         tcase_add_test(tc, test_fused_reduces_values_of_rows);
         tcase_add_test(tc, test_fused_contracts_nothing);
+        tcase_add_loop_test(tc, test_fused_steps_aside, 0, ISAS);
         tcase_add_test(tc, test_fused_refuses);
         tcase_add_test(tc, test_fused_says_that_memory_is_short);
     }

@@ -164,6 +164,48 @@ START_TEST(test_fusion_plans_differ_from_each_other)
 }
 END_TEST
 
+/* What a plan does not say: whether somebody still has what is read. */
+START_TEST(test_fusion_plans_do_not_say_who_holds_inputs)
+{
+    enum { MOVED, HELD, VIEWED, CASES };
+    hob_error error = HOB_ERROR_INIT;
+    double was[SIZE], is[SIZE];
+    uint64_t hits = 0;
+
+    for (int round = 0; round < 3 * CASES; round++) {
+        const int how = (round * 2 + round / CASES) % CASES;
+        struct hob_fusion_stats before = HOB_FUSION_STATS_INIT, after = before;
+        hob_scope *scope = hob_scope_open(runtime);
+        hob_tensor *x = matrix(scope, lazy, ROWS, COLUMNS, (float)round), *y;
+        hob_tensor *other = how == VIEWED ? hob_swap_dims(scope, x, 0, 1) : x;
+
+        ck_assert_hob_ok(hob_read_f64(x, was, SIZE, &error));
+        ck_assert_hob_ok(hob_fusion_report(lazy, &before, &error));
+        if (how == HELD)
+            hob_tensor_ref(x);
+        y = hob_mul_scalar(scope, hob_move(scope, x), hob_f64(round));
+        y = hob_relu(scope, hob_move(scope, y));
+        ck_assert_hob_ok(hob_read_f64(y, is, SIZE, &error));
+        for (int i = 0; i < SIZE; i++)
+            ck_assert_double_eq(is[i], was[i] > 0 ? was[i] * round : 0);
+        ck_assert_hob_ok(hob_fusion_report(lazy, &after, &error));
+        ck_assert_uint_eq(after.groups - before.groups, 1);
+        ck_assert_uint_eq(after.in_place - before.in_place, how == MOVED);
+        hits += after.plan_hits - before.plan_hits;
+        if (how == VIEWED)
+            other = hob_swap_dims(scope, other, 0, 1);
+        if (how != MOVED) {
+            ck_assert_hob_ok(hob_read_f64(other, is, SIZE, &error));
+            ck_assert_int_eq(memcmp(is, was, sizeof(is)), 0);
+        }
+        if (how == HELD)
+            hob_tensor_unref(x);
+        hob_scope_close(scope);
+    }
+    ck_assert_uint_eq(hits, 3 * CASES - 1);
+}
+END_TEST
+
 static void *use(void *context)
 {
     const int first = (int)(uintptr_t)context;
@@ -199,6 +241,7 @@ int main(void)
     tcase_add_test(tc, test_fusion_plans_are_told_apart);
     tcase_add_loop_test(tc, test_fusion_plans_differ_from_each_other, 0,
                         VARIANTS);
+    tcase_add_test(tc, test_fusion_plans_do_not_say_who_holds_inputs);
     tcase_add_test(tc, test_fusion_plans_of_several_threads);
     suite_add_tcase(suite, tc);
     return hob_check_main(suite);

@@ -254,16 +254,47 @@ static hob_tensor *random_view(hob_scope *where, hob_tensor **values, int count,
 
 typedef hob_tensor *op_maker(hob_scope *, hob_tensor **, int, uint64_t *);
 
-/* The program SEED of what MAKE makes on DEVICE; its values are VALUES. */
+/* How the inputs of a program lie: that is none of what its plan depends on. */
+enum lie { ROW_MAJOR, COLUMN_MAJOR, WITH_GAPS, TURNED_ROUND, LIES };
+
+static hob_tensor *lying(hob_scope *where, hob_device *device,
+                         const int64_t *shape, uint64_t seed, enum lie lie)
+{
+    const int64_t back[] = {2, 1, 0}, dims[] = {0, 2}, steps[] = {1, 1, 2};
+    const int64_t starts[] = {0, 1, 1};
+    int64_t sizes[3], ends[3];
+    hob_tensor *x;
+
+    for (int i = 0; i < 3; i++) {
+        sizes[i] = lie == COLUMN_MAJOR ? shape[2 - i] : shape[i];
+        if (lie == WITH_GAPS)
+            sizes[i] = starts[i] + steps[i] * shape[i];
+        ends[i] = sizes[i];
+    }
+    x = fusion_numbers(where, device, sizes, 3, seed);
+    switch (lie) {
+    case COLUMN_MAJOR:
+        return hob_permute(where, x, back, 3);
+    case WITH_GAPS:
+        return hob_slice(where, x, starts, 3, ends, 3, steps, 3);
+    case TURNED_ROUND:
+        return hob_flip(where, x, dims, 2);
+    default:
+        return x;
+    }
+}
+
+/* The program SEED of what MAKE makes on DEVICE, its inputs as LIE says; its
+ * values are VALUES. */
 static int random_program(hob_scope *where, hob_device *device, uint64_t seed,
-                          op_maker *make, hob_tensor **values)
+                          op_maker *make, enum lie lie, hob_tensor **values)
 {
     uint64_t state = seed * UINT64_C(0x9e3779b97f4a7c15) + 1;
     int count = 0;
 
     for (; count < SHAPES; count++)
-        values[count] = fusion_numbers(where, device, shapes[count], 3,
-                                       seed * 10 + (uint64_t)count);
+        values[count] = lying(where, device, shapes[count],
+                              seed * 10 + (uint64_t)count, lie);
     for (int i = 0; i < 4; i++)
         (void)op_random(&state);
     for (; count < MOST; count++)
@@ -289,33 +320,53 @@ static void check_same(hob_tensor *got, hob_tensor *want, uint64_t seed, int at)
     free(b);
 }
 
+/* Program NUMBER of what MAKE makes, its inputs as LIE says. */
+static void check_program(uint64_t number, op_maker *make, enum lie lie)
+{
+    hob_scope *inner = hob_scope_child(f.scope);
+    hob_error error = HOB_ERROR_INIT;
+    hob_tensor *got[MOST], *want[MOST];
+    uint64_t state = number + 99;
+
+    set_last(number % 2 ? 13 : 33);
+    random_program(inner, f.lazy, number, make, lie, got);
+    random_program(inner, f.plain, number, make, lie, want);
+    /* All at once, one after the other, or some of them. */
+    fusion_forget(&f);
+    if (number % 3 == 0)
+        ck_assert_hob_ok(hob_eval(got + SHAPES, MOST - SHAPES, &error));
+    for (int i = MOST - 1; i >= SHAPES; i--)
+        if (number % 3 != 2 || op_random(&state) > 0)
+            check_same(got[i], want[i], number, i);
+        else
+            fusion_forget(&f);
+    fusion_forget(&f);
+    ck_assert_hob_ok(hob_scope_error(inner, &error));
+    hob_scope_close(inner);
+    fusion_forget(&f);
+}
+
 /* Programs from FIRST on, of what MAKE makes. */
 static void check_programs(uint64_t first, op_maker *make)
 {
+    for (uint64_t number = first; number < first + 20; number++)
+        check_program(number, make, ROW_MAJOR);
+}
+
+/* The same again, in windows that are known by then but for how their inputs
+ * lie: as before, otherwise, and once more as at first. */
+static void check_again(uint64_t first, op_maker *make)
+{
+    struct hob_fusion_stats before = HOB_FUSION_STATS_INIT, after = before;
     hob_error error = HOB_ERROR_INIT;
 
-    for (uint64_t number = first; number < first + 20; number++) {
-        hob_scope *inner = hob_scope_child(f.scope);
-        hob_tensor *got[MOST], *want[MOST];
-        uint64_t state = number + 99;
-
-        set_last(number % 2 ? 13 : 33);
-        random_program(inner, f.lazy, number, make, got);
-        random_program(inner, f.plain, number, make, want);
-        /* All at once, one after the other, or some of them. */
-        fusion_forget(&f);
-        if (number % 3 == 0)
-            ck_assert_hob_ok(hob_eval(got + SHAPES, MOST - SHAPES, &error));
-        for (int i = MOST - 1; i >= SHAPES; i--)
-            if (number % 3 != 2 || op_random(&state) > 0)
-                check_same(got[i], want[i], number, i);
-            else
-                fusion_forget(&f);
-        fusion_forget(&f);
-        ck_assert_hob_ok(hob_scope_error(inner, &error));
-        hob_scope_close(inner);
-        fusion_forget(&f);
-    }
+    ck_assert_hob_ok(hob_fusion_report(f.lazy, &before, &error));
+    for (uint64_t number = first; number < first + 4; number++)
+        for (int i = 0; i <= LIES + 1; i++)
+            check_program(3 * number, make,
+                          (enum lie)(i && i <= LIES ? i - 1 : ROW_MAJOR));
+    ck_assert_hob_ok(hob_fusion_report(f.lazy, &after, &error));
+    ck_assert_uint_gt(after.plan_hits, before.plan_hits + 8);
 }
 
 START_TEST(test_fusion_of_random_programs)
@@ -327,6 +378,18 @@ END_TEST
 START_TEST(test_fusion_of_random_views)
 {
     check_programs(1 + 20 * (uint64_t)_i, random_view);
+}
+END_TEST
+
+START_TEST(test_fusion_of_random_programs_again)
+{
+    check_again(1000 + 4 * (uint64_t)_i, random_op);
+}
+END_TEST
+
+START_TEST(test_fusion_of_random_views_again)
+{
+    check_again(1000 + 4 * (uint64_t)_i, random_view);
 }
 END_TEST
 
@@ -343,6 +406,8 @@ int main(void)
     tcase_set_timeout(tc, 60);
     tcase_add_loop_test(tc, test_fusion_of_random_programs, 0, 10);
     tcase_add_loop_test(tc, test_fusion_of_random_views, 0, 10);
+    tcase_add_loop_test(tc, test_fusion_of_random_programs_again, 0, 10);
+    tcase_add_loop_test(tc, test_fusion_of_random_views_again, 0, 10);
     suite_add_tcase(suite, tc);
     return hob_check_main(suite);
 }

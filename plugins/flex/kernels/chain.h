@@ -46,6 +46,14 @@ enum flex_link_kind {
     FLEX_LINK_SUB_RELU,
     FLEX_LINK_MUL_RELU,
     FLEX_LINK_RELU_MUL,
+    /* One step, whose operand is x after a step of its own with another, single
+     * operand: acc + x * y. X is in full even where it is single. */
+    FLEX_LINK_ADD_OF_MUL,
+    FLEX_LINK_SUB_OF_MUL,
+    FLEX_LINK_RSUB_OF_MUL,
+    FLEX_LINK_MUL_OF_ADD,
+    FLEX_LINK_MUL_OF_SUB,
+    FLEX_LINK_MUL_OF_MUL,
     FLEX_LINK_ONE, /* from here on there is no x */
     FLEX_LINK_NEG = FLEX_LINK_ONE,
     FLEX_LINK_ABS,
@@ -69,7 +77,7 @@ struct flex_link {
     uint8_t is_single; /* x is one element for all */
     uint8_t moves;     /* enum flex_link_moves */
     uint8_t reserved;
-    /* Places of the table: of x, of the other operand of two steps, and where
+    /* Places of the table: of x, of the other operand of two, and where
      * acc comes from and goes to. */
     uint16_t value, second, from, to;
 };

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * All links, for whoever includes this: THREE, TWO and ONE are the files to
- * include for each link with two operands, one and none. LINK is its name after
- * FLEX_LINK_, EXPR the vector that it makes of accumulator A and operands X and
- * Y. Sums and products are functions so that no compiler contracts them.
+ * All links, for whoever includes this: THREE, OF, TWO and ONE are the files to
+ * include for each link with two operands, both single; with two of which one
+ * is; with one, and none. LINK is its name after FLEX_LINK_, EXPR the vector
+ * that it makes of accumulator A and operands X and Y. Sums and products are functions so that no compiler contracts them.
  */
 #define LINK LOAD
 #define EXPR(a, x) (x)
@@ -90,6 +90,25 @@
 #define EXPR(a, x, y) NAME(sum)((a) / (x), y)
 #include THREE
 
+#define LINK ADD_OF_MUL
+#define EXPR(a, x, y) NAME(sum)(a, NAME(product)(x, y))
+#include OF
+#define LINK SUB_OF_MUL
+#define EXPR(a, x, y) ((a) - NAME(product)(x, y))
+#include OF
+#define LINK RSUB_OF_MUL
+#define EXPR(a, x, y) (NAME(product)(x, y) - (a))
+#include OF
+#define LINK MUL_OF_ADD
+#define EXPR(a, x, y) NAME(product)(a, NAME(sum)(x, y))
+#include OF
+#define LINK MUL_OF_SUB
+#define EXPR(a, x, y) NAME(product)(a, (x) - (y))
+#include OF
+#define LINK MUL_OF_MUL
+#define EXPR(a, x, y) NAME(product)(a, NAME(product)(x, y))
+#include OF
+
 #define LINK NEG
 #define EXPR(a) (-(a))
 #include ONE
@@ -116,5 +135,6 @@
 #include ONE
 
 #undef THREE
+#undef OF
 #undef TWO
 #undef ONE

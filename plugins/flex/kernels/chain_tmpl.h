@@ -236,6 +236,7 @@ static void NAME(some)(const struct flex_link *links, int64_t link_count,
             NAME(store_some)(x + i, v, count);
             break;
 #define THREE "chain_case_three_tmpl.h"
+#define OF "chain_case_of_tmpl.h"
 #define TWO "chain_case_two_tmpl.h"
 #define ONE "chain_case_one_tmpl.h"
 #include "chain_list_tmpl.h"
