@@ -17,7 +17,7 @@ void cube_adam_rates(struct cube_job *job, const hob_value *args,
 
 /* As run_updates of struct hob_fused_compute. */
 hob_status cube_updates_run(void *device,
-                          const struct hob_fused_update *const *updates,
-                          uint32_t count);
+                            const struct hob_fused_update *const *updates,
+                            uint32_t count);
 
 #endif
