@@ -161,6 +161,11 @@ static hob_tensor *run_matmul_nt(hob_scope *scope, hob_tensor **in)
     return hob_matmul(scope, in[0], hob_swap_dims(scope, in[1], 0, 1));
 }
 
+static hob_tensor *run_matmul_tn(hob_scope *scope, hob_tensor **in)
+{
+    return hob_matmul(scope, hob_swap_dims(scope, in[0], 0, 1), in[1]);
+}
+
 static hob_tensor *run_conv(hob_scope *scope, hob_tensor **in)
 {
     static const int64_t one[] = {1, 1};
@@ -375,6 +380,8 @@ static const struct gpu_case cases[] = {
      run_transpose},
     SQUARE("G2 matmul f32 4096", F32, 4096, run_matmul),
     SQUARE("G2 matmul f32 8192", F32, 8192, run_matmul),
+    SQUARE("G2 matmul f32 8192, NT", F32, 8192, run_matmul_nt),
+    SQUARE("G2 matmul f32 8192, TN", F32, 8192, run_matmul_tn),
     SQUARE("G1 matmul bf16 4096", BF16, 4096, run_matmul),
     SQUARE("G1 matmul bf16 8192", BF16, 8192, run_matmul),
     SQUARE("G1 matmul bf16 8192, NT", BF16, 8192, run_matmul_nt),

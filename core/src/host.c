@@ -293,6 +293,7 @@ void hob__host_init(hob_runtime *runtime)
     host->pattern = hob__pattern_get;
     host->foresee = hob__foresee;
     host->heir = hob__heir;
+    host->arg_range = hob__arg_range;
     host->eval = hob__eval;
 }
 

@@ -10,6 +10,7 @@
 #include "error.h"
 #include "half.h"
 #include "lazy.h"
+#include "range.h"
 #include "runtime.h"
 #include "scope.h"
 #include "size.h"
@@ -185,6 +186,11 @@ hob_status hob__elements_put(hob_scope *scope, hob_device *device,
         hob__tensor_unref(tensor);
         return st;
     }
+    /* Where the elements can be read at any time nobody asks. */
+    if (bytes && !in_host_memory(device) &&
+        HOB_DTYPE_BIT(meta->dtype) & HOB_MASK_INT)
+        tensor->view.storage->range = hob__range_of(
+            meta->dtype, data, bytes / hob_dtype_size(meta->dtype));
     if (hob__scope_adopt(scope, tensor))
         return hob_error_set(error, HOB_ERR_MEMORY, "out of memory");
     *out_tensor = tensor;

@@ -154,6 +154,8 @@ static hob_status run_planned(struct hob_call *call,
         hob__drop_temporaries(call, &temporaries);
     if (status)
         hob__drop_rets(call);
+    else if (route->range && !hob__recording_here(call->core->runtime))
+        route->range(call);
     return status;
 }
 

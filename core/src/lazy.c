@@ -196,6 +196,7 @@ hob_tensor *hob__tensor_new(hob_device *device, const struct hob_meta *meta,
     hob__storage_ref(over->view.storage);
     tensor->view.storage = over->view.storage;
     tensor->view.data = over->view.data;
+    over->view.storage->range = HOB__RANGE_UNKNOWN;
     return tensor;
 }
 

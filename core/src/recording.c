@@ -138,6 +138,8 @@ hob_tensor *hob__recording_lend(hob_device *device, hob_tensor *owner,
     if (!tensor || !owner->view.storage)
         return tensor;
     hob__tensor_ref(owner);
+    /* Replays find other elements there. */
+    owner->view.storage->range = HOB__RANGE_UNKNOWN;
     hob__tensor_wrap(tensor, owner->view.data, owner->view.storage->bytes,
                      HOB__STORAGE_RECORDED |
                          (may_write ? HOB__STORAGE_LENT : 0u),

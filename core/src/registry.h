@@ -15,6 +15,7 @@
 #include "device.h"
 #include "loader.h"
 #include "prepared.h"
+#include "range.h"
 #include "schema.h"
 
 #include <pthread.h>
@@ -54,6 +55,7 @@ struct hob__route {
     uint32_t alias_count; /* of the extension that the kernel is from */
     const uint8_t (*aliases)[2];
     struct hob__prepared_list kept; /* with HOB_ENTRY_KEEP */
+    hob__range_fn range; /* of its results; NULL: nothing is said */
     /* decorator: an extension's implementation for it, or NULL */
     const struct hob_op_impl *impl;
     uint32_t fuse;     /* enum hob_fuse */

@@ -4,6 +4,7 @@
  * nobody wants any more, or in memory of their own.
  */
 #include "base.h"
+#include "range.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -125,6 +126,7 @@ hob_status hob__allocate_results(struct hob_call *call,
                 hob__storage_ref(view->storage);
                 tensor->view.storage = view->storage;
                 tensor->view.data = view->data;
+                view->storage->range = HOB__RANGE_UNKNOWN;
             } else {
                 status = HOB_ERR_MEMORY;
             }

@@ -276,6 +276,10 @@ static void resolve(hob_device *layer, const struct hob__op *op,
         route->aliases = best.table->aliases;
         route->alias_count = best.table->alias_count;
     }
+    /* Who computes in host memory looks at the elements. */
+    if (!layer->decorator &&
+        !(layer->backend->flags & HOB_BACKEND_HOST_MEMORY))
+        route->range = hob__range_rule(op->id);
     route->body = body_at(layer, op, table);
     route->fuse = op->is_extension && !lists(layer, op) ? HOB_FUSE_UNLISTED
                                                         : op->fuse;

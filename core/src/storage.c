@@ -19,6 +19,7 @@ static void init(struct hob_storage *storage, hob_device *base, uint64_t bytes,
     storage->base = base;
     storage->bytes = bytes;
     storage->stamp = 0;
+    storage->range = 0;
 }
 
 hob_status hob__storage_alloc(struct hob_storage *storage, hob_device *base,

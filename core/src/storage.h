@@ -36,6 +36,7 @@ struct hob_storage {
     /* The call that made these elements, in a step that is written down or
      * compared (script.h); 0: none. */
     uint64_t stamp;
+    uint64_t range; /* what is known of its integers; see range.h */
 };
 
 /*

@@ -55,6 +55,8 @@ static hob_status copy_directly(hob_tensor *tensor, hob_device *device,
     if (!status)
         status = to->backend->copy(to->instance, result->view.data,
                                    from->instance, source->view.data, bytes);
+    if (!status)
+        result->view.storage->range = source->view.storage->range;
     hob__tensor_unref(source);
     if (!status) {
         *out_tensor = result;

@@ -37,6 +37,7 @@ hob_status cube_flag_begin(struct cube_flag *flag, struct cube_device *device,
 
     flag->data = NULL;
     flag->host = NULL;
+    flag->is_idle = 0;
     if (runtime->flag_later)
         st = runtime->flag_later(device, call->op_name, &flag->data);
     if (!st && !flag->data)
@@ -48,6 +49,21 @@ hob_status cube_flag_begin(struct cube_flag *flag, struct cube_device *device,
         flag->host = &host[flag->number];
         flag->data = (uint32_t *)data + flag->number;
     }
+    return HOB_OK;
+}
+
+hob_status cube_flag_begin_idle(struct cube_flag *flag,
+                                struct cube_device *device,
+                                struct hob_call *call)
+{
+    void *data;
+    hob_status st = device->runtime->flags(device, &flag->host, &data);
+
+    if (st)
+        return cube_fail(device, call, st, NULL);
+    flag->data = (uint32_t *)data + CUBE_FLAGS;
+    flag->host = NULL;
+    flag->is_idle = 1;
     return HOB_OK;
 }
 

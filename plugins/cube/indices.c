@@ -97,13 +97,31 @@ static hob_status launch(struct cube_device *device, struct hob_call *call,
                         cube_groups(device, space.count, CUBE_GROUP_SIZE));
 }
 
+/* Whether all elements of argument ARG of CALL are known to be indices of a
+ * dimension of SIZE. */
+static int are_known(const struct hob_call *call, uint32_t arg, int64_t size)
+{
+    int64_t low, high;
+
+    return call->host->arg_range(call, arg, &low, &high) && low >= 0 &&
+           high < size;
+}
+
+hob_status cube_indices_flag(struct cube_flag *flag, struct cube_device *device,
+                             struct hob_call *call, uint32_t arg, int64_t size)
+{
+    return are_known(call, arg, size) ? cube_flag_begin_idle(flag, device, call)
+                                      : cube_flag_begin(flag, device, call);
+}
+
 hob_status cube_indices_begin(struct cube_flag *flag,
                               struct cube_device *device, struct hob_call *call,
-                              const struct hob_view *indices, int64_t size)
+                              uint32_t arg, const struct hob_view *indices,
+                              int64_t size)
 {
-    hob_status st = cube_flag_begin(flag, device, call);
+    hob_status st = cube_indices_flag(flag, device, call, arg, size);
 
-    if (st)
+    if (st || flag->is_idle)
         return st;
     st = launch(device, call, indices, size, flag);
     return st ? cube_indices_end(flag, device, call, st, indices, size)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * body.c - ops that go along rows: softmax and norms in a group with what comes
- * before and after. Of group_norm a row is all of a group.
+ * body.c - ops that are several steps in a group with what comes before and
+ * after: sgd_step, and those that go along rows, softmax and norms. Of
+ * group_norm a row is all of a group.
  *
  * The backend has a kernel of its own for such an op, which is what a lone one
  * runs as. It says whether the op may be a step of a program, or how much
@@ -21,11 +22,15 @@ enum { MOST = 14, NONE = HOB_FUSED_NONE };
 enum { X, WEIGHT, BIAS, FIRST };
 
 enum line_kind {
-    MAP,   /* element by element */
-    FOLD,  /* over the row */
-    WIDEN, /* to the type that halves are computed in */
-    NARROW /* back */
+    MAP,    /* element by element */
+    SCALED, /* the same, with a number */
+    FOLD,   /* over the row */
+    WIDEN,  /* to the type that halves are computed in */
+    NARROW  /* back */
 };
+
+/* What a SCALED line has as its second argument. */
+enum line_number { EPSILON, KEEP, RATE };
 
 /* A line on a tensor that is not there gives its first operand, and so does a
  * conversion to the same type. */
@@ -66,7 +71,7 @@ static const struct body {
       {HOB_OP_SUB, MAP, {3, 4}},
       {HOB_OP_SQUARE, MAP, {5, NONE}},
       {HOB_OP_MEAN_DIM, FOLD, {6, NONE}},
-      {HOB_OP_ADD_SCALAR, MAP, {7, NONE}},
+      {HOB_OP_ADD_SCALAR, SCALED, {7, EPSILON}},
       {HOB_OP_SQRT, MAP, {8, NONE}},
       {HOB_OP_RECIP, MAP, {9, NONE}},
       {HOB_OP_MUL, MAP, {5, 10}},
@@ -80,13 +85,21 @@ static const struct body {
      {{HOB_OP_CAST, WIDEN, {X, NONE}},
       {HOB_OP_SQUARE, MAP, {3, NONE}},
       {HOB_OP_MEAN_DIM, FOLD, {4, NONE}},
-      {HOB_OP_ADD_SCALAR, MAP, {5, NONE}},
+      {HOB_OP_ADD_SCALAR, SCALED, {5, EPSILON}},
       {HOB_OP_SQRT, MAP, {6, NONE}},
       {HOB_OP_RECIP, MAP, {7, NONE}},
       {HOB_OP_MUL, MAP, {3, 8}},
       {HOB_OP_CAST, WIDEN, {WEIGHT, NONE}},
       {HOB_OP_MUL, MAP, {9, 10}},
       {HOB_OP_CAST, NARROW, {11, NONE}}}},
+    {HOB_OP_SGD_STEP, /* of param and grad */
+     6,
+     {{HOB_OP_CAST, WIDEN, {X, NONE}},
+      {HOB_OP_MUL_SCALAR, SCALED, {3, KEEP}},
+      {HOB_OP_CAST, WIDEN, {WEIGHT, NONE}},
+      {HOB_OP_MUL_SCALAR, SCALED, {5, RATE}},
+      {HOB_OP_ADD, MAP, {4, 6}},
+      {HOB_OP_CAST, NARROW, {7, NONE}}}},
 };
 
 /* Of a group's channels the body is that of rows. */
@@ -103,6 +116,11 @@ static const struct body *find_body(uint32_t op)
 int fu_has_body(uint32_t op)
 {
     return find_body(op) != NULL;
+}
+
+int fu_has_rows(uint32_t op)
+{
+    return op != HOB_OP_SGD_STEP && find_body(op);
 }
 
 /* ---- the op's arguments ---- */
@@ -175,19 +193,25 @@ static struct rows find_last(const struct fu_node *node)
     return rows;
 }
 
-/* The rows of NODE: none either if its tensors are of several dtypes. */
-static struct rows find_rows(const struct fu_node *node)
+/* Whether all tensors of NODE are of one dtype. */
+static int is_even(const struct fu_node *node)
 {
     for (uint32_t i = 0; i < node->input_count; i++)
         if (fu_see(&node->inputs[i]).dtype != node->values[0].dtype)
-            return (struct rows){.length = 0};
+            return 0;
+    return 1;
+}
+
+static struct rows find_rows(const struct fu_node *node)
+{
     return node->op == HOB_OP_GROUP_NORM ? find_groups(node) : find_last(node);
 }
 
 /* ---- the body ---- */
 
-/* NODE's body as STEPS, whose operands are numbered as its lines' are. Returns
- * how many there are; the last one gives the result. */
+/* NODE's body as STEPS, whose operands are numbered as its lines' are, and
+ * whose scalar is an enum line_number. Returns how many there are; the last one
+ * gives the result. */
 static uint32_t make_steps(const struct fu_node *node,
                            struct hob_fused_step steps[MOST])
 {
@@ -204,8 +228,10 @@ static uint32_t make_steps(const struct fu_node *node,
     for (uint32_t i = 0; i < body->count; i++) {
         const struct line *line = &body->lines[i];
         const int is_cast = line->kind == WIDEN || line->kind == NARROW;
+        const int is_scaled = line->kind == SCALED;
+        const uint8_t other = is_scaled ? (uint8_t)NONE : line->args[1];
         const uint8_t a = names[line->args[0]];
-        const uint8_t b = line->args[1] == NONE ? a : names[line->args[1]];
+        const uint8_t b = other == NONE ? a : names[other];
         struct hob_fused_step *step = &steps[count];
 
         names[FIRST + i] = a;
@@ -216,9 +242,10 @@ static uint32_t make_steps(const struct fu_node *node,
         step->dtype = line->kind == NARROW ? own : wide;
         step->is_reduction = line->kind == FOLD;
         step->args[0] = a;
-        step->args[1] = line->args[1] == NONE ? NONE : b;
+        step->args[1] = other == NONE ? NONE : b;
         step->args[2] = NONE;
-        step->scalar_count = line->op == HOB_OP_ADD_SCALAR;
+        step->scalar_count = (uint8_t)is_scaled;
+        step->scalar = is_scaled ? line->args[1] : 0;
         names[FIRST + i] = (uint8_t)(FIRST + count++);
     }
     return count;
@@ -259,7 +286,8 @@ static int is_body(const struct fu_layer *layer, struct fu_item *item,
             return 0;
     }
     memset(&item->step, 0, sizeof(item->step));
-    item->step.scalar_count = find_number(item->node) != NULL;
+    for (uint32_t i = 0; i < count; i++)
+        item->step.scalar_count += steps[i].scalar_count;
     item->cost = bytes / 100 * percent + bytes % 100 * percent / 100;
     return 1;
 }
@@ -284,8 +312,12 @@ int fu_classify_body(const struct fu_layer *layer, struct fu_item *item)
     struct rows rows;
     uint32_t percent;
 
-    if (!find_body(item->node->op))
+    if (!find_body(item->node->op) || !is_even(item->node))
         return 0;
+    if (!fu_has_rows(item->node->op)) {
+        item->class = is_body(layer, item, 0) ? FU_STEP : FU_OTHER;
+        return item->class == FU_STEP;
+    }
     rows = find_rows(item->node);
     if (rows.length < 2)
         return 0;
@@ -300,24 +332,44 @@ int fu_classify_body(const struct fu_layer *layer, struct fu_item *item)
     return 1;
 }
 
+int fu_is_steps(const struct fu_item *item)
+{
+    return (item->class == FU_BODY || item->class == FU_STEP) && !item->step.op;
+}
+
 uint32_t fu_step_count(const struct fu_item *item)
 {
     struct hob_fused_step steps[MOST];
 
-    return item->class == FU_BODY && !item->step.op
-               ? make_steps(item->node, steps)
-               : 1;
+    return fu_is_steps(item) ? make_steps(item->node, steps) : 1;
 }
 
 /* ---- in a program ---- */
 
+hob_value fu_number_of(const struct fu_node *node, uint32_t arg)
+{
+    switch (arg) { /* as hob_sgd_step has them */
+    case HOB_MAX_PARAMS + KEEP:
+        return hob_f64(1 - node->args[2].u.f64 * node->args[3].u.f64);
+    case HOB_MAX_PARAMS + RATE:
+        return hob_f64(-node->args[2].u.f64);
+    default:
+        return node->args[arg];
+    }
+}
+
 static int add_number(struct fu_program *p, const struct fu_node *node,
                       struct hob_fused_step *step)
 {
+    const uint32_t number = step->scalar;
+
     if (!step->scalar_count)
         return 0;
     step->scalar = p->program.scalar_count;
-    return fu_add_number(p, node, find_number(node));
+    return fu_add_number(p, node,
+                         number == EPSILON
+                             ? (uint32_t)(find_number(node) - node->args)
+                             : HOB_MAX_PARAMS + number);
 }
 
 /* Of a value that is a step's of P if MARK is in REG, else an input. */
@@ -340,7 +392,7 @@ static void find_kind(const struct fu_program *p, struct hob_fused_step *step,
 int fu_add_body(struct fu_program *p, const struct fu_item *item,
                 const uint8_t *inputs, uint8_t mark)
 {
-    const int is_one = item->step.op != 0;
+    const int is_one = !fu_is_steps(item);
     struct hob_fused_step steps[MOST];
     uint8_t regs[FIRST + MOST], tensors[FIRST];
     uint32_t count = 1;

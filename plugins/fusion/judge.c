@@ -18,7 +18,7 @@ static int is_taken_whole(const struct fu_layer *layer,
     uint8_t dtypes[3];
     uint32_t count = 0;
 
-    if (!layer->fused)
+    if (!layer->fused || call->op == HOB_OP_SGD_STEP) /* see body.c */
         return 1;
     if (call->op > UINT16_MAX || call->ret_count != 1)
         return 0;

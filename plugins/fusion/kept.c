@@ -144,7 +144,7 @@ static uint64_t *put_kind(uint64_t *at, struct fu_kind *kind,
     const struct fu_node *node = &kind->node;
     const uint32_t op = node->op % FU_PATTERN_OPS;
     const int in_full = (int)(layer->pattern_ops[op / 64] >> (op % 64) & 1) ||
-                        fu_has_body(node->op);
+                        fu_has_rows(node->op);
     uint64_t *const begin = at;
 
     *at++ =

@@ -62,7 +62,8 @@ static int take_numbers(const struct fu_window *window, struct fu_program *p,
     for (uint32_t i = 0; i < p->program.scalar_count; i++) {
         const struct fu_number *number = &p->numbers[i];
 
-        p->scalars[i] = window->items[number->item].node->args[number->arg];
+        p->scalars[i] =
+            fu_number_of(window->items[number->item].node, number->arg);
     }
     for (uint32_t i = 0; i < p->program.input_count; i++) {
         if (!p->constants[i])

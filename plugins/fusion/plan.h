@@ -175,11 +175,15 @@ static inline int fu_is_fused(const struct fu_item *item)
 
 /* ---- body.c ---- */
 
+/* Whether OP may be several steps: sgd_step, and ops that go along rows. */
 int fu_has_body(uint32_t op);
+int fu_has_rows(uint32_t op);
 
-/* Whether ITEM's node goes along rows and the backend may have it in a program,
+/* Whether ITEM's node is such a one and the backend may have it in a program,
  * as one step or several; then ITEM says so. */
 int fu_classify_body(const struct fu_layer *layer, struct fu_item *item);
+/* Whether ITEM, a member, is the steps of its op's body. */
+int fu_is_steps(const struct fu_item *item);
 /* Of a program that has ITEM. */
 uint32_t fu_step_count(const struct fu_item *item);
 

@@ -195,13 +195,13 @@ static uint8_t operand_of(const struct fu_window *window, uint32_t index,
 }
 
 int fu_add_number(struct fu_program *p, const struct fu_node *node,
-                  const hob_value *arg)
+                  uint32_t arg)
 {
     if (p->program.scalar_count == HOB_FUSED_MAX_SCALARS)
         return 1;
     p->numbers[p->program.scalar_count] =
-        (struct fu_number){(uint16_t)node->slot, (uint16_t)(arg - node->args)};
-    p->scalars[p->program.scalar_count++] = *arg;
+        (struct fu_number){(uint16_t)node->slot, (uint16_t)arg};
+    p->scalars[p->program.scalar_count++] = fu_number_of(node, arg);
     return 0;
 }
 
@@ -216,7 +216,7 @@ static int add_scalars(struct fu_program *p, const struct fu_node *node,
             arg->tag == HOB_TAG_ENUM || arg->tag == HOB_TAG_I64S ||
             (step->is_reduction && arg->tag == HOB_TAG_I64))
             continue;
-        if (fu_add_number(p, node, arg))
+        if (fu_add_number(p, node, i))
             return 1;
     }
     return p->program.scalar_count - step->scalar != step->scalar_count;
@@ -277,7 +277,7 @@ static int add_own_steps(struct fu_program *p, const struct fu_item *item,
 {
     struct hob_fused_step *step = &p->steps[p->program.step_count];
 
-    if (item->class == FU_BODY)
+    if (item->class == FU_BODY || fu_is_steps(item))
         return fu_add_body(p, item, args, STEP_MARK);
     if (p->program.step_count == HOB_FUSED_MAX_STEPS)
         return 1;

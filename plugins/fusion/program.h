@@ -36,7 +36,7 @@ fu_read_input(const struct fu_window *window, const struct fu_read *read)
 /* Where a number comes from. */
 struct fu_number {
     uint16_t item;
-    uint16_t arg;
+    uint16_t arg; /* as fu_number_of() has it */
 };
 
 struct fu_program {
@@ -81,9 +81,12 @@ int fu_program_make(const struct fu_window *window, uint32_t index,
 hob_tensor *fu_constant_make(const struct fu_layer *layer,
                              const struct fu_item *item, hob_scope *scope);
 
-/* Add argument ARG of NODE to the numbers. Nonzero if there is no room. */
+/* Number ARG of NODE: its argument, or from HOB_MAX_PARAMS on what its body
+ * makes of those. (body.c) */
+hob_value fu_number_of(const struct fu_node *node, uint32_t arg);
+/* Add that to the numbers. Nonzero if there is no room. */
 int fu_add_number(struct fu_program *program, const struct fu_node *node,
-                  const hob_value *arg);
+                  uint32_t arg);
 
 /* Add the steps of ITEM, a body, whose node's inputs are in registers INPUTS.
  * Registers of steps are numbers from 0 with MARK. Nonzero if there is no room.

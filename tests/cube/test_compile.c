@@ -159,7 +159,7 @@ static hob_status recorder_download(void *device, void *host_data,
 static hob_status recorder_flags(struct cube_device *device,
                                  uint32_t **out_host, void **out_data)
 {
-    static uint32_t flags[CUBE_FLAGS]; /* no kernel runs: they stay */
+    static uint32_t flags[CUBE_FLAGS + 1]; /* no kernel runs: they stay */
 
     (void)device;
     memset(flags, 0xff, sizeof(flags));

@@ -69,7 +69,7 @@ for name in count square linear_relu flash_attention vision; do
     cp -R "$HOB_TEST_SRCDIR/../ext-sdk/examples/$name" "$work/$name" &&
         chmod -R u+w "$work/$name" || exit 99
     if make -s -C "$work/$name" check O="$work/$name/out" \
-        ${CC:+CC="$CC"} CFLAGS="${HOB_TEST_CFLAGS-} -Wall -Wextra -Werror"; then
+        ${CC:+CC="$CC"} CFLAGS="-O1 ${HOB_TEST_CFLAGS-} -Wall -Wextra -Werror"; then
         echo "PASS: $name"
         passed=$((passed + 1))
     else

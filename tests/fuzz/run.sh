@@ -24,7 +24,7 @@ sources() {
     elf) echo elf_check.c error.c ldcache.c semver.c ;;
     json) echo error.c json.c json_scan.c reasons.c text.c ;;
     manifest)
-        echo arena.c conf.c error.c json.c json_scan.c manifest.c \
+        echo arena.c conf.c conf_layer.c error.c json.c json_scan.c manifest.c \
             manifest_infer.c manifest_ops.c manifest_parts.c manifest_read.c \
             pattern.c reasons.c semver.c signature.c signature_default.c \
             signature_result.c signature_scan.c signature_text.c text.c \

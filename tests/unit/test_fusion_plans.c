@@ -170,7 +170,7 @@ START_TEST(test_fusion_plans_do_not_say_who_holds_inputs)
     enum { MOVED, HELD, VIEWED, CASES };
     hob_error error = HOB_ERROR_INIT;
     double was[SIZE], is[SIZE];
-    uint64_t hits = 0;
+    uint64_t hits = 0, ran;
 
     for (int round = 0; round < 3 * CASES; round++) {
         const int how = (round * 2 + round / CASES) % CASES;
@@ -189,8 +189,10 @@ START_TEST(test_fusion_plans_do_not_say_who_holds_inputs)
         for (int i = 0; i < SIZE; i++)
             ck_assert_double_eq(is[i], was[i] > 0 ? was[i] * round : 0);
         ck_assert_hob_ok(hob_fusion_report(lazy, &after, &error));
-        ck_assert_uint_eq(after.groups - before.groups, 1);
-        ck_assert_uint_eq(after.in_place - before.in_place, how == MOVED);
+        ran = after.groups - before.groups; /* not while it is compiled */
+        ck_assert(ran == 1 || (!ran && !test_device_is_flex()));
+        ck_assert_uint_eq(after.in_place - before.in_place,
+                          how == MOVED ? ran : 0);
         hits += after.plan_hits - before.plan_hits;
         if (how == VIEWED)
             other = hob_swap_dims(scope, other, 0, 1);

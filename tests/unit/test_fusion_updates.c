@@ -218,6 +218,39 @@ START_TEST(test_fusion_updates_by_sgd)
 }
 END_TEST
 
+/* Such a step is one node: alone it is the op, and steps in a group with what
+ * makes its gradient, with numbers that may be others each time. */
+START_TEST(test_fusion_updates_by_sgd_are_one_node)
+{
+    struct hob_fusion_stats before = HOB_FUSION_STATS_INIT;
+    struct hob_fusion_stats after = HOB_FUSION_STATS_INIT;
+    hob_tensor *out[2];
+
+    for (int d = 0; d < 2; d++) {
+        hob_tensor *grad = numbers(scope, devices[d], HOB_DTYPE_F32, 40, 30, 2);
+
+        out[d] = numbers(scope, devices[d], HOB_DTYPE_F32, 40, 30, 3);
+        memset(&seen, 0, sizeof(seen));
+        ck_assert_hob_ok(hob_fusion_report(devices[1], &before, &error));
+        for (int i = 0; i < 4; i++) {
+            hob_tensor *g = _i ? hob_sin(scope, grad) : grad;
+
+            out[d] = hob_sgd_step(scope, hob_move(scope, out[d]), g, 0.01 * i,
+                                  i == 2 ? 0 : 0.1 * i);
+            ck_assert_hob_ok(hob_eval(&out[d], 1, &error));
+        }
+        ck_assert_hob_ok(hob_fusion_report(devices[1], &after, &error));
+    }
+    ck_assert_uint_eq(after.recorded - before.recorded, _i ? 8 : 4);
+    if (test_device_is_flex()) {
+        ck_assert_int_eq(seen.groups, _i ? 4 : 0);
+        ck_assert_int_eq(seen.singles, _i ? 0 : 4);
+    }
+    expect_same(out[0], out[1]);
+    ck_assert_hob_ok(hob_scope_error(scope, &error));
+}
+END_TEST
+
 /* Somebody holds the gradient, or another op reads it. */
 START_TEST(test_fusion_updates_that_leave_the_gradient)
 {
@@ -409,6 +442,7 @@ int main(void)
     tcase_add_loop_test(tc, test_fusion_updates_are_the_same_bits, 0,
                         2 * SIZES);
     tcase_add_loop_test(tc, test_fusion_updates_by_sgd, 0, 3 * SIZES);
+    tcase_add_loop_test(tc, test_fusion_updates_by_sgd_are_one_node, 0, 2);
     tcase_add_loop_test(tc, test_fusion_updates_that_leave_the_gradient, 0, 2);
     tcase_add_test(tc, test_fusion_updates_write_over_nothing_held);
     tcase_add_test(tc, test_fusion_updates_wait_for_the_step);

@@ -476,6 +476,32 @@ START_TEST(test_traps_gather_and_scatter_shapes)
 }
 END_TEST
 
+/* Who knows of indices that they were good must see that they are no more. */
+START_TEST(test_traps_indices_that_change_in_place)
+{
+    hob_tensor *x, *at;
+
+    if (!on_device(_i))
+        return;
+    x = VECTOR(F32, 5, 6, 7, 8);
+    at = VECTOR(I32, 3, 0);
+    SAME(hob_select(f.scope, x, at, 0), 8, 5);
+    at = hob_add_scalar(f.scope, hob_move(f.scope, at), hob_i64(1));
+    FAILS(HOB_ERR_RANGE, hob_select(f.scope, x, at, 0));
+    at = hob_sub_scalar(f.scope, VECTOR(I64, 3, 0), hob_i64(1));
+    FAILS(HOB_ERR_RANGE, hob_gather(f.scope, x, at, 0));
+    at = hob_argmax(f.scope,
+                    TENSOR(F32, (LIST(2, 5)), 0, 1, 2, 3, 4, 4, 3, 2, 1, 0), 1,
+                    I32);
+    FAILS(HOB_ERR_RANGE,
+          hob_select(f.scope, x, hob_reshape(f.scope, at, LIST(2)), 0));
+    at = hob_clamp(f.scope, VECTOR(I32, -9, 2, 70), hob_i64(0), hob_i64(3));
+    SAME(hob_select(f.scope, x, at, 0), 5, 7, 8);
+    at = hob_clamp(f.scope, VECTOR(I32, -9, 2, 70), hob_i64(0), hob_i64(4));
+    FAILS(HOB_ERR_RANGE, hob_select(f.scope, x, at, 0));
+}
+END_TEST
+
 START_TEST(test_traps_singletons_have_any_stride)
 {
     hob_tensor *one, *x, *flat;
@@ -840,6 +866,8 @@ int main(void)
     tcase_add_loop_test(tc, test_traps_dtype_attributes_are_used, 0, DEVICES);
     tcase_add_loop_test(tc, test_traps_slices, 0, DEVICES);
     tcase_add_loop_test(tc, test_traps_gather_and_scatter_shapes, 0, DEVICES);
+    tcase_add_loop_test(tc, test_traps_indices_that_change_in_place, 0,
+                        DEVICES);
     tcase_add_loop_test(tc, test_traps_singletons_have_any_stride, 0, DEVICES);
     tcase_add_loop_test(tc, test_traps_matmul_of_an_expanded_batch, 0, DEVICES);
     tcase_add_loop_test(tc, test_traps_zero_lengths, 0, DEVICES);

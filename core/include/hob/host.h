@@ -264,6 +264,14 @@ struct hob_host {
      * what it keeps in memory. What fails becomes an error tensor, as it would
      * later. */
     void (*eval)(hob_tensor *const *tensors, uint32_t count);
+
+    /* --- for backends whose memory is not the host's --- */
+
+    /* Nonzero if it is known, without reading it, that no element of argument
+     * INDEX of CALL, a tensor of integers, is below *OUT_LOW or above
+     * *OUT_HIGH: so indices may need no look for bad ones. */
+    int32_t (*arg_range)(const struct hob_call *call, uint32_t index,
+                         int64_t *out_low, int64_t *out_high);
 };
 
 /* The table of SCOPE. */

@@ -65,7 +65,7 @@ static hob_status run(struct cube_device *device, struct hob_call *call,
                                    .losses = losses};
     const int64_t columns = entropy.logits->shape[1];
     struct cube_flag flag;
-    hob_status st = cube_flag_begin(&flag, device, call);
+    hob_status st = cube_indices_flag(&flag, device, call, 1, columns);
 
     if (st)
         return st;

@@ -140,12 +140,13 @@ static hob_status run(struct cube_device *device, struct hob_call *call,
     hob_status st;
 
     if (pick->space.count == 0) { /* though indices may be bad, as on flex */
-        st = cube_indices_begin(&flag, device, call, indices, pick->dim_size);
+        st = cube_indices_begin(&flag, device, call, 1, indices,
+                                pick->dim_size);
         return st ? st
                   : cube_indices_end(&flag, device, call, st, indices,
                                      pick->dim_size);
     }
-    st = cube_flag_begin(&flag, device, call);
+    st = cube_indices_flag(&flag, device, call, 1, pick->dim_size);
     if (st)
         return st;
     st = launch(device, call, pick, &flag);

@@ -337,7 +337,8 @@ static hob_status max_pool2d_backward(void *opened, struct hob_call *call)
             return call->host->fail(call, st, "%s: no memory for sums in f32",
                                     call->op_name);
     }
-    st = cube_flag_begin(&flag, device, call);
+    st = cube_indices_flag(&flag, device, call, 2,
+                           out->shape[2] * out->shape[3]);
     if (!st) {
         st = launch_add(device, call, sums,
                         is_half ? HOB_DTYPE_F32 : out->dtype, &flag);

@@ -218,7 +218,7 @@ static hob_status run(struct cube_device *device, struct hob_call *call,
     hob_status st = apart_begin(&value, device, call, 2);
 
     if (!st)
-        st = cube_indices_begin(&flag, device, call, reported, size);
+        st = cube_indices_begin(&flag, device, call, 1, reported, size);
     if (!st) {
         st = begin_with(device, call, x);
         share(&scatter);
