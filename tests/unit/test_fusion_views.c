@@ -216,6 +216,43 @@ START_TEST(test_fusion_of_a_range_is_not_split)
 }
 END_TEST
 
+/* A sum of matrices, seen otherwise, and the sum of that with what is made
+ * later: what waits for that is more than what the group saves, but it must
+ * stay one, as nobody makes the view. */
+static hob_tensor *waiting_view(hob_device *device)
+{
+    const int64_t heads[] = {33, 10, 13};
+    hob_tensor *x = fusion_numbers(f.scope, device, matrix, 2, 3);
+    hob_tensor *sums[6], *h;
+
+    for (int i = 0; i < 6; i++)
+        sums[i] = hob_cumsum(f.scope,
+                             hob_mul_scalar(f.scope, x, hob_f64(0.01 * i)), 0);
+    h = sums[0];
+    for (int i = 1; i < 6; i++)
+        h = hob_add(f.scope, hob_move(f.scope, h), hob_move(f.scope, sums[i]));
+    h = hob_reshape(f.scope, hob_move(f.scope, h), heads, 3);
+    return hob_add(f.scope, hob_move(f.scope, h),
+                   hob_cumsum(f.scope, hob_reshape(f.scope, x, heads, 3), 1));
+}
+
+START_TEST(test_fusion_of_a_view_is_not_parted)
+{
+    hob_tensor *pair[2] = {waiting_view(f.plain), waiting_view(f.lazy)};
+    hob_error error = HOB_ERROR_INIT;
+    float elements[2][BYTES / 4];
+    uint32_t most = 0;
+
+    fusion_forget(&f);
+    for (int i = 0; i < 2; i++)
+        ck_assert_hob_ok(hob_read(pair[i], elements[i], BYTES, &error));
+    ck_assert_mem_eq(elements[0], elements[1], BYTES);
+    for (int i = 0; i < f.seen.groups; i++)
+        most = f.seen.ops[i] > most ? f.seen.ops[i] : most;
+    ck_assert_uint_eq(most, 7); /* all the sums, and what parts them */
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("fusion views");
@@ -230,6 +267,7 @@ int main(void)
     tcase_add_loop_test(tc, test_fusion_views_are_strides, 0, ROUNDS);
     tcase_add_test(tc, test_fusion_views_that_stay);
     tcase_add_test(tc, test_fusion_of_a_range_is_not_split);
+    tcase_add_test(tc, test_fusion_of_a_view_is_not_parted);
     suite_add_tcase(suite, tc);
     return hob_check_main(suite);
 }
