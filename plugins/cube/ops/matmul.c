@@ -157,7 +157,7 @@ static struct cube_tiling tiling_of(const struct cube_device *device,
                                     const struct cube_product *product)
 {
     static const struct cube_tiling tilings[] = {
-        {128, 128, 16, 8}, {64, 64, 16, 4}, {32, 32, 32, 4}};
+        {128, 128, 8, 8}, {64, 64, 16, 4}, {32, 32, 32, 4}};
     const uint32_t size = hob_dtype_size(accum_of(product->dtype)->dtype);
     uint32_t i = 0;
 
