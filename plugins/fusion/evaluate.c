@@ -232,13 +232,16 @@ static hob_status run_constants(const struct fu_window *window, int all)
 {
     hob_status status = HOB_OK;
 
-    for (uint32_t i = 0; i < window->count && !status; i++) {
-        const struct fu_item *item = &window->items[i];
+    for (uint32_t word = 0; word < FU_WORDS; word++)
+        for (uint64_t set = window->constants[word]; set && !status;
+             set &= set - 1) {
+            const struct fu_item *item =
+                &window->items[64 * word + (uint32_t)__builtin_ctzll(set)];
 
-        if (item->class == FU_CONSTANT && (item->is_stored || all) &&
-            item->node->state == FU_NODE_RUNNING)
-            status = run_one(window->layer, item->node);
-    }
+            if ((item->is_stored || all) &&
+                item->node->state == FU_NODE_RUNNING)
+                status = run_one(window->layer, item->node);
+        }
     return status;
 }
 

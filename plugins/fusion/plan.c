@@ -82,10 +82,13 @@ static int classify(struct fu_window *window)
 {
     uint32_t steps = 0;
 
+    memset(window->constants, 0, sizeof(window->constants));
     for (uint32_t i = 0; i < window->count; i++) {
         struct fu_item *item = &window->items[i];
 
         fu_classify(window->layer, item);
+        if (item->class == FU_CONSTANT)
+            fu_set_add(window->constants, i);
         steps += fu_is_fused(item) || fu_is_update(item->node->op);
     }
     return (steps && window->count > 1) || window->match_count;

@@ -70,18 +70,18 @@ struct fu_program;
 struct fu_group {
     uint64_t reach[FU_WORDS]; /* the groups that it depends on, all of them */
     int64_t shape[HOB_MAX_RANK];
-    int64_t parts; /* as its members' */
-    uint64_t cost; /* that the next member must save: of a body alone */
-    uint64_t read; /* of what KEYS are: bytes */
+    int64_t parts;     /* as its members' */
+    uint64_t cost;     /* that the next member must save: of a body alone */
+    uint64_t read;     /* of what KEYS are: bytes */
     uint64_t finished; /* bytes of a product that it can finish */
     uint8_t rank;
-    uint8_t rows;     /* dimensions that make up a row, of its reductions */
-    uint8_t is_apart; /* these are not the last ones */
+    uint8_t rows;      /* dimensions that make up a row, of its reductions */
+    uint8_t is_apart;  /* these are not the last ones */
     uint8_t has_views; /* as members: no part of it is a group */
-    uint8_t is_fused; /* its members may be steps of one program */
-    uint8_t is_gone;  /* joined with another */
-    uint8_t list;     /* groups from this one on, in order, that run at once;
-                         0: it is not the first of such */
+    uint8_t is_fused;  /* its members may be steps of one program */
+    uint8_t is_gone;   /* joined with another */
+    uint8_t list;      /* groups from this one on, in order, that run at once;
+                          0: it is not the first of such */
     uint16_t first, last;
     uint16_t count;
     uint16_t match;   /* whose op takes the place of its members; 0: none's */
@@ -118,7 +118,8 @@ struct fu_window {
     uint32_t count;
     struct fu_group *groups;
     uint32_t group_count;
-    uint16_t *order; /* of the groups that are left */
+    uint64_t constants[FU_WORDS]; /* items that are such, of FU_GROUPS */
+    uint16_t *order;              /* of the groups that are left */
     uint32_t order_count;
     struct fu_match *matches; /* NULL: no pattern is registered */
     uint32_t match_count;

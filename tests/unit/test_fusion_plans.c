@@ -208,6 +208,40 @@ START_TEST(test_fusion_plans_do_not_say_who_holds_inputs)
 }
 END_TEST
 
+/* A product with a constant that is recorded last of many ops. */
+static void late_constant(hob_device *device, double number, double *out)
+{
+    enum { LINKS = 150 };
+    const int64_t shape[] = {COLUMNS, 2};
+    hob_error error = HOB_ERROR_INIT;
+    hob_scope *scope = hob_scope_open(runtime);
+    hob_tensor *x = matrix(scope, device, ROWS, COLUMNS, (float)number);
+    hob_tensor *constant;
+
+    for (int i = 0; i < LINKS; i++)
+        x = hob_add_scalar(scope, x, hob_f64(number));
+    constant =
+        hob_full(scope, shape, 2, hob_f64(number), device, HOB_DTYPE_F32);
+    ck_assert_hob_ok(hob_read_f64(hob_matmul(scope, x, constant), out,
+                                  (int64_t)ROWS * 2, &error));
+    hob_scope_close(scope);
+}
+
+START_TEST(test_fusion_plans_with_late_constants)
+{
+    double got[ROWS * 2], want[ROWS * 2];
+
+    for (int i = 1; i <= ROUNDS; i++) {
+        const uint64_t before = count_hits();
+
+        late_constant(lazy, i, got);
+        late_constant(plain, i, want);
+        ck_assert_int_eq(memcmp(got, want, sizeof(got)), 0);
+        ck_assert_uint_eq(count_hits() - before, i > 1);
+    }
+}
+END_TEST
+
 static void *use(void *context)
 {
     const int first = (int)(uintptr_t)context;
@@ -244,6 +278,7 @@ int main(void)
     tcase_add_loop_test(tc, test_fusion_plans_differ_from_each_other, 0,
                         VARIANTS);
     tcase_add_test(tc, test_fusion_plans_do_not_say_who_holds_inputs);
+    tcase_add_test(tc, test_fusion_plans_with_late_constants);
     tcase_add_test(tc, test_fusion_plans_of_several_threads);
     suite_add_tcase(suite, tc);
     return hob_check_main(suite);
