@@ -144,6 +144,6 @@ static int measure_all(hob_scope *root, hob_device *const devices[2], int argc,
 
 int main(int argc, char **argv)
 {
-    return timing_with_fusion("tax DEVICE [PART-OF-AN-OP'S-NAME...]", argc,
-                              argv, measure_all);
+    return timing_with_fusion("tax DEVICE [PART-OF-AN-OP'S-NAME...]", "%s",
+                              argc, argv, measure_all);
 }

@@ -105,7 +105,21 @@ int timing_is_asked_for(const char *name, int argc, char **argv)
     return argc < 3;
 }
 
-int timing_with_fusion(const char *usage, int argc, char **argv,
+/* DEVICE, or fusion of it, below what AROUND says. */
+static hob_status open_below(hob_runtime *runtime, const char *around,
+                             const char *device, int is_fused,
+                             hob_device **out_device, hob_error *error)
+{
+    const char *at = strstr(around, "%s");
+    char spec[256];
+
+    snprintf(spec, sizeof(spec), "%.*s%s%s%s%s", (int)(at - around), around,
+             is_fused ? "fusion(" : "", device, is_fused ? ")" : "", at + 2);
+    return hob_device_open(runtime, spec, out_device, error);
+}
+
+int timing_with_fusion(const char *usage, const char *around, int argc,
+                       char **argv,
                        int (*run)(hob_scope *root, hob_device *const devices[2],
                                   int argc, char **argv))
 {
@@ -114,7 +128,6 @@ int timing_with_fusion(const char *usage, int argc, char **argv,
     hob_device *devices[2] = {NULL, NULL};
     hob_runtime *runtime = NULL;
     hob_scope *root;
-    char spec[128];
     int failed;
 
     if (argc < 2) {
@@ -122,10 +135,9 @@ int timing_with_fusion(const char *usage, int argc, char **argv,
         return 2;
     }
     options.policy = HOB_POLICY_REPORT;
-    snprintf(spec, sizeof(spec), "fusion(%s)", argv[1]);
     if (hob_runtime_open(&options, &runtime, &error) ||
-        hob_device_open(runtime, argv[1], &devices[0], &error) ||
-        hob_device_open(runtime, spec, &devices[1], &error)) {
+        open_below(runtime, around, argv[1], 0, &devices[0], &error) ||
+        open_below(runtime, around, argv[1], 1, &devices[1], &error)) {
         fprintf(stderr, "%.*s: %s\n", (int)strcspn(usage, " "), usage,
                 error.message);
         return 1;

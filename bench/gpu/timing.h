@@ -30,10 +30,12 @@ int timing_is_asked_for(const char *name, int argc, char **argv);
 
 /*
  * What main() returns of a program that is called as USAGE says and compares
- * DEVICES: the one that ARGV names, as it is and under fusion. RUN is given a
- * scope of both, and returns nonzero if something failed.
+ * DEVICES: the one that ARGV names, as it is and under fusion, both below what
+ * AROUND says: "%s" is nothing. RUN is given a scope of both, and returns
+ * nonzero if something failed.
  */
-int timing_with_fusion(const char *usage, int argc, char **argv,
+int timing_with_fusion(const char *usage, const char *around, int argc,
+                       char **argv,
                        int (*run)(hob_scope *root, hob_device *const devices[2],
                                   int argc, char **argv));
 
