@@ -65,6 +65,7 @@ void fu_window_fill(struct fu_window *window, struct fu_node *const *nodes,
     window->plan = FU_UNPLANNED;
     for (uint32_t i = 0; i < count; i++) {
         window->items[i].node = nodes[i];
+        window->items[i].group = FU_WINDOW;
         window->items[i].stays = 0;
         window->items[i].match = 0;
         window->items[i].cost = 0;

@@ -56,11 +56,11 @@ static const struct rule {
      "result_keys[]", NULL, NULL},
     {"plugin", "$defs/plain_result/properties", "ext-sdk/gen/*.c",
      "plain_keys[]", NULL, NULL},
-    {"config", "properties", "core/src/conf.c", "hob_status read_member(", NULL,
-     NULL},
-    {"config", "properties/plugins/properties", "core/src/conf.c",
+    {"config", "properties", "core/src/conf*.c", "hob_status read_member(",
+     NULL, NULL},
+    {"config", "properties/plugins/properties", "core/src/conf*.c",
      "hob_status read_plugins_member(", NULL, NULL},
-    {"config", "$defs/plugin/properties", "core/src/conf.c",
+    {"config", "$defs/plugin/properties", "core/src/conf*.c",
      "hob_status read_plugin_member(", NULL, NULL},
 };
 
